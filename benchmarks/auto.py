@@ -1,9 +1,11 @@
-"""AutoPrototypes: its fits over those of scikit-learn's logistic regression, and its steps over their matrix products.
+"""AutoPrototypes: its fits over those of scikit-learn's logistic regression, and its steps over
+their matrix products.
 
 python benchmarks/auto.py [--quick]
 
-Prints Markdown. A step multiplies the n x d rows with the C x d head, and the n x C residuals with the rows. The
-ceiling is the speed of these two products in float64 by numpy, in the same run. Each time is the shortest of several.
+Prints Markdown. A step multiplies the n x d rows with the C x d head, and the n x C residuals with
+the rows. The ceiling is the speed of these two products in float64 by numpy, in the same run. Each
+time is the shortest of several.
 """
 
 import argparse
@@ -30,7 +32,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small arrays, for the tests")
     quick = parser.parse_args().quick
-    shapes = [(600, 500, 16, 3)] if quick else [(50_000, 30_000, 256, 100), (50_000, 30_000, 1280, 100)]
+    shapes = (
+        [(600, 500, 16, 3)] if quick else [(50_000, 30_000, 256, 100), (50_000, 30_000, 1280, 100)]
+    )
     fits(shapes)
     growth(*((300, 200, 8, 3) if quick else (10_000, 4_000, 128, 20)))
 
@@ -56,15 +60,25 @@ def fits(shapes: list[tuple[int, int, int, int]]) -> None:
                     f"{products / step:.0%}",
                 ]
             )
-    header = ["rows, noise", "fit", f"over LogisticRegression, {ITERATIONS} iterations", "a step", "of it noise"]
+    header = [
+        "rows, noise",
+        "fit",
+        f"over LogisticRegression, {ITERATIONS} iterations",
+        "a step",
+        "of it noise",
+    ]
     header.append("share of the products' ceiling")
     table(f"Fits of auto ({shapes[0][3]} classes, {shapes[0][1]} public rows)", header, rows)
 
 
-def of_fit(x: np.ndarray, y: np.ndarray, public: np.ndarray, n_classes: int, noise: str) -> tuple[float, float]:
+def of_fit(
+    x: np.ndarray, y: np.ndarray, public: np.ndarray, n_classes: int, noise: str
+) -> tuple[float, float]:
     """Seconds of a fit, the shorter of two, and of its shortest step."""
     seed = 0 if noise == "research" else None
-    learner = tacit.AutoPrototypes(BUDGET, public=public, classes=n_classes, noise=noise, random_state=seed)
+    learner = tacit.AutoPrototypes(
+        BUDGET, public=public, classes=n_classes, noise=noise, random_state=seed
+    )
     ends: list[float] = []
 
     def reported(label: str, done: int, total: int) -> None:
@@ -74,7 +88,9 @@ def of_fit(x: np.ndarray, y: np.ndarray, public: np.ndarray, n_classes: int, noi
     with reporting(reported):
         fit = seconds(lambda: learner.fit(x, y))
     if not learner.refined_:
-        raise SystemExit(f"auto took no gradient steps from {x.shape[0]} rows; pass more rows or a larger budget")
+        raise SystemExit(
+            f"auto took no gradient steps from {x.shape[0]} rows; pass more rows or a larger budget"
+        )
     return fit, min(later - end for end, later in pairwise(ends))
 
 
@@ -100,14 +116,19 @@ def of_noise(d: int, n_classes: int, noise: str) -> float:
 
 
 def growth(n: int, m: int, d: int, n_classes: int) -> None:
-    """Time of a fit at four times one size over time at that size: 4 means proportional, 1 means no growth."""
+    """Time of a fit at four times one size over time at that size: 4 means proportional, 1 means no
+    growth.
+    """
     sizes = {"n": n, "m": m, "d": d, "C": n_classes}
     rows = []
     for noise in ("research", "secure"):
         base = of_size(noise, **sizes)
         grown = (of_size(noise, **(sizes | {key: 4 * size})) for key, size in sizes.items())
         rows.append([noise, f"{base:.2f} s", *(f"{fit / base:.1f}" for fit in grown)])
-    title = f"Growth of a fit of auto: time ratio at four times the size, from n={n}, m={m}, d={d}, C={n_classes}"
+    title = (
+        f"Growth of a fit of auto: time ratio at four times the size, from n={n}, m={m}, d={d},"
+        f" C={n_classes}"
+    )
     table(title, ["noise", "fit", *(f"4 {key}" for key in sizes)], rows)
 
 
@@ -118,7 +139,9 @@ def of_size(noise: str, n: int, m: int, d: int, C: int) -> float:
 
 
 def overlapping(n: int, d: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows around class centres, as far apart as a row is from its centre, in float16 as in a store."""
+    """Rows around class centres, as far apart as a row is from its centre, in float16 as in a
+    store.
+    """
     rng = np.random.default_rng(0)
     y, centres = rng.integers(0, n_classes, n), rng.normal(size=(n_classes, d))
     return (centres[y] + rng.standard_normal((n, d), dtype=np.float32)).astype(np.float16), y

@@ -1,7 +1,9 @@
-"""Cells of a table of results: frozen dataclasses, one per line of cells.csv. A run appends each cell when it is done.
+"""Cells of a table of results: frozen dataclasses, one per line of cells.csv. A run appends each
+cell when it is done.
 
-An interrupted run resumes where it stopped. Cells hold for the code that wrote them: after a change of the code,
-start a new folder or remove lines. Noise is `research`, since benchmarks release nothing.
+An interrupted run resumes where it stopped. Cells hold for the code that wrote them: after a change
+of the code, start a new folder or remove lines. Noise is `research`, since benchmarks release
+nothing.
 """
 
 import argparse
@@ -26,12 +28,17 @@ def read_cells(path: Path, kind: type) -> list[Any]:
         return []
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file)
-        return [kind(**{field.name: field.type(row[field.name]) for field in fields(kind)}) for row in rows]
+        return [
+            kind(**{field.name: field.type(row[field.name]) for field in fields(kind)})
+            for row in rows
+        ]
 
 
 def add_cell(path: Path, cell: Any) -> None:
     """Append a cell; after an interrupt the file is complete, with or without this cell."""
-    values = [f"{value:.6g}" if isinstance(value, float) else value for value in asdict(cell).values()]
+    values = [
+        f"{value:.6g}" if isinstance(value, float) else value for value in asdict(cell).values()
+    ]
     with atomic_file(path, force=True) as part:
         if path.exists():
             shutil.copyfile(path, part)
@@ -64,15 +71,17 @@ def command(
 ) -> None:
     """Read the command line, compute the missing cells, and write the table and pictures.
 
-    The first `n_keys` fields of a cell are its task. `work` returns a cell and the seconds it took. `--only` takes
-    prefixes of tasks, with their parts joined by slashes.
+    The first `n_keys` fields of a cell are its task. `work` returns a cell and the seconds it took.
+    `--only` takes prefixes of tasks, with their parts joined by slashes.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=[], help="starts of tasks, such as mnist/250")
-    parser.add_argument("--report", action="store_true", help="only write the table from the cells there are")
+    parser.add_argument(
+        "--report", action="store_true", help="only write the table from the cells there are"
+    )
     parser.add_argument("--cells", type=Path, help="cells.csv of an earlier run to start from")
     given = parser.parse_args()
     if not given.data.is_dir():
@@ -84,7 +93,9 @@ def command(
     if not given.report:
         names = [field.name for field in fields(kind)][:n_keys]
         done = {tuple(getattr(cell, name) for name in names) for cell in read_cells(kept, kind)}
-        asked = [task for task in tasks if not given.only or _path(task).startswith(tuple(given.only))]
+        asked = [
+            task for task in tasks if not given.only or _path(task).startswith(tuple(given.only))
+        ]
         todo = [task for task in asked if task not in done]
         results = Parallel(given.workers, return_as="generator_unordered")(
             delayed(work)(given.data, task) for task in todo

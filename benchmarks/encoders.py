@@ -1,12 +1,14 @@
-"""Encoders: the time from files to a store against the forward pass alone, and real runs against stored rows.
+"""Encoders: the time from files to a store against the forward pass alone, and real runs against
+stored rows.
 
 python benchmarks/encoders.py [--data ../shared/data] [--text-weights FOLDER] [--quick]
 
-Prints Markdown. The first table uses drawn images, as JPEG files in folders of classes. The ceiling is the forward pass
-of the encoder as its library runs it with all its threads, on prepared input in memory, at the best of several batch
-sizes, measured before and after in the same run. The table also has the forward pass as tacit runs it, in slices. With
---data the script encodes the images and texts in that folder, compares their rows with the rows stored there, and
-learns from them; without --data the second table is empty.
+Prints Markdown. The first table uses drawn images, as JPEG files in folders of classes. The ceiling
+is the forward pass of the encoder as its library runs it with all its threads, on prepared input in
+memory, at the best of several batch sizes, measured before and after in the same run. The table
+also has the forward pass as tacit runs it, in slices. With --data the script encodes the images and
+texts in that folder, compares their rows with the rows stored there, and learns from them; without
+--data the second table is empty.
 """
 
 import argparse
@@ -43,8 +45,12 @@ REAL = """| records | encoder | rows | largest difference | in float16 units | s
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description="Encoders.")
-    parser.add_argument("--data", type=Path, help="folder with cifar10_pictures.zip, text/ and embeddings/")
-    parser.add_argument("--text-weights", type=Path, help="folder of all-MiniLM-L6-v2; else that of its package")
+    parser.add_argument(
+        "--data", type=Path, help="folder with cifar10_pictures.zip, text/ and embeddings/"
+    )
+    parser.add_argument(
+        "--text-weights", type=Path, help="folder of all-MiniLM-L6-v2; else that of its package"
+    )
     parser.add_argument("--quick", action="store_true", help="few records, for the tests")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +61,12 @@ def main() -> None:
             share(f"{name}, JPEG files", features, open_source(pictures), place)
         if given.data is not None:
             name, features = next(encoders(place, given.data, given.quick))
-            share(f"{name}, CIFAR-10", features, open_source(given.data / "cifar10_pictures.zip", "train"), place)
+            share(
+                f"{name}, CIFAR-10",
+                features,
+                open_source(given.data / "cifar10_pictures.zip", "train"),
+                place,
+            )
         print(f"\n### Real records against the rows stored for them\n\n{REAL}")
         if given.data is not None:
             of_pictures(given.data.resolve(), place)
@@ -82,8 +93,15 @@ def encoders(place: Path, data: Path | None, quick: bool):
             "MobileNetV2 at 160 (onnxruntime)",
             load_encoder(f"onnx:{data}/mobilenetv2_in1k_160.onnx", sidecar=SIDECAR),
         )
-    for model in ("test_vit.r160_in1k",) if quick else ("resnet18.a1_in1k", "vit_small_patch16_224.augreg_in21k"):
-        yield f"{model} (timm)", load_encoder(f"timm:{model}", weights=untrained(place, model), precision="float32")
+    for model in (
+        ("test_vit.r160_in1k",)
+        if quick
+        else ("resnet18.a1_in1k", "vit_small_patch16_224.augreg_in21k")
+    ):
+        yield (
+            f"{model} (timm)",
+            load_encoder(f"timm:{model}", weights=untrained(place, model), precision="float32"),
+        )
 
 
 def untrained(place: Path, model: str) -> Path:
@@ -97,7 +115,9 @@ def untrained(place: Path, model: str) -> Path:
     folder = place / model
     folder.mkdir()
     state = timm.create_model(model, pretrained=False).state_dict()
-    save_file({name: value.contiguous() for name, value in state.items()}, folder / "model.safetensors")
+    save_file(
+        {name: value.contiguous() for name, value in state.items()}, folder / "model.safetensors"
+    )
     return folder
 
 
@@ -114,7 +134,10 @@ def share(name: str, features: Features, source: Source, place: Path) -> None:
     own = (own + alone(of_library, ready, best)) / 2
     ours = (ours + alone(features.backbone.forward, ready, best)) / 2
     speeds = f"{own:.1f} a second, batch {best} | {ours:.1f} a second | {whole:.1f} a second"
-    print(f"| {name} | {len(source)} | {speeds} | {whole / own:.2f} | {whole / ours:.2f} |", flush=True)
+    print(
+        f"| {name} | {len(source)} | {speeds} | {whole / own:.2f} | {whole / ours:.2f} |",
+        flush=True,
+    )
 
 
 def library_forward(backbone: Backbone) -> Callable[[np.ndarray], object]:
@@ -122,7 +145,9 @@ def library_forward(backbone: Backbone) -> Callable[[np.ndarray], object]:
     if isinstance(backbone, OnnxModel):
         import onnxruntime
 
-        session = onnxruntime.InferenceSession(str(backbone.path), providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            str(backbone.path), providers=["CPUExecutionProvider"]
+        )
         return lambda inputs: session.run([backbone.output_name], {backbone.input_name: inputs})
     import torch
 
@@ -154,9 +179,9 @@ def of_pictures(data: Path, place: Path) -> None:
     """Encode all images of CIFAR-10 in the data folder."""
     stored = data / "embeddings" / "mobilenetv2-in1k-160"
     run(
-        f"encode {data}/cifar10_pictures.zip --encoder onnx:{data}/mobilenetv2_in1k_160.onnx --sidecar {SIDECAR} "
-        f"--mirror --projection {stored}/public_svd256_basis.npy --classes {names(place, stored / 'cifar10')} "
-        f"--out {place}/cifar10"
+        f"encode {data}/cifar10_pictures.zip --encoder onnx:{data}/mobilenetv2_in1k_160.onnx"
+        f" --sidecar {SIDECAR} --mirror --projection {stored}/public_svd256_basis.npy --classes"
+        f" {names(place, stored / 'cifar10')} --out {place}/cifar10"
     )
     ours, theirs = [], []
     for part in ("train", "test"):
@@ -165,7 +190,13 @@ def of_pictures(data: Path, place: Path) -> None:
         ours.append(np.asarray(store.x))
         theirs.append(np.load(stored / "cifar10" / f"{part}_x.npy")[rows])
     compare(
-        "CIFAR-10 pictures", "MobileNetV2, mirrored, projected", ours, theirs, place, "cifar10/train", "cifar10/test"
+        "CIFAR-10 pictures",
+        "MobileNetV2, mirrored, projected",
+        ours,
+        theirs,
+        place,
+        "cifar10/train",
+        "cifar10/test",
     )
 
 
@@ -175,26 +206,39 @@ def of_texts(data: Path, weights: Path, place: Path) -> None:
     ours, theirs = [], []
     for part in ("train", "test"):
         run(
-            f"encode {data}/text/banking77_{part}.csv.gz --encoder sentence-transformers:all-MiniLM-L6-v2 "
-            f"--weights {weights} --classes 77 --precision float32 --out {place}/banking-{part}"
+            f"encode {data}/text/banking77_{part}.csv.gz --encoder"
+            f" sentence-transformers:all-MiniLM-L6-v2 --weights {weights} --classes 77 --precision"
+            f" float32 --out {place}/banking-{part}"
         )
         x = np.asarray(EmbeddingStore.open(place / f"banking-{part}").x)
         ours.append(x[np.random.default_rng(0).permutation(len(x))])
         theirs.append(np.load(stored / f"{part}_x.npy"))
-    compare("Banking77 texts", "all-MiniLM-L6-v2", ours, theirs, place, "banking-train", "banking-test")
+    compare(
+        "Banking77 texts", "all-MiniLM-L6-v2", ours, theirs, place, "banking-train", "banking-test"
+    )
 
 
-def compare(records: str, encoder: str, ours: list, theirs: list, place: Path, train: str, test: str) -> None:
-    """Print a line: the distance of the rows from the stored rows, and the accuracy of a release learned from them."""
+def compare(
+    records: str, encoder: str, ours: list, theirs: list, place: Path, train: str, test: str
+) -> None:
+    """Print a line: the distance of the rows from the stored rows, and the accuracy of a release
+    learned from them.
+    """
     own, other = (np.concatenate(parts) for parts in (ours, theirs))
     apart = np.abs(own.astype(np.float64) - other).max(axis=1)
     units = (apart / np.spacing(np.abs(other).max(axis=1)).astype(np.float64)).max()
-    unit = [rows / np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True) for rows in (own, other)]
+    unit = [
+        rows / np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
+        for rows in (own, other)
+    ]
     cosine = (unit[0] * unit[1]).sum(axis=1).min()
     run(f"fit noisy-sum {place}/{train} --budget rho=0.5 --out {place}/release --force")
     said = run(f"evaluate {place}/release {place}/{test} --json")
     accuracy = json.loads(said)["accuracy"]
-    print(f"| {records} | {encoder} | {len(own)} | {apart.max():.6f} | {units:.2f} | {cosine:.6f} | {accuracy:.3f} |")
+    print(
+        f"| {records} | {encoder} | {len(own)} | {apart.max():.6f} | {units:.2f} | {cosine:.6f} |"
+        f" {accuracy:.3f} |"
+    )
 
 
 def run(line: str) -> str:
@@ -209,7 +253,9 @@ def run(line: str) -> str:
 def names(place: Path, folder: Path) -> Path:
     """Write the class list of a data set, one class per line."""
     path = place / "classes.txt"
-    path.write_text("\n".join(json.loads((folder / "card.json").read_text())["classes"]), encoding="utf-8")
+    path.write_text(
+        "\n".join(json.loads((folder / "card.json").read_text())["classes"]), encoding="utf-8"
+    )
     return path
 
 

@@ -1,6 +1,8 @@
-"""Speed of the main commands as ratios to a named peer in the same run; scale.py compares with the machine's best.
+"""Speed of the main commands as ratios to a named peer in the same run; scale.py compares with the
+machine's best.
 
-Prints Markdown. Every time is the median of several runs after a warm-up. `--quick` uses small arrays, for the tests.
+Prints Markdown. Every time is the median of several runs after a warm-up. `--quick` uses small
+arrays, for the tests.
 """
 
 import argparse
@@ -17,14 +19,18 @@ from tacit.mechanisms import exponential, gaussian, top_k
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
 
 
-def clustered(rng: np.random.Generator, n: int, d: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+def clustered(
+    rng: np.random.Generator, n: int, d: int, n_classes: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows around class centres, in float16 as in a store."""
     y = rng.integers(0, n_classes, n)
     return (rng.normal(size=(n_classes, d))[y] + rng.normal(size=(n, d))).astype(np.float16), y
 
 
 def against_peers(n: int, d: int, n_classes: int) -> None:
-    """Time complete fits and predictions against scikit-learn's NearestCentroid on the same rows."""
+    """Time complete fits and predictions against scikit-learn's NearestCentroid on the same
+    rows.
+    """
     x, y = clustered(np.random.default_rng(0), n, d, n_classes)
     wide = x.astype(np.float64)
     peer = NearestCentroid()
@@ -32,16 +38,25 @@ def against_peers(n: int, d: int, n_classes: int) -> None:
     rows = []
     for name, learner in (
         ("NoisySumPrototypes, secure", tacit.NoisySumPrototypes("rho=0.5", classes=n_classes)),
-        ("NoisySumPrototypes, research", tacit.NoisySumPrototypes("rho=0.5", classes=n_classes, noise="research")),
-        ("CoinPressPrototypes, research", tacit.CoinPressPrototypes("rho=0.5", classes=n_classes, noise="research")),
+        (
+            "NoisySumPrototypes, research",
+            tacit.NoisySumPrototypes("rho=0.5", classes=n_classes, noise="research"),
+        ),
+        (
+            "CoinPressPrototypes, research",
+            tacit.CoinPressPrototypes("rho=0.5", classes=n_classes, noise="research"),
+        ),
     ):
         own_fit = seconds(lambda learner=learner: learner.fit(x, y), 3)
         own_predict = seconds(lambda learner=learner: learner.predict(x), 3)
-        rows.append([name, f"{own_fit / fit:.2f}", f"{own_predict / predict:.2f}", f"{own_fit:.3f} s"])
+        rows.append(
+            [name, f"{own_fit / fit:.2f}", f"{own_predict / predict:.2f}", f"{own_fit:.3f} s"]
+        )
     table(
         f"Time over that of scikit-learn's NearestCentroid ({n} x {d}, {n_classes} classes; theirs {fit:.3f} s fit)",
-        ["learner", "fit, ratio", "predict, ratio", "fit"], rows,
-    )  # fmt: skip
+        ["learner", "fit, ratio", "predict, ratio", "fit"],
+        rows,
+    )
 
 
 def noise(n: int) -> None:
@@ -53,14 +68,27 @@ def noise(n: int) -> None:
     rows = []
     for name, draw in (
         ("Gaussian", lambda source: gaussian_draw(source, values)),
-        ("exponential mechanism", lambda source: exponential.select(
-            utilities, sensitivity=2**20, epsilon=1.0, noise=source, selection="exponential")),
-        ("top-5", lambda source: top_k.select_set(utilities, 5, sensitivity=2**20, epsilon=1.0, noise=source)),
-    ):  # fmt: skip
+        (
+            "exponential mechanism",
+            lambda source: exponential.select(
+                utilities, sensitivity=2**20, epsilon=1.0, noise=source, selection="exponential"
+            ),
+        ),
+        (
+            "top-5",
+            lambda source: top_k.select_set(
+                utilities, 5, sensitivity=2**20, epsilon=1.0, noise=source
+            ),
+        ),
+    ):
         slow = seconds(lambda draw=draw: draw(secure), 5) / n
         fast = seconds(lambda draw=draw: draw(research), 5) / n
         rows.append([name, f"{slow / fast:.0f}", f"{slow * 1e6:.2f}", f"{fast * 1e6:.3f}"])
-    table(f"Secure over research noise ({n} values)", ["draw", "ratio", "secure, us a value", "research, us"], rows)
+    table(
+        f"Secure over research noise ({n} values)",
+        ["draw", "ratio", "secure, us a value", "research, us"],
+        rows,
+    )
 
 
 def gaussian_draw(source: SecureNoise | ResearchNoise, values: np.ndarray) -> np.ndarray:
@@ -69,14 +97,31 @@ def gaussian_draw(source: SecureNoise | ResearchNoise, values: np.ndarray) -> np
 
 
 def growth(n: int, m: int, d: int, n_classes: int) -> None:
-    """Time at four times one size over time at that size: 4 means proportional, 1 means no growth."""
+    """Time at four times one size over time at that size: 4 means proportional, 1 means no
+    growth.
+    """
     sizes = {"n": n, "m": m, "d": d, "C": n_classes}
-    works = {"noisy-sum": noisy_sum_fit, "public, unclipped": public_fit, "public, clipped": clipped_fit}
+    works = {
+        "noisy-sum": noisy_sum_fit,
+        "public, unclipped": public_fit,
+        "public, clipped": clipped_fit,
+    }
     rows = []
     for name, work in works.items():
         base = seconds(work(**sizes), 3)
-        rows.append([name, *(f"{seconds(work(**(sizes | {key: 4 * sizes[key]})), 3) / base:.1f}" for key in sizes)])
-    title = f"Growth: time ratio at four times the size, from n={n}, m={m}, d={d}, C={n_classes} (research noise)"
+        rows.append(
+            [
+                name,
+                *(
+                    f"{seconds(work(**(sizes | {key: 4 * sizes[key]})), 3) / base:.1f}"
+                    for key in sizes
+                ),
+            ]
+        )
+    title = (
+        f"Growth: time ratio at four times the size, from n={n}, m={m}, d={d}, C={n_classes}"
+        " (research noise)"
+    )
     table(title, ["fit", *(f"4 {key}" for key in sizes)], rows)
 
 
@@ -87,12 +132,20 @@ def noisy_sum_fit(n: int, m: int, d: int, C: int) -> Callable[[], object]:
     return lambda: learner.fit(x, y)
 
 
-def public_fit(n: int, m: int, d: int, C: int, d_min: float = 0.0, d_max: float = 2.0) -> Callable[[], object]:
+def public_fit(
+    n: int, m: int, d: int, C: int, d_min: float = 0.0, d_max: float = 2.0
+) -> Callable[[], object]:
     """A fit that scores every public row, unclipped by default."""
     x, y = clustered(np.random.default_rng(0), n, d, C)
     public = np.random.default_rng(1).normal(size=(m, d)).astype(np.float16)
     learner = tacit.PublicPrototypes(
-        "rho=0.5", public=public, classes=C, d_min=d_min, d_max=d_max, noise="research", random_state=0
+        "rho=0.5",
+        public=public,
+        classes=C,
+        d_min=d_min,
+        d_max=d_max,
+        noise="research",
+        random_state=0,
     )
     return lambda: learner.fit(x, y)
 
@@ -107,7 +160,9 @@ def start_up() -> None:
     empty = seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), 5)
     shown = [sys.executable, "-m", "tacit.cli.main", "--help"]
     helping = seconds(lambda: subprocess.run(shown, check=True, stdout=subprocess.DEVNULL), 5)
-    importing = seconds(lambda: subprocess.run([sys.executable, "-c", "import tacit"], check=True), 5)
+    importing = seconds(
+        lambda: subprocess.run([sys.executable, "-c", "import tacit"], check=True), 5
+    )
     table(
         "Start-up over that of an empty Python",
         ["command", "ratio", "time"],

@@ -1,13 +1,15 @@
-"""Compare dp-learning-ff with tacit: accuracy of prototypes and of least squares on real embeddings.
+"""Compare dp-learning-ff with tacit: accuracy of prototypes and of least squares on real
+embeddings.
 
 python benchmarks/published.py EMBEDDINGS --peer PYTHON
 
-PYTHON is the Python of an environment made by: python -m venv ff; ff/bin/pip install "dp-learning-ff==0.0.8".
-EMBEDDINGS holds cifar10, cifar100 and tiny_imagenet. Both packages get the same imbalanced subset. For prototypes both
-get the true class counts, which are then unprotected, and rows scaled by a public factor, as CoinPress assumes.
-The noise of dp-learning-ff is that of replacing a record within its class, so tacit's prototypes are shown under this
-unit too. The ridge of dp-learning-ff is the best of five on the test set, which favours it. rho = e^2/2; balanced
-accuracy, mean over seeds; noise is `research`.
+PYTHON is the Python of an environment made by: python -m venv ff; ff/bin/pip install
+"dp-learning-ff==0.0.8". EMBEDDINGS holds cifar10, cifar100 and tiny_imagenet. Both packages get the
+same imbalanced subset. For prototypes both get the true class counts, which are then unprotected,
+and rows scaled by a public factor, as CoinPress assumes.
+The noise of dp-learning-ff is that of replacing a record within its class, so tacit's prototypes
+are shown under this unit too. The ridge of dp-learning-ff is the best of five on the test set,
+which favours it. rho = e^2/2; balanced accuracy, mean over seeds; noise is `research`.
 """
 
 import argparse
@@ -35,16 +37,23 @@ PEER = Path(__file__).parent / "peers" / "learning_ff_accuracy.py"
 def problem(folder: Path, name: str, ratio: float) -> dict[str, np.ndarray]:
     """An imbalanced subset of a data set, its test set, and public rows."""
     x, y, test_x, test_y = (
-        np.load(folder / name / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y")
+        np.load(folder / name / f"{part}.npy")
+        for part in ("train_x", "train_y", "test_x", "test_y")
     )
     public = np.load(folder / "tiny_imagenet" / "train_x.npy")[:PUBLIC_ROWS].astype(float)
     kept = np.sort(imbalanced_subset(y, ratio, 0))
     scale = np.sqrt(x.shape[1]) / np.median(np.linalg.norm(public, axis=1))
     rows = x[kept].astype(float)
     return {
-        "x": rows * scale, "unit_x": unit_rows(rows), "y": y[kept].astype(np.int64), "test_x": test_x.astype(float),
-        "test_y": test_y, "rhos": np.array(EPSILONS) ** 2 / 2, "seeds": np.array(SEEDS), "ridges": np.array(RIDGES),
-    }  # fmt: skip
+        "x": rows * scale,
+        "unit_x": unit_rows(rows),
+        "y": y[kept].astype(np.int64),
+        "test_x": test_x.astype(float),
+        "test_y": test_y,
+        "rhos": np.array(EPSILONS) ** 2 / 2,
+        "seeds": np.array(SEEDS),
+        "ridges": np.array(RIDGES),
+    }
 
 
 def theirs(python: str, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -63,7 +72,10 @@ def ours(given: Mapping[str, np.ndarray], rho: float, seed: int) -> dict[str, np
     common: dict[str, Any] = {"classes": len(counts), "noise": "research", "random_state": seed}
     learners = {
         "coinpress": (tacit.CoinPressPrototypes(f"rho={rho!r}", counts=counts, **common), "x"),
-        "coinpress, replace": (tacit.CoinPressPrototypes(f"rho={rho!r}", counts=counts, unit="replace", **common), "x"),
+        "coinpress, replace": (
+            tacit.CoinPressPrototypes(f"rho={rho!r}", counts=counts, unit="replace", **common),
+            "x",
+        ),
         "least-squares": (tacit.LeastSquares(f"rho={rho!r}", **common), "x"),
         "least-squares, alpha=2": (tacit.LeastSquares(f"rho={rho!r}", alpha=2.0, **common), "x"),
     }
@@ -94,7 +106,9 @@ def compared(given: Mapping[str, np.ndarray], python: str) -> dict[str, list[flo
             return float(np.mean([peer[f"{name}/{rho}/{seed}"] for seed in range(SEEDS)]))
 
         means["dp-learning-ff prototypes"] = of_peer("prototypes")
-        means["dp-learning-ff least squares"] = max(of_peer(f"least-squares, {ridge:g}") for ridge in RIDGES)
+        means["dp-learning-ff least squares"] = max(
+            of_peer(f"least-squares, {ridge:g}") for ridge in RIDGES
+        )
         for name, value in means.items():
             rows.setdefault(name, []).append(value)
     return rows
@@ -102,15 +116,24 @@ def compared(given: Mapping[str, np.ndarray], python: str) -> dict[str, list[flo
 
 def main() -> None:
     """Print a table for each data set and imbalance."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("embeddings", type=Path)
-    parser.add_argument("--peer", required=True, help="python of an environment with dp-learning-ff")
+    parser.add_argument(
+        "--peer", required=True, help="python of an environment with dp-learning-ff"
+    )
     given = parser.parse_args()
     for name in ("cifar10", "cifar100"):
         for ratio in RATIOS:
             rows = compared(problem(given.embeddings, name, ratio), given.peer)
-            shown = [[method, *(f"{value:.3f}" for value in values)] for method, values in sorted(rows.items())]
-            table(f"{name}, imbalance {ratio}", ["method", *(f"e = {e:g}" for e in EPSILONS)], shown)
+            shown = [
+                [method, *(f"{value:.3f}" for value in values)]
+                for method, values in sorted(rows.items())
+            ]
+            table(
+                f"{name}, imbalance {ratio}", ["method", *(f"e = {e:g}" for e in EPSILONS)], shown
+            )
 
 
 if __name__ == "__main__":

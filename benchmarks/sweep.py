@@ -1,8 +1,11 @@
-"""Sweeps: the time of a cell beyond its learner, and the time of a sweep over the sum of its fits divided by workers.
+"""Sweeps: the time of a cell beyond its learner, and the time of a sweep over the sum of its fits
+divided by workers.
 
-python benchmarks/sweep.py [--data ../shared/data/embeddings/mobilenetv2-in1k-160/cifar100] [--jobs 2] [--quick]
+python benchmarks/sweep.py [--data ../shared/data/embeddings/mobilenetv2-in1k-160/cifar100] [--jobs
+2] [--quick]
 
-Prints Markdown. Without --data, random records of the same shape are used. Fitting times are from the same run.
+Prints Markdown. Without --data, random records of the same shape are used. Fitting times are from
+the same run.
 """
 
 import argparse
@@ -46,7 +49,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Sweeps.")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="few cells of few records, for the tests")
+    parser.add_argument(
+        "--quick", action="store_true", help="few cells of few records, for the tests"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -54,8 +59,15 @@ def main() -> None:
         small = SMALL.replace("SEEDS", "4" if given.quick else "200")
         for jobs in (1, given.jobs):
             report("noisy sums of digits", small, place / f"small{jobs}", jobs)
-        print(f"\n### 4 methods x 10 budgets x 4 ratios x 5 seeds on records like CIFAR-100's\n\n{HEADER}")
-        data = drawn(place, 10_000 if given.quick else 50_000) if given.data is None else given.data.resolve()
+        print(
+            "\n### 4 methods x 10 budgets x 4 ratios x 5 seeds on records like"
+            f" CIFAR-100's\n\n{HEADER}"
+        )
+        data = (
+            drawn(place, 10_000 if given.quick else 50_000)
+            if given.data is None
+            else given.data.resolve()
+        )
         large = LARGE.replace("TRAIN", f"{data}#train").replace("TEST", f"{data}#test")
         large = large.replace("BUDGETS", str(BUDGETS[:2] if given.quick else BUDGETS))
         large = large.replace("SEEDS", "1" if given.quick else "5")
@@ -72,7 +84,10 @@ def report(name: str, plan: str, folder: Path, jobs: int) -> None:
     fits = sum(one.fit_seconds for one in found)
     beyond = (taken * jobs - fits - sum(one.predict_seconds for one in found)) / len(found)
     ratio = taken / (fits / jobs)
-    print(f"| {name} | {len(found)} | {jobs} | {taken:.1f} s | {fits:.1f} s | {ratio:.2f} | {1000 * beyond:.1f} ms |")
+    print(
+        f"| {name} | {len(found)} | {jobs} | {taken:.1f} s | {fits:.1f} s | {ratio:.2f} |"
+        f" {1000 * beyond:.1f} ms |"
+    )
 
 
 def drawn(folder: Path, n: int) -> Path:
@@ -81,7 +96,10 @@ def drawn(folder: Path, n: int) -> Path:
     centres = rng.normal(size=(100, 256))
     for part, rows in (("train", n), ("test", n // 5)):
         y = np.arange(rows) % 100
-        np.save(folder / f"{part}_x.npy", (centres[y] + 2 * rng.normal(size=(rows, 256))).astype(np.float16))
+        np.save(
+            folder / f"{part}_x.npy",
+            (centres[y] + 2 * rng.normal(size=(rows, 256))).astype(np.float16),
+        )
         np.save(folder / f"{part}_y.npy", y)
     return folder
 

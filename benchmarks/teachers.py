@@ -1,10 +1,12 @@
-"""Training teachers: what fits cost by number of teachers, and many in one program against one after another.
+"""Training teachers: what fits cost by number of teachers, and many in one program against one
+after another.
 
-Prints Markdown. First come whole fits by command, in one process: the same private records are dealt out to more and
-more teachers. Then linear teachers are compared with scikit-learn's LogisticRegression at its defaults, one by one on
-all cores of this process, and small convolutional networks with the same networks trained one by one. `tacit` chooses
-between the two by `faster_batched` for this machine. `--fits` measures fits alone, `--quick` uses few teachers, for the
-tests. Needs torch.
+Prints Markdown. First come whole fits by command, in one process: the same private records are
+dealt out to more and more teachers. Then linear teachers are compared with scikit-learn's
+LogisticRegression at its defaults, one by one on all cores of this process, and small convolutional
+networks with the same networks trained one by one. `tacit` chooses between the two by
+`faster_batched` for this machine. `--fits` measures fits alone, `--quick` uses few teachers, for
+the tests. Needs torch.
 """
 
 import argparse
@@ -23,7 +25,9 @@ from tacit.models.networks import device, predict
 CLASSES = 10
 
 
-def rows(n_teachers: int, n: int = 200, d: int = 256, test: int = 2000, seed: int = 0) -> tuple[list[Any], Any, Any]:
+def rows(
+    n_teachers: int, n: int = 200, d: int = 256, test: int = 2000, seed: int = 0
+) -> tuple[list[Any], Any, Any]:
     """Parts of each teacher, and test rows and labels: clusters that overlap, like embeddings."""
     rng = np.random.default_rng(seed)
     centres = np.random.default_rng(0).normal(size=(CLASSES, d))
@@ -36,7 +40,9 @@ def rows(n_teachers: int, n: int = 200, d: int = 256, test: int = 2000, seed: in
 
 
 def pictures(n_teachers: int, n: int = 240) -> list[Any]:
-    """Parts of each teacher: images of 28 x 28 pixels, in which the place of a bright square shows the class."""
+    """Parts of each teacher: images of 28 x 28 pixels, in which the place of a bright square shows
+    the class.
+    """
     rng = np.random.default_rng(0)
     parts = []
     for _ in range(n_teachers):
@@ -49,30 +55,63 @@ def pictures(n_teachers: int, n: int = 240) -> list[Any]:
 
 
 def fits(numbers: list[int], records: int, queries: int) -> None:
-    """Processor time and memory of `tacit fit pate --folder`, and the files that it keeps, by number of teachers."""
+    """Processor time and memory of `tacit fit pate --folder`, and the files that it keeps, by
+    number of teachers.
+    """
     found = []
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         _, x, y = rows(0, d=32, test=records)
         np.savez(folder / "private.npz", x=x, y=y)
         np.savez(folder / "public.npz", x=rows(0, d=32, test=queries, seed=1)[1])
-        line = ["fit", "pate", f"{folder}/private.npz", "--public", f"{folder}/public.npz", "--classes", str(CLASSES)]
+        line = [
+            "fit",
+            "pate",
+            f"{folder}/private.npz",
+            "--public",
+            f"{folder}/public.npz",
+            "--classes",
+            str(CLASSES),
+        ]
         line += ["--budget", "epsilon=1,delta=1e-5", "--force", "--out", f"{folder}/student"]
         for number in numbers:
             for teacher in ("logistic-regression", "linear"):
                 run = folder / f"{number}-{teacher}"
                 before = processor_seconds()
-                _, peak = watched([*line, "--n-teachers", str(number), "--teacher", teacher, "--folder", str(run)])
+                _, peak = watched(
+                    [*line, "--n-teachers", str(number), "--teacher", teacher, "--folder", str(run)]
+                )
                 taken, kept = processor_seconds() - before, len(list((run / "teachers").iterdir()))
                 size = f"{records // number}"
-                found.append([teacher, f"{number}", size, f"{taken:.0f} s", f"{peak / 2**20:.0f} MiB", f"{kept}"])
-    title = f"`tacit fit pate`: {records} private and {queries} public records of 32 columns, {CLASSES} classes"
-    header = ["teacher", "teachers", "records each", "processor time", "peak anonymous memory", "files of teachers"]
+                found.append(
+                    [
+                        teacher,
+                        f"{number}",
+                        size,
+                        f"{taken:.0f} s",
+                        f"{peak / 2**20:.0f} MiB",
+                        f"{kept}",
+                    ]
+                )
+    title = (
+        f"`tacit fit pate`: {records} private and {queries} public records of 32 columns, {CLASSES}"
+        " classes"
+    )
+    header = [
+        "teacher",
+        "teachers",
+        "records each",
+        "processor time",
+        "peak anonymous memory",
+        "files of teachers",
+    ]
     table(title, header, found)
 
 
 def processor_seconds() -> float:
-    """Processor time of the commands that ended; unlike time by the clock, it hardly depends on what else runs."""
+    """Processor time of the commands that ended; unlike time by the clock, it hardly depends on
+    what else runs.
+    """
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -96,17 +135,28 @@ def main() -> None:
     modules = train_many("linear", parts, CLASSES, Training())
     theirs = np.mean([classifier.score(test_x, test_y) for classifier in classifiers])
     ours = np.mean([np.mean(predict(module, test_x) == test_y) for module in modules])
-    print(f"\n### {n_linear} linear teachers, 200 records of 256 columns each, {CLASSES} classes, on {device()}\n")
+    print(
+        f"\n### {n_linear} linear teachers, 200 records of 256 columns each, {CLASSES} classes, on"
+        f" {device()}\n"
+    )
     print("| what | time | accuracy, mean | |\n|---|---|---|---|")
-    print(f"| scikit-learn's LogisticRegression, one by one | {one_by_one:.2f} s | {theirs:.3f} | 1 |")
-    print(f"| linear, in one program | {together:.2f} s | {ours:.3f} | {one_by_one / together:.1f} times faster |")
+    print(
+        f"| scikit-learn's LogisticRegression, one by one | {one_by_one:.2f} s | {theirs:.3f} | 1 |"
+    )
+    print(
+        f"| linear, in one program | {together:.2f} s | {ours:.3f} | {one_by_one / together:.1f}"
+        " times faster |"
+    )
 
     training = Training(epochs=2 if few else 10)
     digits = pictures(n_networks)
     alone = seconds(lambda: train_many("cnn", digits, CLASSES, training, batched=False), 1)
     batched = seconds(lambda: train_many("cnn", digits, CLASSES, training, batched=True), 1)
     chosen = "batched" if faster_batched("cnn") else "one by one"
-    print(f"\n### {n_networks} small convolutional teachers, 240 pictures each, {training.epochs} epochs\n")
+    print(
+        f"\n### {n_networks} small convolutional teachers, 240 pictures each, {training.epochs}"
+        " epochs\n"
+    )
     print("| one by one | in one program | ratio | chosen here |\n|---|---|---|---|")
     print(f"| {alone:.2f} s | {batched:.2f} s | {alone / batched:.2f} | {chosen} |")
 

@@ -15,7 +15,9 @@ def seconds(work: Callable[[], object], runs: int = 5) -> float:
 
 
 def processor_seconds(work: Callable[[], object], runs: int = 5) -> float:
-    """Least processor time of a call in seconds, of all threads, after a first call; other work matters least to it."""
+    """Least processor time of a call in seconds, of all threads, after a first call; other work
+    matters least to it.
+    """
     return min(_times(work, runs, time.process_time))
 
 
@@ -33,7 +35,9 @@ def watched(line: list[str]) -> tuple[float, float]:
     peak = 0.0
     started = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-m", "tacit.cli.main", *line], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "tacit.cli.main", *line],
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
     ) as process:
         status = Path(f"/proc/{process.pid}/status")
         while process.poll() is None:

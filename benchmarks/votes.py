@@ -1,7 +1,8 @@
-"""Accounting of noisy votes: time relative to a plain loop over the same formulas, growth, and memory.
+"""Accounting of noisy votes: time relative to a plain loop over the same formulas, growth, and
+memory.
 
-Prints Markdown. The loop evaluates the formulas vote by vote, vectorised over orders, like published analysis code.
-`--quick` uses few votes, for the tests.
+Prints Markdown. The loop evaluates the formulas vote by vote, vectorised over orders, like
+published analysis code. `--quick` uses few votes, for the tests.
 """
 
 import argparse
@@ -68,10 +69,14 @@ def main() -> None:
     print("| what | time | over a plain loop |\n|---|---|---|")
     print(f"| plain loop, GNMax | {slow:.3f} s | 1 |")
     print(
-        f"| `tacit.pate.rdp`, GNMax (largest difference {worst:.0e}) | {fast:.3f} s | {slow / fast:.0f} times faster |"
+        f"| `tacit.pate.rdp`, GNMax (largest difference {worst:.0e}) | {fast:.3f} s |"
+        f" {slow / fast:.0f} times faster |"
     )
     print(f"| `tacit.pate.rdp`, Confident | {both:.3f} s | |")
-    print("\n### Growth with the number of votes\n\n| votes | time | memory beyond the votes, at most |\n|---|---|---|")
+    print(
+        "\n### Growth with the number of votes\n\n| votes | time | memory beyond the votes, at most"
+        " |\n|---|---|---|"
+    )
     for size in (most // 100, most // 10, most):
         counts = votes(size)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -14,7 +14,8 @@ import tacit
 project = "tacit"
 author = "The tacit developers"
 copyright = "The tacit developers"
-published = os.environ.get("DOCS_VERSION")  # the folder of these pages, on a site that holds several versions
+# the folder of these pages, on a site that holds several versions
+published = os.environ.get("DOCS_VERSION")
 release = version = published or tacit.__version__
 
 extensions = [
@@ -38,7 +39,11 @@ html_title = "tacit" if published else f"tacit {release}"
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "logo": {"image_light": "_static/icon.svg", "image_dark": "_static/icon.svg", "text": html_title},
+    "logo": {
+        "image_light": "_static/icon.svg",
+        "image_dark": "_static/icon.svg",
+        "text": html_title,
+    },
     "footer_end": [],
 }
 if published:
@@ -66,7 +71,9 @@ autosummary_ignore_module_all = False  # a package describes what it exports
 
 
 def _described_elsewhere():
-    """Return the members of each module that have a page under a public name, as api.md lists them."""
+    """Return the members of each module that have a page under a public name, as api.md lists
+    them.
+    """
     names = defaultdict(dict)
     api = Path(__file__).with_name("api.md").read_text(encoding="utf-8")
     for public_name in re.findall(r"^   (tacit\.[\w.]+)$", api, re.MULTILINE):
@@ -86,10 +93,17 @@ _NEW_LINE = re.compile(r"[A-Z][\w ,/()]{0,40}: |[-|\s]|$")
 
 
 def _unwrapped(lines):
-    """Join the lines of each paragraph, which the page wraps; indented lines and lists stay as they are."""
+    """Join the lines of each paragraph, which the page wraps; indented lines and lists stay as they
+    are.
+    """
     joined = []
     for line in lines:
-        if joined and joined[-1] and not joined[-1].startswith((" ", "|")) and not _NEW_LINE.match(line):
+        if (
+            joined
+            and joined[-1]
+            and not joined[-1].startswith((" ", "|"))
+            and not _NEW_LINE.match(line)
+        ):
             joined[-1] += f" {line}"
         else:
             joined.append(line)
@@ -97,7 +111,8 @@ def _unwrapped(lines):
 
 
 def _plain_text(app, what, name, obj, options, lines):
-    """Docstrings are written to be read in the source: those of modules appear as they are, and bars are bars.
+    """Docstrings are written to be read in the source: those of modules appear as they are, and
+    bars are bars.
 
     Classes that a docstring refers to become links.
     """
@@ -110,8 +125,13 @@ def _plain_text(app, what, name, obj, options, lines):
             lines += [""]
     else:
         linked = [_AS_IN.sub(r"As in :py:obj:`~.\1`", line) for line in lines]
-        lines[:] = ["".join(part if part.startswith("`") else part.replace("|", r"\|") for part in _CODE.split(line))
-                    for line in linked]  # fmt: skip
+        lines[:] = [
+            "".join(
+                part if part.startswith("`") else part.replace("|", r"\|")
+                for part in _CODE.split(line)
+            )
+            for line in linked
+        ]
 
 
 # the first four serve the command line, the last pydantic
@@ -134,31 +154,43 @@ MEASUREMENTS = (
     "how-much-the-constants-matter",
 )
 MOVED = {
-    "auto": {anchor: f"measurements.html#{anchor}" for anchor in MEASUREMENTS}
-    | {
-        "what-was-tried-and-rejected": "auto.html#where-the-constants-come-from",
-        "how-auto-compares": "auto.html#where-the-constants-come-from",
-    }
+    "auto": (
+        {anchor: f"measurements.html#{anchor}" for anchor in MEASUREMENTS}
+        | {
+            "what-was-tried-and-rejected": "auto.html#where-the-constants-come-from",
+            "how-auto-compares": "auto.html#where-the-constants-come-from",
+        }
+    )
 }
 
 
 def _described_on_pages(app):
-    """Return where each module, class and function is described; api.html once described them all."""
+    """Return where each module, class and function is described; api.html once described them
+    all.
+    """
     domain = app.env.domains.python_domain
     entries = (*domain.objects.values(), *domain.modules.values())
-    return {entry.node_id: f"{app.builder.get_relative_uri('api', entry.docname)}#{entry.node_id}" for entry in entries}
+    return {
+        entry.node_id: f"{app.builder.get_relative_uri('api', entry.docname)}#{entry.node_id}"
+        for entry in entries
+    }
 
 
 def _redirect_old_anchors(app, pagename, templatename, context, doctree):
     """Lead anchors of text that has moved to another page to where it is now."""
     targets = _described_on_pages(app) if pagename == "api" else MOVED.get(pagename)
     if targets:
-        script = f"const moved = {json.dumps(targets)}[location.hash.slice(1)]; if (moved) location.replace(moved);"
+        script = (
+            f"const moved = {json.dumps(targets)}[location.hash.slice(1)]; if (moved)"
+            " location.replace(moved);"
+        )
         app.add_js_file(None, body=script)
 
 
 def _name_cells(app, doctree, docname):
-    """Write the name of its column into each cell of a stacked table; the style shows it on phones."""
+    """Write the name of its column into each cell of a stacked table; the style shows it on
+    phones.
+    """
     for box in doctree.findall(nodes.container):
         if "stacked" not in box["classes"]:
             continue

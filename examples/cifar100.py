@@ -2,8 +2,9 @@
 
 python examples/cifar100.py EMBEDDINGS [--out FOLDER]
 
-EMBEDDINGS holds the folders cifar100 and tiny_imagenet, each with train_x.npy, train_y.npy, test_x.npy,
-test_y.npy and card.json. Every step is a command that you can type; the script ends with a table in Markdown.
+EMBEDDINGS holds the folders cifar100 and tiny_imagenet, each with train_x.npy, train_y.npy,
+test_x.npy, test_y.npy and card.json. Every step is a command that you can type; the script ends
+with a table in Markdown.
 """
 
 import argparse
@@ -47,7 +48,11 @@ def import_stores(embeddings: Path, out: Path) -> None:
 
 def rows(out: Path) -> Iterator[list[str]]:
     """Fit, inspect and evaluate each release; yield its row of the table."""
-    private, test, public = out / "cifar100/train", out / "cifar100/test", out / "tiny_imagenet/train"
+    private, test, public = (
+        out / "cifar100/train",
+        out / "cifar100/test",
+        out / "tiny_imagenet/train",
+    )
     for name, (method, budget, options) in FITS.items():
         fit = f"fit {method} {{private}} --budget {budget} {options} --out {{out}}"
         start = time.perf_counter()
@@ -57,7 +62,13 @@ def rows(out: Path) -> Iterator[list[str]]:
         scores = json.loads(run("evaluate {release} {test} --json", release=out / name, test=test))
         epsilon = tacit.Release.load(out / name).guarantee.epsilon(DELTA)
         shown = f"{method} {options.format(public='PUBLIC')}".strip()
-        yield [f"`{shown}`", budget, f"{epsilon:.3g}", f"{scores['accuracy']:.3f}", f"{seconds:.1f}"]
+        yield [
+            f"`{shown}`",
+            budget,
+            f"{epsilon:.3g}",
+            f"{scores['accuracy']:.3f}",
+            f"{seconds:.1f}",
+        ]
 
 
 def table(lines: list[list[str]]) -> str:
@@ -66,9 +77,13 @@ def table(lines: list[list[str]]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("embeddings", type=Path)
-    parser.add_argument("--out", type=Path, help="folder for stores and releases; by default a temporary folder")
+    parser.add_argument(
+        "--out", type=Path, help="folder for stores and releases; by default a temporary folder"
+    )
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:
         out = asked.out or Path(temporary)

@@ -28,7 +28,9 @@ def publish(digits: DigitsSplit, folder: Path) -> tacit.Release:
 
 
 def accuracy(release: tacit.Release, digits: DigitsSplit) -> float:
-    """Share of the test rows that the release classifies correctly; test rows are centred like the private rows."""
+    """Share of the test rows that the release classifies correctly; test rows are centred like the
+    private rows.
+    """
     centre = digits.public_x.mean(axis=0)
     return float(np.mean(release.predict(digits.test_x - centre) == digits.test_y))
 
@@ -37,7 +39,10 @@ def main(folder: Path) -> None:
     print(learner().promise().statement())
     digits = load_digits_split()
     release = publish(digits, folder)
-    print(f"\n{folder} may be published; accuracy on {len(digits.test_y)} test rows: {accuracy(release, digits):.3f}")
+    print(
+        f"\n{folder} may be published; accuracy on {len(digits.test_y)} test rows:"
+        f" {accuracy(release, digits):.3f}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""Private labels, from plain randomized response to priors from clusters: a table, a figure, and a page with both.
+"""Private labels, from plain randomized response to priors from clusters: a table, a figure, and a
+page with both.
 
 python examples/label_privacy.py FOLDER [--mnist mnist.npz]
 
-Without a file it uses the digits of scikit-learn and the default linear model, and takes seconds. With MNIST it uses
-the network of the label-privacy notebook of "How to DP-fy ML" (needs torch), adds the notebook's DP-SGD (needs Opacus),
-and takes ten minutes. The data sets are public, so the script may show a number that is otherwise private: how many
-labels were flipped.
+Without a file it uses the digits of scikit-learn and the default linear model, and takes seconds.
+With MNIST it uses the network of the label-privacy notebook of "How to DP-fy ML" (needs torch),
+adds the notebook's DP-SGD (needs Opacus), and takes ten minutes. The data sets are public, so the
+script may show a number that is otherwise private: how many labels were flipped.
 """
 
 import argparse
@@ -37,10 +38,18 @@ def mnist(path: Path) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, np.ndarr
 
     def network(shape: tuple[int, ...], n_classes: int) -> Any:
         return nn.Sequential(
-            nn.ZeroPad2d(3), nn.Conv2d(shape[0], 16, 8, 2), nn.ReLU(), nn.MaxPool2d(2, 1),
-            nn.Conv2d(16, 32, 4, 2), nn.ReLU(), nn.MaxPool2d(2, 1),
-            nn.Flatten(), nn.Linear(512, 32), nn.ReLU(), nn.Linear(32, n_classes),
-        )  # fmt: skip
+            nn.ZeroPad2d(3),
+            nn.Conv2d(shape[0], 16, 8, 2),
+            nn.ReLU(),
+            nn.MaxPool2d(2, 1),
+            nn.Conv2d(16, 32, 4, 2),
+            nn.ReLU(),
+            nn.MaxPool2d(2, 1),
+            nn.Flatten(),
+            nn.Linear(512, 32),
+            nn.ReLU(),
+            nn.Linear(32, n_classes),
+        )
 
     with np.load(path) as file:
         x, y, test_x, test_y = (file[name] for name in ("train_x", "train_y", "test_x", "test_y"))
@@ -53,32 +62,55 @@ def methods(n: int) -> dict[str, dict[str, Any]]:
     return {
         "randomized response": {"budget": "epsilon=1"},
         "notebook, as printed: .1 for clusters, 1.95 for answers": {
-            **clusters, "budget": "epsilon=2.05", "prior_share": 0.1 / 2.05,
+            **clusters,
+            "budget": "epsilon=2.05",
+            "prior_share": 0.1 / 2.05,
         },
-        "notebook, corrected: .1 for clusters, .9 for answers": {**clusters, "budget": "epsilon=1", "prior_share": 0.1},
-        "tacit's choice: more clusters, .4 for them, .6 for answers": {"prior": "clusters", "budget": "epsilon=1"},
+        "notebook, corrected: .1 for clusters, .9 for answers": {
+            **clusters,
+            "budget": "epsilon=1",
+            "prior_share": 0.1,
+        },
+        "tacit's choice: more clusters, .4 for them, .6 for answers": {
+            "prior": "clusters",
+            "budget": "epsilon=1",
+        },
         "two stages": {"budget": "epsilon=1", "stages": 2},
         "labels as they are": {"budget": "epsilon=inf"},
-    }  # fmt: skip
+    }
 
 
 def calibration(proba: np.ndarray, y: np.ndarray) -> list[tuple[float, float]]:
     """Mean confidence and accuracy, for each tenth of the confidence range."""
     sure, right = proba.max(axis=1), proba.argmax(axis=1) == y
     bins = np.minimum((10 * sure).astype(int), 9)
-    return [(float(sure[bins == b].mean()), float(right[bins == b].mean())) for b in range(10) if np.any(bins == b)]
+    return [
+        (float(sure[bins == b].mean()), float(right[bins == b].mean()))
+        for b in range(10)
+        if np.any(bins == b)
+    ]
 
 
 def figure(counts: dict[str, np.ndarray], curves: dict[str, list[tuple[float, float]]]) -> bytes:
     """Draw class frequencies beside calibration, as a PNG."""
-    bars = [{"of": of, "class": c, "labels": float(n)} for of, own in counts.items() for c, n in enumerate(own)]
-    points = [{"method": name, "sure": x, "right": y} for name, own in curves.items() for x, y in own]
+    bars = [
+        {"of": of, "class": c, "labels": float(n)}
+        for of, own in counts.items()
+        for c, n in enumerate(own)
+    ]
+    points = [
+        {"method": name, "sure": x, "right": y} for name, own in curves.items() for x, y in own
+    ]
     ideal = [{"sure": 0, "right": 0}, {"sure": 1, "right": 1}]
     left = alt.Chart(alt.Data(values=bars), title="labels per class", width=400).mark_bar()
     x, y = alt.X("sure:Q", title="confidence"), alt.Y("right:Q", title="share that is right")
     line = alt.Chart(alt.Data(values=points), title="calibration", width=400).mark_line(point=True)
-    line = line.encode(x, y, alt.Color("method:N", sort=list(curves)), alt.Shape("method:N", sort=list(curves)))
-    dashes = alt.Chart(alt.Data(values=ideal)).mark_line(color="grey", strokeDash=[4, 4]).encode(x, y)
+    line = line.encode(
+        x, y, alt.Color("method:N", sort=list(curves)), alt.Shape("method:N", sort=list(curves))
+    )
+    dashes = (
+        alt.Chart(alt.Data(values=ideal)).mark_line(color="grey", strokeDash=[4, 4]).encode(x, y)
+    )
     of = {"field": "of", "type": "nominal", "title": "count", "sort": list(counts)}
     frequencies = left.encode(
         alt.X("class:O").axis(labelAngle=0), alt.Y("labels:Q"), alt.Color(**of), alt.XOffset(**of)
@@ -101,8 +133,12 @@ def main(out: Path, file: Path | None = None) -> None:
 
     def add(name: str, model: Any, epsilon: str) -> None:
         model.fit(x, y)
-        flipped = f"{np.mean(model.noisy_labels_ != y):.1%}" if hasattr(model, "noisy_labels_") else ""
-        lines.append(f"| {name} | {epsilon} | {flipped} | {np.mean(model.predict(test_x) == test_y):.1%} |")
+        flipped = (
+            f"{np.mean(model.noisy_labels_ != y):.1%}" if hasattr(model, "noisy_labels_") else ""
+        )
+        lines.append(
+            f"| {name} | {epsilon} | {flipped} | {np.mean(model.predict(test_x) == test_y):.1%} |"
+        )
         curves[name.split(":")[0]] = calibration(model.predict_proba(test_x), test_y)
         print(lines[-1], flush=True)
 
@@ -112,16 +148,25 @@ def main(out: Path, file: Path | None = None) -> None:
         add(name, model, f"{model.promise().epsilon():.4g}")
     if base is not None:
         model = tacit.DPSGD("epsilon=1,delta=1e-5", base=base, classes=10)
-        add("DP-SGD, for whole records", model, f"{model.promise().epsilon(1e-5):.4g} at delta 1e-5, another unit")
+        add(
+            "DP-SGD, for whole records",
+            model,
+            f"{model.promise().epsilon(1e-5):.4g} at delta 1e-5, another unit",
+        )
     answers = tacit.label_dp.randomize(y, classes=10, budget="epsilon=1")
     counts = {
         "true": np.bincount(y, minlength=10),
         "answers": np.bincount(answers.labels, minlength=10),
         "estimated from the answers": answers.randomizer.counts(answers.labels),
     }
-    table = "\n".join(["| method | true epsilon | labels flipped | test accuracy |", "|---|---|---|---|", *lines])
+    table = "\n".join(
+        ["| method | true epsilon | labels flipped | test accuracy |", "|---|---|---|---|", *lines]
+    )
     drawn = figure(counts, {name: curves[name] for name in SHOWN})
-    sections = [("Accuracy", text(table)), ("Answers", picture(drawn, "class counts and calibration"))]
+    sections = [
+        ("Accuracy", text(table)),
+        ("Answers", picture(drawn, "class counts and calibration")),
+    ]
     (out / "table.md").write_text(table + "\n", encoding="utf-8")
     (out / "figure.png").write_bytes(drawn)
     (out / "page.html").write_text(page("Private labels", sections), encoding="utf-8")

@@ -19,8 +19,12 @@ def noisy_sum(digits: DigitsSplit, ledger: tacit.Ledger) -> tacit.NoisySumProtot
 
 
 def public(digits: DigitsSplit, ledger: tacit.Ledger) -> tacit.PublicPrototypes:
-    """The second release spends the other half: a selection at pure epsilon 2 is (2^2)/8 = 0.5-zCDP."""
-    clf = tacit.PublicPrototypes("epsilon=2", public=digits.public_x, classes=range(10), ledger=ledger)
+    """The second release spends the other half: a selection at pure epsilon 2 is (2^2)/8 =
+    0.5-zCDP.
+    """
+    clf = tacit.PublicPrototypes(
+        "epsilon=2", public=digits.public_x, classes=range(10), ledger=ledger
+    )
     return clf.fit(digits.private_x, digits.private_y)
 
 

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from tacit.cli import common
 
-sys.path.insert(0, str(Path(__file__).parent))  # so that tests can share helpers under tests/contracts
+# so that tests can share helpers under tests/contracts
+sys.path.insert(0, str(Path(__file__).parent))
 
 # no example may fail because the machine is busy
 settings.register_profile("no clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,7 +22,9 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def pytest_collection_modifyitems(items):
-    """Thorough tests, and those in slow.txt (a second or more together), are left out of `make check`."""
+    """Thorough tests, and those in slow.txt (a second or more together), are left out of `make
+    check`.
+    """
     listed = set((TESTS / "slow.txt").read_text(encoding="utf-8").split())
     for item in items:
         if f"tests/{item.path.relative_to(TESTS).as_posix()}::{item.originalname}" in listed:
@@ -32,7 +35,9 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def no_progress_lines(monkeypatch):
-    """Stop the clock of progress lines: on a busy machine they would appear among what a test expects on stderr."""
+    """Stop the clock of progress lines: on a busy machine they would appear among what a test
+    expects on stderr.
+    """
     monkeypatch.setattr(common, "monotonic", lambda: 0.0)
 
 
@@ -47,8 +52,13 @@ def embeddings():
 
 def splits(folder, name):
     """Rows and labels to learn from and to test on, and public rows of the same encoder."""
-    arrays = {split: np.load(folder / name / f"{split}.npy") for split in ("train_x", "train_y", "test_x", "test_y")}
-    return SimpleNamespace(**arrays, public=np.load(folder / "tiny_imagenet" / "train_x.npy")[:30000])
+    arrays = {
+        split: np.load(folder / name / f"{split}.npy")
+        for split in ("train_x", "train_y", "test_x", "test_y")
+    }
+    return SimpleNamespace(
+        **arrays, public=np.load(folder / "tiny_imagenet" / "train_x.npy")[:30000]
+    )
 
 
 @pytest.fixture(scope="session")

@@ -27,9 +27,13 @@ while True:
 
 @contextmanager
 def one_ray_worker_killed(folder, files, enough=1):
-    """Kill a worker of this process once so many of these files are in the folder; fail if none was killed."""
+    """Kill a worker of this process once so many of these files are in the folder; fail if none was
+    killed.
+    """
     line = [sys.executable, "-c", KILLER, str(os.getpid()), str(folder), files, str(enough)]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as killer:
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as killer:
         try:
             yield
         finally:

@@ -4,14 +4,18 @@ import re
 
 
 def stating(*facts):
-    """Return a pattern, for `match` or `re.search`, of a line that states every fact as a whole word."""
+    """Return a pattern, for `match` or `re.search`, of a line that states every fact as a whole
+    word.
+    """
     return "(?m)^" + "".join(f"(?=.*{_whole(fact)})" for fact in facts)
 
 
 def lacking(text, *facts):
     """Return the facts that are missing from the line of a text which states most of them."""
     lines = text.splitlines() or [""]
-    return min(([fact for fact in facts if not re.search(_whole(fact), line)] for line in lines), key=len)
+    return min(
+        ([fact for fact in facts if not re.search(_whole(fact), line)] for line in lines), key=len
+    )
 
 
 def _whole(fact):

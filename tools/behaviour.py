@@ -110,12 +110,23 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "vanishing": OF_GROUPS | {"collector": "vanishing"},
         "upsampling": OF_GROUPS | {"collector": "upsampling"},
         "data-dependent": {"aggregator": "gnmax", "sigma": 8.0, "stopping": "data-dependent"},
-        "networks": {"n_teachers": 4, "teacher": "mlp", "student": "mlp", "aggregator": "gnmax", "sigma": 2.0},
+        "networks": {
+            "n_teachers": 4,
+            "teacher": "mlp",
+            "student": "mlp",
+            "aggregator": "gnmax",
+            "sigma": 2.0,
+        },
     },
     "label-private": {
         "names": {"names": NAMES},
         "two stages": {"randomizer": "rr", "stages": 2},
-        "clusters": {"randomizer": "rr-with-prior", "prior": "clusters", "n_clusters": 5, "n_components": 4},
+        "clusters": {
+            "randomizer": "rr-with-prior",
+            "prior": "clusters",
+            "n_clusters": 5,
+            "n_components": 4,
+        },
         "unary": {"randomizer": "symmetric-unary"},
         "laplace": {"randomizer": "laplace"},
         "gaussian": {"randomizer": "gaussian", "budget": "rho=0.5"},
@@ -173,8 +184,12 @@ MEASURED = (
 
 def main() -> None:
     """Print the hashes; with `--against`, exit with 1 if a part differs."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", metavar="FILE", type=Path, help="output of an earlier run to compare with")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--against", metavar="FILE", type=Path, help="output of an earlier run to compare with"
+    )
     earlier_file = parser.parse_args().against
     earlier = None if earlier_file is None else hashes_in(earlier_file.read_text(encoding="utf-8"))
 
@@ -235,9 +250,15 @@ def fits() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     candidates = [{"k": 1}, {"k": 3}]
     estimator = tacit.PublicPrototypes(public=PUBLIC)
     yield "grid search", tacit.GridSearch(estimator, candidates, budget="rho=0.5", **SHARED), {}
-    yield "random search", tacit.RandomSearch(estimator, candidates, budget="epsilon=2", **SHARED), {}
+    yield (
+        "random search",
+        tacit.RandomSearch(estimator, candidates, budget="epsilon=2", **SHARED),
+        {},
+    )
     yield "unpaid search", tacit.UnpaidSearch(estimator, candidates, budget="rho=0.5", **SHARED), {}
-    network = tacit.DPSGD("epsilon=2,delta=1e-5", base="linear", sampling_rate=0.1, epochs=1.0, **SHARED)
+    network = tacit.DPSGD(
+        "epsilon=2,delta=1e-5", base="linear", sampling_rate=0.1, epochs=1.0, **SHARED
+    )
     yield "dp-sgd", network, {}
 
 
@@ -249,7 +270,13 @@ def learned(learner: Any) -> list[Any]:
         attributes["answers_"] = votes_bought(attributes["answers_"])
     if "readings_" in attributes:
         attributes["readings_"] = [
-            [reading.limit, reading.asked, reading.answered, reading.labels, numbers(reading.spent_)]
+            [
+                reading.limit,
+                reading.asked,
+                reading.answered,
+                reading.labels,
+                numbers(reading.spent_),
+            ]
             for reading in attributes["readings_"]
         ]
     return [arrays, attributes, learner.predict(TEST), learner.predict_proba(TEST)]
@@ -275,7 +302,9 @@ def published(learner: Any) -> list[Any]:
     document = json.loads(release.document.model_dump_json())
     versions = document["implementation"].pop("versions")
     sha256 = document["contents"].pop("sha256")
-    changing = {f"- {name}: {version}" for name, version in versions.items()} | {f"- sha256: {sha256}"}
+    changing = {f"- {name}: {version}" for name, version in versions.items()} | {
+        f"- sha256: {sha256}"
+    }
     card = [line for line in release.card().splitlines() if line.strip() not in changing]
     return [document, card]
 
@@ -299,7 +328,11 @@ def voting(aggregator: str, collector: str) -> Any:
     if collector == "upsampling":
         arguments = {"copies": {"low": 1, "high": 2}, "shares": {"low": 0.6, "high": 0.4}}
     truth = rng.integers(0, N_CLASSES, (n_queries, 1))
-    votes = np.where(rng.random((n_queries, n_teachers)) < 0.8, truth, rng.integers(0, N_CLASSES, (1, n_teachers)))
+    votes = np.where(
+        rng.random((n_queries, n_teachers)) < 0.8,
+        truth,
+        rng.integers(0, N_CLASSES, (1, n_teachers)),
+    )
     if aggregator == "interactive":
         arguments["student_scores"] = rng.dirichlet(np.ones(N_CLASSES), n_queries)
     return tacit.pate.aggregate(

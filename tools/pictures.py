@@ -1,4 +1,5 @@
-"""Write the pictures of README and gallery; `--check` fails where one, or its description, is out of date.
+"""Write the pictures of README and gallery; `--check` fails where one, or its description, is out
+of date.
 
 Their numbers come from the code, from examples, and from benchmarks/utility/cells.csv.
 """
@@ -20,18 +21,20 @@ PICTURES = ROOT / "docs" / "pictures"
 BUDGET = "rho=0.5"
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#4d4d4d"
 STYLE = (
-    "text { font-family: system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', sans-serif; font-size: 18px }"
-    " text { fill: #222 } .light { fill: #fff } .ground { fill: #f4f6f8 } .panel { fill: #fff }"
-    " .head { font-size: 22px; font-weight: 700 } .small { font-size: 16px; fill: #4d4d4d }"
-    " .code { font-family: ui-monospace, 'Liberation Mono', monospace; font-size: 16px }"
-    " @media (prefers-color-scheme: dark) { text { fill: #eee } .small { fill: #bbb } .light { fill: #fff }"
-    " .ground { fill: #1b1f24 } .panel { fill: #2b3138 }"
+    "text { font-family: system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', sans-serif;"
+    " font-size: 18px } text { fill: #222 } .light { fill: #fff } .ground { fill: #f4f6f8 }"
+    " .panel { fill: #fff } .head { font-size: 22px; font-weight: 700 } .small { font-size:"
+    " 16px; fill: #4d4d4d } .code { font-family: ui-monospace, 'Liberation Mono', monospace;"
+    " font-size: 16px } @media (prefers-color-scheme: dark) { text { fill: #eee } .small {"
+    " fill: #bbb } .light { fill: #fff } .ground { fill: #1b1f24 } .panel { fill: #2b3138 }"
     f" [stroke='{GREY}'] {{ stroke: #bbb }} [fill='{GREY}'] {{ fill: #767676 }} }}"
 )
 
 
 def accuracy(rough: str) -> float:
-    """Balanced accuracy of `auto` on Banking77, mean over seeds, at a budget in the papers' form."""
+    """Balanced accuracy of `auto` on Banking77, mean over seeds, at a budget in the papers'
+    form.
+    """
     lines = (ROOT / "benchmarks" / "utility" / "cells.csv").read_text(encoding="utf-8").splitlines()
     cells = (line.split(",") for line in lines if line.startswith("banking77,1,"))
     return fmean(float(cell[5]) for cell in cells if cell[3:5] == ["auto", rough])
@@ -47,7 +50,9 @@ def moved(x: float, y: float, drawn: str, turn: int = 0) -> str:
 
 def box(colour: str, head: str, *lines: tuple[str, str]) -> str:
     """A panel with a heading, and lines with the class of each."""
-    shown = "".join(text(120, 82 + 30 * i, words, kind, "middle") for i, (words, kind) in enumerate(lines))
+    shown = "".join(
+        text(120, 82 + 30 * i, words, kind, "middle") for i, (words, kind) in enumerate(lines)
+    )
     return (
         f'<rect width="240" height="182" rx="12" class="panel" stroke="{colour}" stroke-width="3"/>'
         + text(120, 38, head, "head", "middle")
@@ -57,17 +62,16 @@ def box(colour: str, head: str, *lines: tuple[str, str]) -> str:
 
 def arrow() -> str:
     return (
-        f'<path d="M0 0 h26 m-11 -10 l11 10 l-11 10" fill="none" stroke="{GREY}" stroke-width="3.5" '
-        'stroke-linecap="round" stroke-linejoin="round"/>'
+        f'<path d="M0 0 h26 m-11 -10 l11 10 l-11 10" fill="none" stroke="{GREY}" stroke-width="3.5"'
+        ' stroke-linecap="round" stroke-linejoin="round"/>'
     )
 
 
 def bar(share: float, width: int, colour: str) -> str:
     """A bar whose full width is an accuracy of 1."""
-    return (
-        f'<rect width="{width * share:.0f}" height="24" rx="4" fill="{colour}"/>'
-        + text(width * share + 10, 19, f"{100 * share:.1f} %")
-    )  # fmt: skip
+    return f'<rect width="{width * share:.0f}" height="24" rx="4" fill="{colour}"/>' + text(
+        width * share + 10, 19, f"{100 * share:.1f} %"
+    )
 
 
 def boxes() -> tuple[str, str, str]:
@@ -75,13 +79,31 @@ def boxes() -> tuple[str, str, str]:
     promise = tacit.AutoPrototypes(BUDGET, classes=77).promise()
     guess = ceil(500 * (1 + promise.advantage)) / 10
     return (
-        box(ORANGE, "Private data", ("“my card is gone”", "code"), ("lost_or_stolen_card", "code"),
-            ("10,003 such records", "small"), ("in 77 classes", "small")),
-        box(GREY, "tacit", ("states the cost first", ""), ("learns with exact noise", ""),
-            ("tracks the total cost", ""), (f"epsilon {promise.epsilon(1e-6):.1f} at delta 10⁻⁶", "small")),
-        box(BLUE, "Public release", ("a classifier for all", ""), ("“was Anna in the data?”", "code"),
-            (f"attacker: at most {guess:.1f} %", ""), ("correct (coin: 50 %)", "small")),
-    )  # fmt: skip
+        box(
+            ORANGE,
+            "Private data",
+            ("“my card is gone”", "code"),
+            ("lost_or_stolen_card", "code"),
+            ("10,003 such records", "small"),
+            ("in 77 classes", "small"),
+        ),
+        box(
+            GREY,
+            "tacit",
+            ("states the cost first", ""),
+            ("learns with exact noise", ""),
+            ("tracks the total cost", ""),
+            (f"epsilon {promise.epsilon(1e-6):.1f} at delta 10⁻⁶", "small"),
+        ),
+        box(
+            BLUE,
+            "Public release",
+            ("a classifier for all", ""),
+            ("“was Anna in the data?”", "code"),
+            (f"attacker: at most {guess:.1f} %", ""),
+            ("correct (coin: 50 %)", "small"),
+        ),
+    )
 
 
 BARS = ((BLUE, "1", "77 classes, with privacy"), (GREY, "inf", "77 classes, without privacy"))
@@ -114,7 +136,9 @@ def first_release() -> str:
     example = run_path(str(ROOT / "examples" / "first_release.py"))
     digits = load_digits_split()
     learner = example["learner"]().set_params(noise="research", random_state=0)
-    prototypes = learner.fit(digits.private_x - digits.public_x.mean(axis=0), digits.private_y).prototypes_
+    prototypes = learner.fit(
+        digits.private_x - digits.public_x.mean(axis=0), digits.private_y
+    ).prototypes_
     squares = []
     for digit, pixels in enumerate(prototypes.reshape(10, 8, 8)):
         darkest = abs(pixels).max()
@@ -122,7 +146,8 @@ def first_release() -> str:
             x, y = 24 + 164 * (digit % 5) + 18 * column, 24 + 174 * (digit // 5) + 18 * row
             colour = BLUE if value > 0 else ORANGE
             squares.append(
-                f'<rect x="{x}" y="{y}" width="18" height="18" fill="{colour}" opacity="{abs(value) / darkest:.2f}"/>'
+                f'<rect x="{x}" y="{y}" width="18" height="18" fill="{colour}"'
+                f' opacity="{abs(value) / darkest:.2f}"/>'
             )
     return svg(860, 370, "Ten pictures of 8 x 8 pixels: the noisy prototype of each digit", squares)
 
@@ -145,12 +170,15 @@ def shared_ledger() -> str:
     for (name, cost), colour in zip(spent.items(), (BLUE, GREY), strict=True):
         wide = width * cost / allowed
         said = f"{name.replace('_', '-')}: {cost:g}"
-        parts.append(f'<rect x="{x:.0f}" y="80" width="{wide:.0f}" height="64" fill="{colour}" stroke="#fff"/>')
+        parts.append(
+            f'<rect x="{x:.0f}" y="80" width="{wide:.0f}" height="64" fill="{colour}"'
+            ' stroke="#fff"/>'
+        )
         parts.append(text(x + wide / 2, 119, said, "light", "middle"))
         x += wide
     parts.append(
-        f'<rect x="{24 + width + 12}" y="80" width="200" height="64" fill="none" stroke="{ORANGE}" stroke-width="3" '
-        'stroke-dasharray="8 6"/>'
+        f'<rect x="{24 + width + 12}" y="80" width="200" height="64" fill="none" stroke="{ORANGE}"'
+        ' stroke-width="3" stroke-dasharray="8 6"/>'
     )
     parts.append(text(24 + width + 112, 119, "third: refused", "", "middle"))
     return svg(860, 170, "Two releases fill the allowance of a ledger; a third is refused", parts)
@@ -158,14 +186,16 @@ def shared_ledger() -> str:
 
 def svg(width: int, height: int, label: str, parts: list[str]) -> str:
     """A picture on a ground of its own, dark where the reader prefers dark pages."""
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">',
-        f"<style>{STYLE}</style>",
-        f'<rect width="{width}" height="{height}" rx="14" class="ground"/>',
-        *parts,
-        "</svg>",
-        "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">',
+            f"<style>{STYLE}</style>",
+            f'<rect width="{width}" height="{height}" rx="14" class="ground"/>',
+            *parts,
+            "</svg>",
+            "",
+        ]
+    )
 
 
 if __name__ == "__main__":
@@ -175,7 +205,10 @@ if __name__ == "__main__":
             file.write_text(draw(), encoding="utf-8")
         elif not file.exists() or file.read_text(encoding="utf-8") != draw():
             sys.exit(f"{file} is out of date; run python tools/pictures.py")
-    words = " percent, and ".join(f"{100 * accuracy(rough):.1f}" for _, rough, _ in BARS) + " percent without privacy"
+    words = (
+        " percent, and ".join(f"{100 * accuracy(rough):.1f}" for _, rough, _ in BARS)
+        + " percent without privacy"
+    )
     for page in ("README.md", "docs/index.md"):
         if words not in (ROOT / page).read_text(encoding="utf-8"):
             sys.exit(f"{page} describes the overview by other figures; write: {words}")

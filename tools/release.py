@@ -1,7 +1,8 @@
 """Check that a tag may be released, and write the notes of the release.
 
-`python tools/release.py TAG [--notes FILE]` exits with 1 and one line for each file that does not state the version of
-the tag. The version stands in src/tacit/version.py; CITATION.cff and CHANGELOG.md repeat it, with the day.
+`python tools/release.py TAG [--notes FILE]` exits with 1 and one line for each file that does not
+state the version of the tag. The version stands in src/tacit/version.py; CITATION.cff and
+CHANGELOG.md repeat it, with the day.
 """
 
 import argparse
@@ -21,7 +22,11 @@ def version(root: Path) -> str:
 
 def section(changelog: str, number: str) -> tuple[str, str] | None:
     """Day and text of a version in the changelog."""
-    found = re.search(rf"^## \[{re.escape(number)}\] - (\d{{4}}-\d\d-\d\d)\n(.*?)(?=^## \[|\Z)", changelog, re.M | re.S)
+    found = re.search(
+        rf"^## \[{re.escape(number)}\] - (\d{{4}}-\d\d-\d\d)\n(.*?)(?=^## \[|\Z)",
+        changelog,
+        re.M | re.S,
+    )
     return (found[1], found[2].strip() + "\n") if found else None
 
 
@@ -32,10 +37,17 @@ def problems(root: Path, tag: str) -> list[str]:
         return [f"tag {tag!r} does not name the version of src/tacit/version.py: tag v{number}"]
     text = section((root / "CHANGELOG.md").read_text(encoding="utf-8"), number)
     if text is None:
-        return [f"CHANGELOG.md has no section '## [{number}] - YYYY-MM-DD': put it below '## [Unreleased]'"]
+        return [
+            f"CHANGELOG.md has no section '## [{number}] - YYYY-MM-DD': put it below '##"
+            " [Unreleased]'"
+        ]
     citation = (root / "CITATION.cff").read_text(encoding="utf-8")
     needed = [f"version: {number}", f'date-released: "{text[0]}"']
-    return [f"CITATION.cff lacks the line {line}" for line in needed if line not in citation.splitlines()]
+    return [
+        f"CITATION.cff lacks the line {line}"
+        for line in needed
+        if line not in citation.splitlines()
+    ]
 
 
 if __name__ == "__main__":

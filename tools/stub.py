@@ -1,4 +1,6 @@
-"""Write src/tacit/__init__.pyi from the table of lazy names; `--check` fails where it is out of date."""
+"""Write src/tacit/__init__.pyi from the table of lazy names; `--check` fails where it is out of
+date.
+"""
 
 import sys
 from pathlib import Path
@@ -14,7 +16,9 @@ def stub() -> str:
         module = path.partition(":")[0] if ":" in path else path.rpartition(".")[0]
         imports.append((module, f"from {module} import {name} as {name}"))
     lines = [line for _, line in sorted(imports)]
-    return "\n".join(["# Written by tools/stub.py.", *lines, "", "LAZY: dict[str, str]", "__version__: str", ""])
+    return "\n".join(
+        ["# Written by tools/stub.py.", *lines, "", "LAZY: dict[str, str]", "__version__: str", ""]
+    )
 
 
 if __name__ == "__main__":

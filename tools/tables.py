@@ -1,6 +1,8 @@
-"""Write the tables of methods, encoders and commands into the docs; `--check` fails where one is out of date.
+"""Write the tables of methods, encoders and commands into the docs; `--check` fails where one is
+out of date.
 
-A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Its rows come from the code that they describe.
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Its rows come from the code that
+they describe.
 """
 
 import re
@@ -54,7 +56,11 @@ def encoders() -> Iterator[tuple[str, ...]]:
     """A row for each family of encoders."""
     yield "name", "takes", "looked for in"
     for name, family in FAMILIES.items():
-        yield f"`{name}:{family.model}`", " or ".join(f"{kind}s" for kind in family.takes), family.weights
+        yield (
+            f"`{name}:{family.model}`",
+            " or ".join(f"{kind}s" for kind in family.takes),
+            family.weights,
+        )
 
 
 def commands() -> Iterator[tuple[str, ...]]:

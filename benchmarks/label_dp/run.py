@@ -1,11 +1,14 @@
-"""Label privacy on real data: share of flipped labels and accuracy of the classifier, by method and epsilon.
+"""Label privacy on real data: share of flipped labels and accuracy of the classifier, by method and
+epsilon.
 
-python benchmarks/label_dp/run.py DATA --out FOLDER [--workers 2] [--only cifar10/rr ...] [--cells FILE]
+python benchmarks/label_dp/run.py DATA --out FOLDER [--workers 2] [--only cifar10/rr ...] [--cells
+FILE]
 
-DATA holds mnist.npz, fashion_mnist.npz, embeddings of CIFAR-10, Banking77, CLINC150 and AG News, and names.npz, which
-benchmarks/utility/names.py writes. Images go to the network of the notebook of
-"How to DP-fy ML" (two convolutions, a hidden layer of 32; needs torch, and Opacus for DP-SGD), embeddings to the
-default linear model. The test set serves only to measure accuracy. `cells.py` describes the files of a run.
+DATA holds mnist.npz, fashion_mnist.npz, embeddings of CIFAR-10, Banking77, CLINC150 and AG News,
+and names.npz, which benchmarks/utility/names.py writes. Images go to the network of the notebook of
+"How to DP-fy ML" (two convolutions, a hidden layer of 32; needs torch, and Opacus for DP-SGD),
+embeddings to the default linear model. The test set serves only to measure accuracy. `cells.py`
+describes the files of a run.
 """
 
 import sys
@@ -69,15 +72,25 @@ CELLS = {
     "mnist": OF_PICTURES,
     "fashion-mnist": OF_PICTURES,
 }
-EPSILONS = {"cifar10": (0.5, 1.0, 2.0, 4.0), "mnist": (0.5, 1.0, 2.0, 4.0), "fashion-mnist": (1.0, 2.0)}
+EPSILONS = {
+    "cifar10": (0.5, 1.0, 2.0, 4.0),
+    "mnist": (0.5, 1.0, 2.0, 4.0),
+    "fashion-mnist": (1.0, 2.0),
+}
 TEXTS = ("banking77", "clinc150", "agnews")
 CELLS |= dict.fromkeys(TEXTS, OF_TEXTS)
 EPSILONS |= dict.fromkeys(TEXTS, (0.5, 1.0, 2.0, 4.0))
-STORES = {"cifar10": "mobilenetv2-in1k-160/cifar10"} | {name: f"all-minilm-l6-v2/{name}" for name in TEXTS}
+STORES = {"cifar10": "mobilenetv2-in1k-160/cifar10"} | {
+    name: f"all-minilm-l6-v2/{name}" for name in TEXTS
+}
 NAMES = "names.npz"  # in DATA, as benchmarks/utility/names.py writes it
 TRAINING = {"epochs": 5, "batch_size": 250, "learning_rate": 2e-3}
-PUBLISHED = {("mnist", 1.0): "notebook: RR 93.0; LP-2ST 95.8", ("mnist", 2.0): "LP-2ST 98.8",
-             ("fashion-mnist", 1.0): "LP-2ST 83.3", ("fashion-mnist", 2.0): "LP-2ST 91.2"}  # fmt: skip
+PUBLISHED = {
+    ("mnist", 1.0): "notebook: RR 93.0; LP-2ST 95.8",
+    ("mnist", 2.0): "LP-2ST 98.8",
+    ("fashion-mnist", 1.0): "LP-2ST 83.3",
+    ("fashion-mnist", 2.0): "LP-2ST 91.2",
+}
 """Test accuracies in percent. LP-2ST of Ghazi et al. 2021 uses ResNet18, a much larger network."""
 
 
@@ -105,8 +118,15 @@ def problem(data: Path, name: str) -> tuple[np.ndarray, ...]:
     """Training records and labels, then test records and labels."""
     if name in STORES:
         folder = data / "embeddings" / STORES[name]
-        x, y, test_x, test_y = (np.load(folder / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y"))
-        return x.astype(np.float32), y.astype(np.int64), test_x.astype(np.float32), test_y.astype(np.int64)
+        x, y, test_x, test_y = (
+            np.load(folder / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y")
+        )
+        return (
+            x.astype(np.float32),
+            y.astype(np.int64),
+            test_x.astype(np.float32),
+            test_y.astype(np.int64),
+        )
     with np.load(data / f"{name.replace('-', '_')}.npz") as file:
         x, y, test_x, test_y = (file[part] for part in ("train_x", "train_y", "test_x", "test_y"))
         return x[:, None], y.astype(np.int64), test_x[:, None], test_y.astype(np.int64)
@@ -117,10 +137,18 @@ def notebook(shape: tuple[int, ...], n_classes: int) -> Any:
     from torch import nn
 
     return nn.Sequential(
-        nn.ZeroPad2d(3), nn.Conv2d(shape[0], 16, 8, 2), nn.ReLU(), nn.MaxPool2d(2, 1),
-        nn.Conv2d(16, 32, 4, 2), nn.ReLU(), nn.MaxPool2d(2, 1),
-        nn.Flatten(), nn.Linear(512, 32), nn.ReLU(), nn.Linear(32, n_classes),
-    )  # fmt: skip
+        nn.ZeroPad2d(3),
+        nn.Conv2d(shape[0], 16, 8, 2),
+        nn.ReLU(),
+        nn.MaxPool2d(2, 1),
+        nn.Conv2d(16, 32, 4, 2),
+        nn.ReLU(),
+        nn.MaxPool2d(2, 1),
+        nn.Flatten(),
+        nn.Linear(512, 32),
+        nn.ReLU(),
+        nn.Linear(32, n_classes),
+    )
 
 
 def names_of(data: Path, name: str) -> np.ndarray:
@@ -129,24 +157,37 @@ def names_of(data: Path, name: str) -> np.ndarray:
         return np.asarray(file[STORES[name]])
 
 
-def learner(data: Path, name: str, method: str, epsilon: float, seed: int, x: np.ndarray, n_classes: int) -> Any:
+def learner(
+    data: Path, name: str, method: str, epsilon: float, seed: int, x: np.ndarray, n_classes: int
+) -> Any:
     """The learner of a task."""
-    common: dict[str, Any] = {"classes": n_classes, "noise": "research", "random_state": 1000 + seed, "seed": seed}
+    common: dict[str, Any] = {
+        "classes": n_classes,
+        "noise": "research",
+        "random_state": 1000 + seed,
+        "seed": seed,
+    }
     approximate = f"epsilon={epsilon},delta=1e-5"
     if method == PATE_FM:  # teachers vote on the features of the records
-        return tacit.PATE(approximate, public=x[:5000], unit="change-label", teachers={"number": 1000}, **common)
+        return tacit.PATE(
+            approximate, public=x[:5000], unit="change-label", teachers={"number": 1000}, **common
+        )
     if method == DP_SGD:
         return tacit.DPSGD(approximate, base=notebook, **common)
     if method == NO_LABELS:  # the features are public
         names = names_of(data, name)
-        return tacit.NamePrototypes(classes=n_classes, names=names, public=x, adapt=True, unit="change-label")
+        return tacit.NamePrototypes(
+            classes=n_classes, names=names, public=x, adapt=True, unit="change-label"
+        )
     if method in WITH_NAMES:
         common["names"] = names_of(data, name)
     if method == MISNAMED:
         common["names"] = np.random.default_rng(seed).permutation(common["names"])
     base, training = (None, None) if name in STORES else (notebook, TRAINING)
     budget = "epsilon=inf" if method == AS_THEY_ARE else f"epsilon={epsilon}"
-    return tacit.LabelPrivate(budget, base=base, training=training, **common, **METHODS.get(method, {}))
+    return tacit.LabelPrivate(
+        budget, base=base, training=training, **common, **METHODS.get(method, {})
+    )
 
 
 def work(data: Path, task: Task) -> tuple[Cell, float]:
@@ -157,18 +198,29 @@ def work(data: Path, task: Task) -> tuple[Cell, float]:
     model = learner(data, name, method, epsilon, seed, x, int(y.max()) + 1).fit(x, y)
     given = getattr(model, "noisy_labels_", np.zeros((0, 0)))
     flipped = (
-        float(np.mean(given != y)) if given.ndim == 1 and method not in (NAMED, MISNAMED, BLOCKS) else float("nan")
+        float(np.mean(given != y))
+        if given.ndim == 1 and method not in (NAMED, MISNAMED, BLOCKS)
+        else float("nan")
     )
-    return Cell(*task, flipped, float(np.mean(model.predict(test_x) == test_y))), time.perf_counter() - started
+    return (
+        Cell(*task, flipped, float(np.mean(model.predict(test_x) == test_y))),
+        time.perf_counter() - started,
+    )
 
 
 def markdown(cells: Sequence[Cell]) -> Iterator[str]:
-    """A table for each problem: mean and standard deviation over seeds in percent, or the only value."""
+    """A table for each problem: mean and standard deviation over seeds in percent, or the only
+    value.
+    """
     for name in dict.fromkeys(cell.problem for cell in cells):
         own = [cell for cell in cells if cell.problem == name]
         epsilons = sorted({cell.epsilon for cell in own})
         yield f"\n### {name}\n"
-        yield "| method | " + " | ".join(f"epsilon {e:g}: labels flipped | test accuracy" for e in epsilons) + " |"
+        yield (
+            "| method | "
+            + " | ".join(f"epsilon {e:g}: labels flipped | test accuracy" for e in epsilons)
+            + " |"
+        )
         yield "|---" * (1 + 2 * len(epsilons)) + "|"
         for method in dict.fromkeys(cell.method for cell in own):
             shown = [method]

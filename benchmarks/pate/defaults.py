@@ -1,9 +1,11 @@
-"""PATE with its defaults: number of teachers, aimed accuracy of labels and student, beside other choices of these.
+"""PATE with its defaults: number of teachers, aimed accuracy of labels and student, beside other
+choices of these.
 
 python benchmarks/pate/defaults.py DATA --out FOLDER [--workers 2] [--only mnist ...] [--cells FILE]
 
-DATA is as for run.py, with the embeddings of AG News and SST-2 too. Teachers, voting and student are those of
-`tacit.PATE` where nothing is chosen; a task changes at most the number of teachers and the aimed accuracy.
+DATA is as for run.py, with the embeddings of AG News and SST-2 too. Teachers, voting and student
+are those of `tacit.PATE` where nothing is chosen; a task changes at most the number of teachers and
+the aimed accuracy.
 """
 
 import sys
@@ -27,7 +29,9 @@ Task = tuple[str, str, int, float, int]  # problem, groups, number, aimed accura
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit. `number` and `aimed` are as chosen, or 0 by default; `teachers` is how many there were."""
+    """One fit. `number` and `aimed` are as chosen, or 0 by default; `teachers` is how many there
+    were.
+    """
 
     problem: str
     shares: str
@@ -58,7 +62,11 @@ def work(data: Path, task: Task) -> tuple[Cell, float]:
     given = problem(data, name, seed)
     plain, started = shares == PLAIN, time.perf_counter()
     model = tacit.PATE(
-        **({"budget": f"epsilon=1,delta={DELTA:g}"} if plain else {"budgets": BUDGETS, "delta": DELTA}),
+        **(
+            {"budget": f"epsilon=1,delta={DELTA:g}"}
+            if plain
+            else {"budgets": BUDGETS, "delta": DELTA}
+        ),
         classes=given.n_classes,
         teachers=tacit.pate.Teachers(number or None),
         label_accuracy=aimed or None,
@@ -73,19 +81,32 @@ def work(data: Path, task: Task) -> tuple[Cell, float]:
     known = labels >= 0
     right = float(np.mean(labels[known] == given.public_y[known]))
     score = float(model.score(given.test_x, given.test_y))
-    return Cell(*task, model.votes_.votes.shape[1], int(known.sum()), right, score, round(seconds)), seconds
+    return (
+        Cell(*task, model.votes_.votes.shape[1], int(known.sum()), right, score, round(seconds)),
+        seconds,
+    )
 
 
 def markdown(cells: Sequence[Cell]) -> Iterator[str]:
     """A row for each problem and choice: mean and standard deviation over seeds."""
-    yield "| data | groups | teachers | labels aimed to be right | seeds | labels | right | student |"
+    yield (
+        "| data | groups | teachers | labels aimed to be right | seeds | labels | right | student |"
+    )
     yield "|---|---|---|---|---|---|---|---|"
     for row in dict.fromkeys(_choice(cell) for cell in sorted(cells, key=_choice)):
         own = [cell for cell in cells if _choice(cell) == row]
         teachers = f"{own[0].teachers}" + ("" if own[0].number else " (default)")
         labels = spread([cell.labels for cell in own], 0)
-        right, student = (spread([getattr(cell, name) for cell in own], 3) for name in ("label_accuracy", "student"))
-        shown = [own[0].problem, own[0].shares, teachers, f"{own[0].aimed:g}" if own[0].aimed else "default"]
+        right, student = (
+            spread([getattr(cell, name) for cell in own], 3)
+            for name in ("label_accuracy", "student")
+        )
+        shown = [
+            own[0].problem,
+            own[0].shares,
+            teachers,
+            f"{own[0].aimed:g}" if own[0].aimed else "default",
+        ]
         yield "| " + " | ".join([*shown, str(len(own)), labels, right, student]) + " |"
 
 

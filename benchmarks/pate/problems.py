@@ -1,7 +1,9 @@
-"""The problems of the table: private records for teachers, public records to query, and test records.
+"""The problems of the table: private records for teachers, public records to query, and test
+records.
 
-The private records are the official training set. The official test set is split by position: most of it is queried,
-and the rest is used for testing. The features of a record depend on that record alone.
+The private records are the official training set. The official test set is split by position: most
+of it is queried, and the rest is used for testing. The features of a record depend on that record
+alone.
 """
 
 import csv
@@ -20,7 +22,13 @@ import tacit
 
 TESTED = 1000
 EDGES = "edges:28"
-LARGE = {"age": 100, "education_num": 16, "capital_gain": 1e5, "capital_loss": 5e3, "hours_per_week": 100}
+LARGE = {
+    "age": 100,
+    "education_num": 16,
+    "capital_gain": 1e5,
+    "capital_loss": 5e3,
+    "hours_per_week": 100,
+}
 
 
 @dataclass(frozen=True)
@@ -42,10 +50,20 @@ def problem(data: Path, name: str, seed: int) -> Problem:
     """The problem of this name; the seed determines which test records are queried."""
     _, n_test, teacher, expected = (PROBLEMS | MORE)[name]
     x, y, test_x, test_y = whole(data, name)
-    parts = tacit.split(len(test_y), n_private=1, n_public=len(test_y) - n_test - 1, n_test=n_test, seed=seed)
+    parts = tacit.split(
+        len(test_y), n_private=1, n_public=len(test_y) - n_test - 1, n_test=n_test, seed=seed
+    )
     asked, tested = np.concatenate([parts.private, parts.public]), parts.test
     return Problem(
-        x, y, test_x[asked], test_y[asked], test_x[tested], test_y[tested], int(y.max()) + 1, teacher, expected
+        x,
+        y,
+        test_x[asked],
+        test_y[asked],
+        test_x[tested],
+        test_y[tested],
+        int(y.max()) + 1,
+        teacher,
+        expected,
     )
 
 
@@ -73,8 +91,13 @@ def embeddings(encoder: str, name: str) -> Callable[[Path], tuple[np.ndarray, ..
 
     def read(data: Path) -> tuple[np.ndarray, ...]:
         folder = data / "embeddings" / encoder / name
-        x, y, test_x, test_y = (np.load(folder / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y"))
-        x, test_x = (rows / np.linalg.norm(rows.astype(np.float32), axis=1, keepdims=True) for rows in (x, test_x))
+        x, y, test_x, test_y = (
+            np.load(folder / f"{part}.npy") for part in ("train_x", "train_y", "test_x", "test_y")
+        )
+        x, test_x = (
+            rows / np.linalg.norm(rows.astype(np.float32), axis=1, keepdims=True)
+            for rows in (x, test_x)
+        )
         return x, y.astype(np.int64), test_x, test_y.astype(np.int64)
 
     return read
@@ -87,14 +110,21 @@ def digits(_: Path) -> tuple[np.ndarray, ...]:
 
 
 def adult(data: Path) -> tuple[np.ndarray, ...]:
-    """Adult: numbers divided by a large value of their column, and a 0/1 column per category in the training set."""
+    """Adult: numbers divided by a large value of their column, and a 0/1 column per category in the
+    training set.
+    """
     tables = []
     for part in ("train", "test"):
         with gzip.open(data / f"adult_{part}.csv.gz", "rt", encoding="utf-8", newline="") as file:
             tables.append(list(csv.DictReader(file)))
     target = "income_gt_50k"
     categories = sorted(
-        {pair for row in tables[0] for pair in row.items() if pair[0] not in (*LARGE, target, "fnlwgt")}
+        {
+            pair
+            for row in tables[0]
+            for pair in row.items()
+            if pair[0] not in (*LARGE, target, "fnlwgt")
+        }
     )
     column = {pair: number for number, pair in enumerate(categories, len(LARGE))}
     result = []

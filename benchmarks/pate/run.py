@@ -1,11 +1,15 @@
-"""PATE on real data: number and accuracy of labels, and accuracy of the student, by collector and stopping rule.
+"""PATE on real data: number and accuracy of labels, and accuracy of the student, by collector and
+stopping rule.
 
-python benchmarks/pate/run.py DATA --out FOLDER [--workers 2] [--only mnist/250/34-43-23 ...] [--cells FILE]
+python benchmarks/pate/run.py DATA --out FOLDER [--workers 2] [--only mnist/250/34-43-23 ...]
+[--cells FILE]
 
-DATA holds mnist.npz, fashion_mnist.npz, adult_train.csv.gz, adult_test.csv.gz and the embeddings of CIFAR-10.
-Every cell is a line in FOLDER/cells.csv, written as soon as it is done; an interrupted run resumes where it stopped.
-`--cells` starts from the cells.csv of another run. The run ends by writing FOLDER/table.md; --report only writes it.
-Noise is `research`, since nothing is released. Only this benchmark knows the true labels of the public records.
+DATA holds mnist.npz, fashion_mnist.npz, adult_train.csv.gz, adult_test.csv.gz and the embeddings of
+CIFAR-10.
+Every cell is a line in FOLDER/cells.csv, written as soon as it is done; an interrupted run resumes
+where it stopped. `--cells` starts from the cells.csv of another run. The run ends by writing
+FOLDER/table.md; --report only writes it. Noise is `research`, since nothing is released. Only this
+benchmark knows the true labels of the public records.
 """
 
 import sys
@@ -41,12 +45,15 @@ COLUMNS = ("problem", "teachers", "shares", "collector", "stopping", "seed")
 def tasks() -> Iterator[Task]:
     """All tasks.
 
-    With groups, gnmax stops at the smallest budget, which is PLAIN. The larger number of teachers is for the privacy
-    filter: noise that grows with the number of teachers then gives more labels at the same privacy cost.
+    With groups, gnmax stops at the smallest budget, which is PLAIN. The larger number of teachers
+    is for the privacy filter: noise that grows with the number of teachers then gives more labels
+    at the same privacy cost.
     """
     schemes = [(PLAIN, "gnmax"), *product(SHARES, [name for name in COLLECTORS if name != "gnmax"])]
     for name, many, seed, (shares, collector) in product(PROBLEMS, TEACHERS, SEEDS, schemes):
-        if many > TEACHERS[0] and (PROBLEMS[name][2] is FOREST or collector not in ("gnmax", "weighting")):
+        if many > TEACHERS[0] and (
+            PROBLEMS[name][2] is FOREST or collector not in ("gnmax", "weighting")
+        ):
             continue
         for stopping in ("data-dependent", "filter") if many == TEACHERS[0] else ("filter",):
             yield (name, many, shares, collector, stopping, seed)
@@ -55,7 +62,8 @@ def tasks() -> Iterator[Task]:
 def groups_of(n: int, shares: str, seed: int) -> np.ndarray:
     """A budget group for each record, by position."""
     ends = np.cumsum([int(share) for share in shares.split("-")]) * n // 100
-    place = np.random.default_rng([seed, 1]).permutation(n)  # differs from any shuffle of the data set
+    # differs from any shuffle of the data set
+    place = np.random.default_rng([seed, 1]).permutation(n)
     return np.array(list(BUDGETS))[np.searchsorted(ends, place, side="right")]
 
 
@@ -66,10 +74,17 @@ def work(data: Path, task: Task) -> tuple[Cell, float]:
     groups = None if shares == PLAIN else groups_of(len(given.y), shares, seed)
     started, fits = time.perf_counter(), []
     with tempfile.TemporaryDirectory() as folder:
-        for semi_supervised in (False, True):  # the second fit takes teachers and labels from the folder
+        # the second fit takes teachers and labels from the folder
+        for semi_supervised in (False, True):
             student = tacit.pate.Student("logistic-regression", semi_supervised=semi_supervised)
             model = voting(task, given, student, Path(folder) / "run")
-            model.fit(given.x, given.y, groups=groups, public=given.public_x, test=(given.test_x, given.test_y))
+            model.fit(
+                given.x,
+                given.y,
+                groups=groups,
+                public=given.public_x,
+                test=(given.test_x, given.test_y),
+            )
             fits.append(model)
     return measured(task, given, *fits), time.perf_counter() - started
 
@@ -78,10 +93,16 @@ def voting(task: Task, given: Problem, student: tacit.pate.Student, folder: Path
     """PATE for a task."""
     _, many, shares, collector, stopping, seed = task
     return tacit.PATE(
-        **({"budget": f"epsilon=1,delta={DELTA:g}"} if shares == PLAIN else {"budgets": BUDGETS, "delta": DELTA}),
+        **(
+            {"budget": f"epsilon=1,delta={DELTA:g}"}
+            if shares == PLAIN
+            else {"budgets": BUDGETS, "delta": DELTA}
+        ),
         **(USUAL if stopping == "data-dependent" else {}),
         classes=given.n_classes,
-        teachers=tacit.pate.Teachers(many, given.teacher, expected_accuracy=given.expected_accuracy),
+        teachers=tacit.pate.Teachers(
+            many, given.teacher, expected_accuracy=given.expected_accuracy
+        ),
         label_accuracy=LABEL_ACCURACY,
         student=student,
         collector=collector,
@@ -105,7 +126,9 @@ def measured(task: Task, given: Problem, model: tacit.PATE, semi_supervised: tac
         label_accuracy=float(np.mean(labels[known] == given.public_y[known])),
         supervised=float(model.score(given.test_x, given.test_y)),
         semi_supervised=float(semi_supervised.score(given.test_x, given.test_y)),
-        epsilon=max(spent.epsilon(DELTA, group) for group in [name for name, _ in spent.groups] or [None]),
+        epsilon=max(
+            spent.epsilon(DELTA, group) for group in [name for name, _ in spent.groups] or [None]
+        ),
     )
 
 

@@ -1,4 +1,5 @@
-"""Time prototypes and least squares of dp-learning-ff, best of three; scale.py runs this in its environment.
+"""Time prototypes and least squares of dp-learning-ff, best of three; scale.py runs this in its
+environment.
 
 python benchmarks/peers/learning_ff.py ROWS.npz
 """

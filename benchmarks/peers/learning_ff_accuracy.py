@@ -1,4 +1,5 @@
-"""Predict by prototypes and least squares of dp-learning-ff; published.py runs this in its environment.
+"""Predict by prototypes and least squares of dp-learning-ff; published.py runs this in its
+environment.
 
 python benchmarks/peers/learning_ff_accuracy.py PROBLEM.npz PREDICTIONS.npz
 """
@@ -21,14 +22,24 @@ def main(problem: str, out: str) -> None:
         for seed in range(int(data["seeds"])):
             np.random.seed(seed)  # noqa: NPY002 - the prototypes of dp-learning-ff draw from this generator
             with open(os.devnull, "w") as null, contextlib.redirect_stdout(null):
-                means = give_private_prototypes(data["x"], data["y"], rho * np.array([5, 7, 52]) / 64, seed=seed)
+                means = give_private_prototypes(
+                    data["x"], data["y"], rho * np.array([5, 7, 52]) / 64, seed=seed
+                )
             means /= np.linalg.norm(means, axis=1, keepdims=True)
             found[f"prototypes/{rho}/{seed}"] = np.argmax(data["test_x"] @ means.T, axis=1)
             for ridge in data["ridges"]:
                 theta = LeastSquaresClassifier.dp_least_squares(
-                    data["unit_x"], data["y"], 2.0, float(ridge), 1.0, float(np.sqrt(3 / (2 * rho))), seed
+                    data["unit_x"],
+                    data["y"],
+                    2.0,
+                    float(ridge),
+                    1.0,
+                    float(np.sqrt(3 / (2 * rho))),
+                    seed,
                 )
-                found[f"least-squares, {ridge:g}/{rho}/{seed}"] = np.argmax(data["test_x"] @ theta.T, axis=1)
+                found[f"least-squares, {ridge:g}/{rho}/{seed}"] = np.argmax(
+                    data["test_x"] @ theta.T, axis=1
+                )
     np.savez(out, **found)
 
 

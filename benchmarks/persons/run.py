@@ -1,11 +1,13 @@
-"""People with several records: accuracy when each person is protected, by rule, and by group privacy.
+"""People with several records: accuracy when each person is protected, by rule, and by group
+privacy.
 
-python benchmarks/persons/run.py EMBEDDINGS --out FOLDER [--workers 2] [--only noisy-sum/ ...] [--cells FILE]
+python benchmarks/persons/run.py EMBEDDINGS --out FOLDER [--workers 2] [--only noisy-sum/ ...]
+[--cells FILE]
 
-EMBEDDINGS is that of benchmarks/utility/run.py; the data are its `cifar100`, whose records are dealt out to made-up
-people. A method learns under add-remove-person with the ids of these people; under group privacy it learns under
-add-remove at a budget that gives the same guarantee to a person with the most records. The run also draws persons.png.
-`cells.py` describes the files of a run.
+EMBEDDINGS is that of benchmarks/utility/run.py; the data are its `cifar100`, whose records are
+dealt out to made-up people. A method learns under add-remove-person with the ids of these people;
+under group privacy it learns under add-remove at a budget that gives the same guarantee to a person
+with the most records. The run also draws persons.png. `cells.py` describes the files of a run.
 """
 
 import sys
@@ -45,9 +47,11 @@ DRAWN_MOST = (1, 2, 5, 10, 20, 50)
 
 @dataclass(frozen=True)
 class People:
-    """How many records each person has: `most`, or with a `tail` a draw from Zipf's law, P(m) ~ m^-1.7, cut at `most`.
+    """How many records each person has: `most`, or with a `tail` a draw from Zipf's law, P(m) ~
+    m^-1.7, cut at `most`.
 
-    Records are dealt out at random, or sorted by class, so that a person's are of one class as far as they go.
+    Records are dealt out at random, or sorted by class, so that a person's are of one class as far
+    as they go.
     """
 
     most: int
@@ -79,7 +83,9 @@ MIXED = {f"{most} records each, mixed classes": People(most) for most in DRAWN_M
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit: method, whom it protects, rough epsilon, seed of the noise, and the balanced accuracy."""
+    """One fit: method, whom it protects, rough epsilon, seed of the noise, and the balanced
+    accuracy.
+    """
 
     method: str
     protects: str
@@ -97,7 +103,9 @@ def tasks() -> Iterator[Task]:
     """All tasks."""
     for method in METHODS:
         for seed in range(SEEDS.get(method, 1)):
-            found = [(name, rough) for name in (*PEOPLE, *groups(PEOPLE.values())) for rough in EPSILONS]
+            found = [
+                (name, rough) for name in (*PEOPLE, *groups(PEOPLE.values())) for rough in EPSILONS
+            ]
             if method == DRAWN:
                 found += [(name, DRAWN_EPSILON) for name in (*MIXED, *groups(MIXED.values()))]
             yield from ((method, name, rough, seed) for name, rough in dict.fromkeys(found))
@@ -113,11 +121,15 @@ def work(data: Path, task: Task) -> tuple[Cell, float]:
     given = problem(data, "cifar100", 1, 0)
     started = time.perf_counter()
     model = fitted(given, *task)
-    scores = evaluate(given.test_y, model.predict(given.test_x), np.arange(given.n_classes), given.sizes)
+    scores = evaluate(
+        given.test_y, model.predict(given.test_x), np.arange(given.n_classes), given.sizes
+    )
     return Cell(*task, scores.balanced), time.perf_counter() - started
 
 
-def fitted(given: Problem, method: str, protects: str, rough: float, seed: int) -> tacit.NoisySumPrototypes:
+def fitted(
+    given: Problem, method: str, protects: str, rough: float, seed: int
+) -> tacit.NoisySumPrototypes:
     """A fit that guarantees rho = rough^2/2 to those it protects."""
     rho, people = rough**2 / 2, {**PEOPLE, **MIXED}.get(protects)
     most = 1 if people is not None else groups([*PEOPLE.values(), *MIXED.values()])[protects]
@@ -141,7 +153,10 @@ def markdown(cells: Sequence[Cell]) -> Iterator[str]:
     epsilons = " / ".join(f"{rough:g}" for rough in EPSILONS)
     for method in (method for method in METHODS if any(cell.method == method for cell in cells)):
         yield f"\n### {method}, balanced accuracy at e = {epsilons}\n"
-        yield "| people | bounded by person | group privacy of the most records | each record alone protected |"
+        yield (
+            "| people | bounded by person | group privacy of the most records | each record alone"
+            " protected |"
+        )
         yield "|---|---|---|---|"
         for name, people in PEOPLE.items():
             shown = [
@@ -152,7 +167,11 @@ def markdown(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def _values(cells: Sequence[Cell], method: str, protects: str, rough: float) -> list[float]:
-    return [cell.balanced for cell in cells if (cell.method, cell.protects, cell.rough) == (method, protects, rough)]
+    return [
+        cell.balanced
+        for cell in cells
+        if (cell.method, cell.protects, cell.rough) == (method, protects, rough)
+    ]
 
 
 def _mean(cells: Sequence[Cell], *key: object) -> str:
@@ -180,7 +199,11 @@ def drawn(cells: Sequence[Cell]) -> bytes:
     panel = Panel("", tuple(point for line in lines for point in line), alone[:1])
     x = log_axis("records per person", DRAWN_MOST)
     y = Axis("balanced accuracy", limits=(0, 0.7))
-    return paper.image(charts.lines, Figure("persons", title, "", "protection", tuple(series), (panel,), x, y), "png")
+    return paper.image(
+        charts.lines,
+        Figure("persons", title, "", "protection", tuple(series), (panel,), x, y),
+        "png",
+    )
 
 
 def main() -> None:

@@ -1,11 +1,13 @@
-"""How well probabilities are calibrated: the expected calibration error of every method on test sets.
+"""How well probabilities are calibrated: the expected calibration error of every method on test
+sets.
 
-python benchmarks/probabilities/run.py EMBEDDINGS --out FOLDER [--workers 2] [--only auto/ ...] [--cells FILE]
+python benchmarks/probabilities/run.py EMBEDDINGS --out FOLDER [--workers 2] [--only auto/ ...]
+[--cells FILE]
 
-EMBEDDINGS and the data are those of benchmarks/utility/run.py; `cells.py` describes the files of a run. The expected
-calibration error has 15 bins of equal width of the largest probability: the mean over test rows of the distance between
-the accuracy and the mean probability of their bin. Only `fit` and `predict_proba` are called, and no test row reaches
-`fit`.
+EMBEDDINGS and the data are those of benchmarks/utility/run.py; `cells.py` describes the files of a
+run. The expected calibration error has 15 bins of equal width of the largest probability: the mean
+over test rows of the distance between the accuracy and the mean probability of their bin. Only
+`fit` and `predict_proba` are called, and no test row reaches `fit`.
 """
 
 import sys
@@ -47,10 +49,12 @@ BINS, PARTS = 15, 5
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit: calibration error, mean of the largest probability, accuracy, and the accuracy of rows by confidence.
+    """One fit: calibration error, mean of the largest probability, accuracy, and the accuracy of
+    rows by confidence.
 
-    `least` and `most` are the accuracies of the fifths of the rows with the smallest and the largest confidence, `fall`
-    is by how much the accuracy falls at most from a fifth to the next more confident one.
+    `least` and `most` are the accuracies of the fifths of the rows with the smallest and the
+    largest confidence, `fall` is by how much the accuracy falls at most from a fifth to the next
+    more confident one.
     """
 
     method: str
@@ -70,14 +74,18 @@ def tasks() -> Iterator[Task]:
     """All cells, those of the main data sets first."""
     for dataset, ratio, rough, seed in product(MAIN, RATIOS, EPSILONS, range(SEEDS)):
         yield "auto", dataset, ratio, rough, seed
-    for dataset, ratio, rough in product([name for name in SETTINGS if name not in MAIN], RATIOS, EPSILONS):
+    for dataset, ratio, rough in product(
+        [name for name in SETTINGS if name not in MAIN], RATIOS, EPSILONS
+    ):
         yield "auto", dataset, ratio, rough, 0
     for method, dataset, ratio, rough in product(list(METHODS)[1:], MAIN, RATIOS, EPSILONS):
         if method not in SLOW or dataset == "banking77":
             yield method, dataset, ratio, rough, 0
 
 
-def expected_calibration_error(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+def expected_calibration_error(
+    probabilities: NDArray[np.float64], labels: NDArray[np.int64]
+) -> float:
     """Of probabilities (n, C) for these class indices (n,)."""
     confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
@@ -88,7 +96,10 @@ def expected_calibration_error(probabilities: NDArray[np.float64], labels: NDArr
 def measured(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> dict[str, float]:
     """The figures of a cell."""
     confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == labels
-    parts = [float(right[rows].mean()) for rows in np.array_split(np.argsort(confidence, kind="stable"), PARTS)]
+    parts = [
+        float(right[rows].mean())
+        for rows in np.array_split(np.argsort(confidence, kind="stable"), PARTS)
+    ]
     return {
         "error": expected_calibration_error(probabilities, labels),
         "confidence": float(confidence.mean()),
@@ -102,7 +113,12 @@ def measured(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> d
 def fitted(data: Problem, method: str, rough: float, seed: int) -> Any:
     """The learner after its fit."""
     more = {"counts": np.maximum(data.sizes, 1)} if method == "coinpress" else {}
-    shared = {"public": data.public, "classes": data.n_classes, "noise": "research", "random_state": NOISE_SEEDS + seed}
+    shared = {
+        "public": data.public,
+        "classes": data.n_classes,
+        "noise": "research",
+        "random_state": NOISE_SEEDS + seed,
+    }
     return METHODS[method](f"rho={rough**2 / 2!r}", **shared | more).fit(data.x, data.y)
 
 
@@ -112,7 +128,10 @@ def work(embeddings: Path, task: Task) -> tuple[Cell, float]:
     started = time.perf_counter()
     data = problem(embeddings, dataset, ratio, seed)
     learner = fitted(data, method, rough, seed)
-    return Cell(*task, **measured(learner.predict_proba(data.test_x), data.test_y)), time.perf_counter() - started
+    return (
+        Cell(*task, **measured(learner.predict_proba(data.test_x), data.test_y)),
+        time.perf_counter() - started,
+    )
 
 
 def table(cells: Sequence[Cell]) -> Iterator[str]:
@@ -128,17 +147,33 @@ def table(cells: Sequence[Cell]) -> Iterator[str]:
 
 def lines(cells: Sequence[Cell], of: str) -> Iterator[str]:
     """A line for each cell without its seed: means over seeds, and the largest error and fall."""
-    yield f"| {of} | imbalance | e | calibration error | largest | accuracy | confidence | least sure | surest | fall |"
+    yield (
+        f"| {of} | imbalance | e | calibration error | largest | accuracy | confidence | least sure"
+        " | surest | fall |"
+    )
     yield "|---|---|---|---|---|---|---|---|---|---|"
     seen = dict.fromkeys((cell.method, cell.dataset, cell.ratio, cell.rough) for cell in cells)
-    for key in sorted(seen, key=lambda key: (list(METHODS).index(key[0]), list(SETTINGS).index(key[1]), *key[2:])):
+    for key in sorted(
+        seen, key=lambda key: (list(METHODS).index(key[0]), list(SETTINGS).index(key[1]), *key[2:])
+    ):
         own = [cell for cell in cells if (cell.method, cell.dataset, cell.ratio, cell.rough) == key]
         name = key[1] if key[0] == "auto" else f"{key[0]}, {key[1]}"
-        means = {field: np.mean([getattr(cell, field) for cell in own]) for field in ("accuracy", "confidence")}
-        ends = " | ".join(f"{np.mean([getattr(cell, field) for cell in own]):.2f}" for field in ("least", "most"))
+        means = {
+            field: np.mean([getattr(cell, field) for cell in own])
+            for field in ("accuracy", "confidence")
+        }
+        ends = " | ".join(
+            f"{np.mean([getattr(cell, field) for cell in own]):.2f}" for field in ("least", "most")
+        )
         errors = [cell.error for cell in own]
-        figures = f"{np.mean(errors):.3f} | {max(errors):.3f} | {means['accuracy']:.3f} | {means['confidence']:.3f}"
-        yield f"| {name} | {key[2]} | {key[3]:g} | {figures} | {ends} | {max(cell.fall for cell in own):.3f} |"
+        figures = (
+            f"{np.mean(errors):.3f} | {max(errors):.3f} | {means['accuracy']:.3f} |"
+            f" {means['confidence']:.3f}"
+        )
+        yield (
+            f"| {name} | {key[2]} | {key[3]:g} | {figures} | {ends} |"
+            f" {max(cell.fall for cell in own):.3f} |"
+        )
 
 
 def main() -> None:

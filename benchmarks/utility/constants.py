@@ -1,11 +1,13 @@
-"""The constants of `auto`, chosen with one data set left out at a time, and what the choice gives on that data set.
+"""The constants of `auto`, chosen with one data set left out at a time, and what the choice gives
+on that data set.
 
 python benchmarks/utility/constants.py EMBEDDINGS --names names.npz --out FOLDER [--workers 2]
 
-Every constant is halved and doubled, alone, in all settings that have few cells (`problems.SETTINGS`). For each data
-set, the factors that are best on the others are taken together and measured on it. All figures are means of balanced
-and minority accuracy. Results are files in FOLDER, so that an interrupted run resumes; they hold for the code that
-wrote them. The run ends by writing FOLDER/constants.md. Noise is `research`, since nothing is released.
+Every constant is halved and doubled, alone, in all settings that have few cells
+(`problems.SETTINGS`). For each data set, the factors that are best on the others are taken together
+and measured on it. All figures are means of balanced and minority accuracy. Results are files in
+FOLDER, so that an interrupted run resumes; they hold for the code that wrote them. The run ends by
+writing FOLDER/constants.md. Noise is `research`, since nothing is released.
 """
 
 import argparse
@@ -33,13 +35,18 @@ CONSTANTS = {
     "`CLIP`: the largest clip norm": (f"{LEARNER}.refinement.CLIP",),
     "`BALANCE`: multiple of the log class shares": (f"{LEARNER}.refinement.BALANCE",),
     "`COUNT_SHARE`: share of the count column": (f"{LEARNER}.auto.COUNT_SHARE",),
-    "`ROOT`, `STEEP`: weights of the axes": (f"{MODELS}.quadratic.ROOT", f"{MODELS}.quadratic.STEEP"),
+    "`ROOT`, `STEEP`: weights of the axes": (
+        f"{MODELS}.quadratic.ROOT",
+        f"{MODELS}.quadratic.STEEP",
+    ),
     "`SOFTNESS` of the density": (f"{MODELS}.quadratic.SOFTNESS",),
     "`WIDENING` of the density": (f"{MODELS}.quadratic.WIDENING",),
     "`DISTINCT`: the R at which the distinctness is one half": (f"{MODELS}.public_prior.DISTINCT",),
     "`PRIOR_CLASSES` that are trusted": (f"{MODELS}.posterior.PRIOR_CLASSES",),
     "`OFFSETS`: weight of the offsets": (f"{MODELS}.calibration.OFFSETS",),
-    "`ABOUT_NEIGHBOURHOOD`: variance of the public families": (f"{MODELS}.posterior.ABOUT_NEIGHBOURHOOD",),
+    "`ABOUT_NEIGHBOURHOOD`: variance of the public families": (
+        f"{MODELS}.posterior.ABOUT_NEIGHBOURHOOD",
+    ),
     "`ELSEWHERE`: variance of the third family": (f"{MODELS}.posterior.ELSEWHERE",),
 }
 OF_NAMES = {
@@ -47,7 +54,9 @@ OF_NAMES = {
     "`ABOUT_NAME`: variance about a name": (f"{MODELS}.posterior.ABOUT_NAME",),
     "`SCALE`: expected length of names": (f"{MODELS}.named_posterior.SCALE",),
     "`USEFUL`: least length of names": (f"{MODELS}.named_posterior.USEFUL",),
-    "`USEFUL_OF_MANY`: least share of the class means": (f"{MODELS}.named_posterior.USEFUL_OF_MANY",),
+    "`USEFUL_OF_MANY`: least share of the class means": (
+        f"{MODELS}.named_posterior.USEFUL_OF_MANY",
+    ),
     "`OFFSET_RIDGE` of the offsets": (f"{MODELS}.calibration.OFFSET_RIDGE",),
 }
 FACTORS = (1.0, 0.5, 2.0)
@@ -56,10 +65,14 @@ Figures = dict[str, float]
 
 
 def cells(method: str) -> Iterator[tuple[str, int, float]]:
-    """Settings, imbalance ratios and rough epsilons; Tiny ImageNet, through which pictures get names, has none."""
+    """Settings, imbalance ratios and rough epsilons; Tiny ImageNet, through which pictures get
+    names, has none.
+    """
     for name, setting in SETTINGS.items():
         if setting.few and (method == "auto" or "tiny" not in setting.private):
-            yield from ((name, ratio, rough) for ratio in setting.ratios for rough in SETTING_EPSILONS)
+            yield from (
+                (name, ratio, rough) for ratio in setting.ratios for rough in SETTING_EPSILONS
+            )
 
 
 def data_set(setting: str) -> str:
@@ -72,7 +85,9 @@ def symbol(name: str) -> str:
     return name.split("`")[1]
 
 
-def measured(embeddings: Path, names: Path, out: Path, method: str, factors: Factors, only: str = "") -> Figures:
+def measured(
+    embeddings: Path, names: Path, out: Path, method: str, factors: Factors, only: str = ""
+) -> Figures:
     """The mean figure of every data set, or of `only` one, with constants times these factors."""
     changed = [f"{symbol(name)}*{factor:g}" for name, factor in factors.items()]
     file = out / ("-".join([method.replace(" ", "_"), only, *changed]) + ".json")
@@ -86,47 +101,75 @@ def measured(embeddings: Path, names: Path, out: Path, method: str, factors: Fac
                 if only in ("", data_set(setting)):
                     data = problem(embeddings, setting, ratio, 0, names)
                     for _, predicted in METHODS[method](data, 0, [rough]):
-                        scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
-                        found.setdefault(data_set(setting), []).append((scores.balanced + scores.minority) / 2)
+                        scores = evaluate(
+                            data.test_y, predicted, np.arange(data.n_classes), data.sizes
+                        )
+                        found.setdefault(data_set(setting), []).append(
+                            (scores.balanced + scores.minority) / 2
+                        )
         with atomic_file(file, force=True) as part:
-            part.write_text(json.dumps({name: float(np.mean(values)) for name, values in found.items()}))
+            part.write_text(
+                json.dumps({name: float(np.mean(values)) for name, values in found.items()})
+            )
         print(file.name, flush=True)
     return dict(json.loads(file.read_text()))
 
 
 def chosen(of: Mapping[str, Mapping[float, Figures]], left_out: str) -> Factors:
-    """The factor of every constant that is best on the mean of all data sets but one, except factors of 1."""
+    """The factor of every constant that is best on the mean of all data sets but one, except
+    factors of 1.
+    """
     best = {}
     for name, by_factor in of.items():
-        means = {f: np.mean([value for key, value in got.items() if key != left_out]) for f, got in by_factor.items()}
+        means = {
+            f: np.mean([value for key, value in got.items() if key != left_out])
+            for f, got in by_factor.items()
+        }
         best[name] = max(FACTORS, key=means.__getitem__)
     return {name: factor for name, factor in best.items() if factor != 1}
 
 
-def report(method: str, of: Mapping[str, Mapping[float, Figures]], left_out: Mapping[str, Figures]) -> Iterator[str]:
+def report(
+    method: str, of: Mapping[str, Mapping[float, Figures]], left_out: Mapping[str, Figures]
+) -> Iterator[str]:
     """Both tables of a method."""
     base = next(iter(of.values()))[1.0]
     yield f"\n**`{method}`**\n"
-    yield "| constant | as it is | halved | doubled | left out, best on the others: as it is / halved / doubled |"
+    yield (
+        "| constant | as it is | halved | doubled | left out, best on the others: as it is / halved"
+        " / doubled |"
+    )
     yield "|---|---|---|---|---|"
     for name, by_factor in of.items():
         means = [f"{np.mean(list(by_factor[f].values())):.4f}" for f in FACTORS]
         votes = [chosen({name: by_factor}, one).get(name, 1.0) for one in base]
-        yield f"| {name} | {' | '.join(means)} | {' / '.join(str(votes.count(f)) for f in FACTORS)} |"
-    yield "\n| data set left out | constants as they are | chosen on the others | of these, other than they are |"
+        yield (
+            f"| {name} | {' | '.join(means)} | {' / '.join(str(votes.count(f)) for f in FACTORS)} |"
+        )
+    yield (
+        "\n| data set left out | constants as they are | chosen on the others | of these, other"
+        " than they are |"
+    )
     yield "|---|---|---|---|"
     for one, got in left_out.items():
         changed = [f"`{symbol(name)}` x {factor:g}" for name, factor in chosen(of, one).items()]
         yield f"| {one} | {base[one]:.4f} | {got[one]:.4f} | {', '.join(changed) or 'none'} |"
-    means = [float(np.mean([got[one] for one, got in left_out.items()])), float(np.mean(list(base.values())))]
+    means = [
+        float(np.mean([got[one] for one, got in left_out.items()])),
+        float(np.mean(list(base.values()))),
+    ]
     yield f"| mean | {means[1]:.4f} | {means[0]:.4f} | |"
 
 
 def main() -> None:
     """Read the command line, measure what is missing, and write the tables."""
-    parser = argparse.ArgumentParser(description="The constants of auto, one data set left out at a time.")
+    parser = argparse.ArgumentParser(
+        description="The constants of auto, one data set left out at a time."
+    )
     parser.add_argument("embeddings", type=Path)
-    parser.add_argument("--names", type=Path, required=True, help="rows of class names, written by names.py")
+    parser.add_argument(
+        "--names", type=Path, required=True, help="rows of class names, written by names.py"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
@@ -141,9 +184,14 @@ def main() -> None:
         lines = []
         for method, constants in methods.items():
             base = by_task[method, None, 1.0]
-            of = {name: {f: by_task.get((method, name, f), base) for f in FACTORS} for name in constants}
+            of = {
+                name: {f: by_task.get((method, name, f), base) for f in FACTORS}
+                for name in constants
+            }
             jobs = [(one, chosen(of, one)) for one in base]
-            figures = parallel(delayed(measured)(*place, method, factors, one) for one, factors in jobs)
+            figures = parallel(
+                delayed(measured)(*place, method, factors, one) for one, factors in jobs
+            )
             lines += report(method, of, dict(zip(base, figures, strict=True)))
     with atomic_file(given.out / "constants.md", force=True) as part:
         part.write_text("\n".join(lines).strip() + "\n", encoding="utf-8")

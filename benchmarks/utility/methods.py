@@ -1,7 +1,7 @@
 """The methods of the table: predictions on the test rows at each requested budget.
 
-Methods have their defaults, with two exceptions. `coinpress` gets the true class sizes, which it takes as declared.
-`public` centres its rows and gets a window of similarities from the public rows.
+Methods have their defaults, with two exceptions. `coinpress` gets the true class sizes, which it
+takes as declared. `public` centres its rows and gets a window of similarities from the public rows.
 """
 
 import math
@@ -27,7 +27,8 @@ SETTING_EPSILONS = (0.1, 0.5, 2.0)  # of settings with few cells
 SEEDS, FEW_SEEDS, NAMED_SEEDS = 5, 3, 2
 NAMED = " with names"
 K = 5
-NOISE_SEEDS = 1000  # differs from the seeds of the problems, so that noise is independent of the choice of records
+# differs from the seeds of the problems, so that noise is independent of the choice of records
+NOISE_SEEDS = 1000
 QUANTILES = (0.9, 0.999)
 
 Predictions = Iterator[tuple[float, NDArray[np.int64]]]
@@ -51,14 +52,21 @@ def _learner(
         if named:
             shared["names"] = data.names
         for rough in roughs:
-            given = {name: value(data) if callable(value) else value for name, value in parameters.items()}
-            yield rough, kind(budget(rough), **shared | given).fit(data.x, data.y).predict(data.test_x)
+            given = {
+                name: value(data) if callable(value) else value
+                for name, value in parameters.items()
+            }
+            yield (
+                rough,
+                kind(budget(rough), **shared | given).fit(data.x, data.y).predict(data.test_x),
+            )
 
     return predictions
 
 
 def _public(data: Problem, seed: int, roughs: Sequence[float], k: int) -> Predictions:
-    """PublicPrototypes with scores computed once for all budgets; the selection is that of the learner.
+    """PublicPrototypes with scores computed once for all budgets; the selection is that of the
+    learner.
 
     Rows are centred. The window comes from quantiles of the similarities between public rows.
     """
@@ -66,7 +74,13 @@ def _public(data: Problem, seed: int, roughs: Sequence[float], k: int) -> Predic
     unit = unit_rows_about(data.public[:2000], centre)
     low, high = np.quantile(1 + unit @ unit.T, QUANTILES)
     learner = tacit.PublicPrototypes(
-        "epsilon=inf", public=data.public, classes=data.n_classes, k=k, centre=True, d_min=low, d_max=high
+        "epsilon=inf",
+        public=data.public,
+        classes=data.n_classes,
+        k=k,
+        centre=True,
+        d_min=low,
+        d_max=high,
     )
     learner.fit(data.x, data.y)
     width = round(high * 2**36) - round(low * 2**36)

@@ -2,8 +2,9 @@
 
 python benchmarks/utility/names.py EMBEDDINGS --weights FOLDER --out names.npz
 
-FOLDER holds the weights of sentence-transformers/all-MiniLM-L6-v2. Names of texts are encoded in the space of their
-texts, names of pictures' classes through the labelled rows of Tiny ImageNet, whose classes have words.
+FOLDER holds the weights of sentence-transformers/all-MiniLM-L6-v2. Names of texts are encoded in
+the space of their texts, names of pictures' classes through the labelled rows of Tiny ImageNet,
+whose classes have words.
 """
 
 import argparse
@@ -30,7 +31,9 @@ def main() -> None:
 
     def rows(store: str) -> list[np.ndarray]:
         card = json.loads((given.embeddings / store / "card.json").read_text(encoding="utf-8"))
-        return encode_names(card.get("class_words") or card["classes"], ENCODER, weights=given.weights)
+        return encode_names(
+            card.get("class_words") or card["classes"], ENCODER, weights=given.weights
+        )
 
     found = {f"{TEXT}/{name}": np.concatenate(rows(f"{TEXT}/{name}")) for name in TEXTS}
     public, (x, y) = rows(TINY), read(given.embeddings, TINY, "train")

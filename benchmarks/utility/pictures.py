@@ -2,11 +2,11 @@
 
 python benchmarks/utility/pictures.py EMBEDDINGS --data DATA --out FOLDER [--workers 2]
 
-DATA has fashion_mnist.npz, mnist.npz and mobilenetv2_in1k_160.onnx. 10,000 and 2,500 pictures of each are encoded,
-which takes ten minutes. The private records are those of one data set, or of both as 20 classes, at several
-imbalances, budgets and pools of public rows: some held back, or Tiny ImageNet. FOLDER gets a file for each cell, so
-that an interrupted run resumes, and pictures.md: the tables of `rivals.py`. Noise is `research`, since nothing is
-released.
+DATA has fashion_mnist.npz, mnist.npz and mobilenetv2_in1k_160.onnx. 10,000 and 2,500 pictures of
+each are encoded, which takes ten minutes. The private records are those of one data set, or of both
+as 20 classes, at several imbalances, budgets and pools of public rows: some held back, or Tiny
+ImageNet. FOLDER gets a file for each cell, so that an interrupted run resumes, and pictures.md: the
+tables of `rivals.py`. Noise is `research`, since nothing is released.
 """
 
 import argparse
@@ -55,7 +55,9 @@ def encode(embeddings: Path, data: Path, out: Path) -> None:
             raise SystemExit(f"{pixels} could not be encoded")
 
 
-def rows_of(out: Path, names: tuple[str, ...], split: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def rows_of(
+    out: Path, names: tuple[str, ...], split: str
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Rows of these data sets, and labels that tell their classes apart."""
     stores = [tacit.EmbeddingStore.open(out / name / split) for name in names]
     labels = [np.asarray(store.y) + 10 * number for number, store in enumerate(stores)]
@@ -87,14 +89,18 @@ def main() -> None:
     """Read the command line, encode, compute the missing cells, and write the tables."""
     parser = argparse.ArgumentParser(description="auto and its rivals on Fashion-MNIST and MNIST.")
     parser.add_argument("embeddings", type=Path)
-    parser.add_argument("--data", type=Path, required=True, help="folder with the pictures and the encoder")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="folder with the pictures and the encoder"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     encode(given.embeddings, given.data, given.out)
     of_cell = partial(work, stores=given.out)
-    found = measured(of_cell, given.embeddings, given.out / "cells", range(len(CELLS)), given.workers)
+    found = measured(
+        of_cell, given.embeddings, given.out / "cells", range(len(CELLS)), given.workers
+    )
     with atomic_file(given.out / "pictures.md", force=True) as part:
         part.write_text("\n".join(report(found)) + "\n", encoding="utf-8")
 

@@ -1,4 +1,6 @@
-"""The problems of the table: real embeddings as private data, made imbalanced, and public knowledge about them."""
+"""The problems of the table: real embeddings as private data, made imbalanced, and public knowledge
+about them.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,8 +20,9 @@ NEWS = (f"{TEXT}/agnews", f"{TEXT}/sst2")
 class Setting:
     """A private data set, where public rows come from, and the imbalance ratios.
 
-    The pool is that of other data sets (`foreign`), or `held_back` rows of the private set that are no private records.
-    With `n_classes`, a fixed choice of classes; with `few`, fewer budgets, seeds and methods.
+    The pool is that of other data sets (`foreign`), or `held_back` rows of the private set that are
+    no private records. With `n_classes`, a fixed choice of classes; with `few`, fewer budgets,
+    seeds and methods.
     """
 
     private: str
@@ -41,7 +44,9 @@ SETTINGS = {
     "cifar10, 1,500 own rows": Setting(f"{IMAGES}/cifar10", held_back=1_500),
     "cifar100, 3,000 own rows": Setting(f"{IMAGES}/cifar100", held_back=3_000),
     "banking77, 1,500 own rows": Setting(f"{TEXT}/banking77", held_back=1_500, ratios=(1, 10)),
-    "clinc150 of 20 classes, 900 own rows": Setting(f"{TEXT}/clinc150", held_back=900, ratios=(1, 10), n_classes=20),
+    "clinc150 of 20 classes, 900 own rows": Setting(
+        f"{TEXT}/clinc150", held_back=900, ratios=(1, 10), n_classes=20
+    ),
     "agnews, 1,200 own rows": Setting(f"{TEXT}/agnews", held_back=1_200),
     "sst2, 1,200 own rows": Setting(f"{TEXT}/sst2", held_back=1_200),
     "tiny imagenet of 20 classes, 1,500 own rows": Setting(TINY, held_back=1_500, n_classes=20),
@@ -75,15 +80,27 @@ def read(folder: Path, store: str, split: str) -> tuple[NDArray[np.float16], NDA
 
 @lru_cache(maxsize=1)
 def balanced(folder: Path, name: str, seed: int, names: Path | None) -> Problem:
-    """All private records of a setting; the seed determines which classes and public rows are chosen."""
+    """All private records of a setting; the seed determines which classes and public rows are
+    chosen.
+    """
     setting, rng = SETTINGS[name], np.random.default_rng([STREAM, seed])
-    (x, y), (test_x, test_y) = read(folder, setting.private, "train"), read(folder, setting.private, "test")
+    (x, y), (test_x, test_y) = (
+        read(folder, setting.private, "train"),
+        read(folder, setting.private, "test"),
+    )
     of_names = None if names is None else np.load(names).get(setting.private)
     if setting.n_classes is not None:
-        chosen = np.sort(np.random.default_rng(STREAM).permutation(int(y.max()) + 1)[: setting.n_classes])
+        chosen = np.sort(
+            np.random.default_rng(STREAM).permutation(int(y.max()) + 1)[: setting.n_classes]
+        )
         position = np.full(int(y.max()) + 1, -1)
         position[chosen] = np.arange(len(chosen))
-        x, y, test_x, test_y = x[position[y] >= 0], position[y], test_x[position[test_y] >= 0], position[test_y]
+        x, y, test_x, test_y = (
+            x[position[y] >= 0],
+            position[y],
+            test_x[position[test_y] >= 0],
+            position[test_y],
+        )
         y, test_y = y[y >= 0], test_y[test_y >= 0]
         of_names = None if of_names is None else of_names[chosen]
     if setting.held_back:
@@ -91,14 +108,26 @@ def balanced(folder: Path, name: str, seed: int, names: Path | None) -> Problem:
         aside, kept = order[: setting.held_back], np.sort(order[setting.held_back :])
         public, x, y = x[aside], x[kept], y[kept]
     else:
-        public = np.concatenate([read(folder, store, "train")[0] for store in setting.foreign])[: setting.rows]
+        public = np.concatenate([read(folder, store, "train")[0] for store in setting.foreign])[
+            : setting.rows
+        ]
     return Problem(x, y, test_x, test_y, public, int(y.max()) + 1, of_names)
 
 
 def problem(folder: Path, name: str, ratio: float, seed: int, names: Path | None = None) -> Problem:
-    """The setting with this imbalance ratio; the seed determines which classes are small and which rows are kept."""
+    """The setting with this imbalance ratio; the seed determines which classes are small and which
+    rows are kept.
+    """
     whole = balanced(folder, name, seed if SETTINGS[name].held_back else 0, names)
     if ratio == 1:
         return whole
     kept = imbalanced_subset(whole.y, ratio, seed)
-    return Problem(whole.x[kept], whole.y[kept], whole.test_x, whole.test_y, whole.public, whole.n_classes, whole.names)
+    return Problem(
+        whole.x[kept],
+        whole.y[kept],
+        whole.test_x,
+        whole.test_y,
+        whole.public,
+        whole.n_classes,
+        whole.names,
+    )

@@ -2,11 +2,12 @@
 
 python benchmarks/utility/rivals.py EMBEDDINGS --out FOLDER [--problems 150] [--workers 2]
 
-Problems are drawn as in `routes.py`, from the same data sets, with numbers from `FIRST` on. Smaller ones from 120 on
-were used to choose constants; if you choose a constant on problems from `FIRST` on, raise `FIRST` first. FOLDER gets a
-file for each problem, so that an interrupted run resumes, and rivals.md: by imbalance, how far `auto` is ahead of each
-other method, and how often it is level with or ahead of the best of them. That one is chosen after the fact, by the
-same accuracies, so chance favours it. Noise is `research`, since nothing is released.
+Problems are drawn as in `routes.py`, from the same data sets, with numbers from `FIRST` on. Smaller
+ones from 120 on were used to choose constants; if you choose a constant on problems from `FIRST`
+on, raise `FIRST` first. FOLDER gets a file for each problem, so that an interrupted run resumes,
+and rivals.md: by imbalance, how far `auto` is ahead of each other method, and how often it is level
+with or ahead of the best of them. That one is chosen after the fact, by the same accuracies, so
+chance favours it. Noise is `research`, since nothing is released.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,9 @@ WORST = 8
 
 
 def work(embeddings: Path, number: int, most: int = CLASSES[1]) -> dict[str, Any]:
-    """What `accuracies` finds of a problem of at most so many classes; nothing if it cannot be drawn."""
+    """What `accuracies` finds of a problem of at most so many classes; nothing if it cannot be
+    drawn.
+    """
     problem = drawn(embeddings, number, most)
     if problem is None:
         return {}
@@ -41,12 +44,19 @@ def accuracies(data: Problem, rough: float) -> dict[str, Any]:
         ((_, predicted),) = METHODS[name](data, seed, [rough])
         scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
         found[name].append([100 * scores.balanced, 100 * scores.minority])
-    facts = {"classes": data.n_classes, "records": len(data.x), "public": len(data.public), "e": rough}
+    facts = {
+        "classes": data.n_classes,
+        "records": len(data.x),
+        "public": len(data.public),
+        "e": rough,
+    }
     return facts | {"ratio": float(data.sizes.max() / data.sizes.min()), "accuracies": found}
 
 
 def gaps(problem: dict[str, Any]) -> NDArray[np.float64]:
-    """Points that `auto` is ahead of each other method: shape (methods, seeds, 2), balanced and minority."""
+    """Points that `auto` is ahead of each other method: shape (methods, seeds, 2), balanced and
+    minority.
+    """
     found = {name: np.array(values) for name, values in problem["accuracies"].items()}
     return np.array([found["auto"] - found[name] for name in IN_FEW[1:]])
 
@@ -60,10 +70,15 @@ def report(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The table and the worst losses in Markdown."""
     problems = [problem for problem in found if problem]
     yield f"{len(problems)} problems, {SEEDS} seeds.\n"
-    yield "| imbalance | problems | " + " | ".join(f"ahead of `{name}`" for name in IN_FEW[1:]) + " | level | ahead |"
+    yield (
+        "| imbalance | problems | "
+        + " | ".join(f"ahead of `{name}`" for name in IN_FEW[1:])
+        + " | level | ahead |"
+    )
     yield "|---" * (len(IN_FEW) + 3) + "|"
     groups: dict[str, list[dict[str, Any]]] = {
-        str(ratio): [problem for problem in problems if nearest_ratio(problem) == ratio] for ratio in RATIOS
+        str(ratio): [problem for problem in problems if nearest_ratio(problem) == ratio]
+        for ratio in RATIOS
     }
     losses = []
     for name, group in (groups | {"all": problems}).items():
@@ -75,7 +90,10 @@ def report(found: Sequence[dict[str, Any]]) -> Iterator[str]:
             of_seeds = gaps(problem)
             for k in range(2):
                 rival = int(np.argmin(of_seeds[:, :, k].mean(axis=1)))
-                gap, error = of_seeds[rival, :, k].mean(), of_seeds[rival, :, k].std(ddof=1) / np.sqrt(SEEDS)
+                gap, error = (
+                    of_seeds[rival, :, k].mean(),
+                    of_seeds[rival, :, k].std(ddof=1) / np.sqrt(SEEDS),
+                )
                 level[k] += gap >= -max(LEVEL, 2 * error)
                 first[k] += gap >= 0
                 if name == "all":
@@ -86,8 +104,18 @@ def report(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "\n| points | accuracy | behind | classes | records | public rows | imbalance | e |"
     yield "|---" * 8 + "|"
     for gap, k, rival, problem in sorted(losses, key=lambda loss: loss[0])[:WORST]:
-        facts = [problem["classes"], problem["records"], problem["public"], nearest_ratio(problem), problem["e"]]
-        yield f"| {gap:.1f} | {('balanced', 'minority')[k]} | `{rival}` | " + " | ".join(f"{x:g}" for x in facts) + " |"
+        facts = [
+            problem["classes"],
+            problem["records"],
+            problem["public"],
+            nearest_ratio(problem),
+            problem["e"],
+        ]
+        yield (
+            f"| {gap:.1f} | {('balanced', 'minority')[k]} | `{rival}` | "
+            + " | ".join(f"{x:g}" for x in facts)
+            + " |"
+        )
 
 
 def main() -> None:

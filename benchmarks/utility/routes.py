@@ -1,11 +1,12 @@
-"""Where gradient steps of `auto` pay: random problems, each fitted with sums alone and with two shares of steps.
+"""Where gradient steps of `auto` pay: random problems, each fitted with sums alone and with two
+shares of steps.
 
 python benchmarks/utility/routes.py EMBEDDINGS --out FOLDER [--problems 120] [--workers 2]
 
-A problem draws a data set, 3 to 100 of its classes, an imbalance, a budget, and a pool of public rows, of the same data
-set or of others. FOLDER gets a file for each problem, so that an interrupted run resumes, and routes.md: the change in
-accuracy that steps bring, by number of classes and signal, and what several bars for steps would gain. Noise is
-`research`, since nothing is released.
+A problem draws a data set, 3 to 100 of its classes, an imbalance, a budget, and a pool of public
+rows, of the same data set or of others. FOLDER gets a file for each problem, so that an interrupted
+run resumes, and routes.md: the change in accuracy that steps bring, by number of classes and
+signal, and what several bars for steps would gain. Noise is `research`, since nothing is released.
 """
 
 import argparse
@@ -28,9 +29,13 @@ from tacit.learners.prototypes.auto import CLEAR
 from tacit.models.metrics import evaluate
 
 STORES = {  # foreign public rows of each private data set
-    f"{IMAGES}/cifar10": (TINY,), f"{IMAGES}/cifar100": (TINY,), TINY: (f"{IMAGES}/cifar10",),
-    f"{TEXT}/banking77": NEWS, f"{TEXT}/clinc150": NEWS, f"{TEXT}/agnews": (f"{TEXT}/banking77", f"{TEXT}/clinc150"),
-}  # fmt: skip
+    f"{IMAGES}/cifar10": (TINY,),
+    f"{IMAGES}/cifar100": (TINY,),
+    TINY: (f"{IMAGES}/cifar10",),
+    f"{TEXT}/banking77": NEWS,
+    f"{TEXT}/clinc150": NEWS,
+    f"{TEXT}/agnews": (f"{TEXT}/banking77", f"{TEXT}/clinc150"),
+}
 STREAM, SEEDS, MOST = 30, 2, 25_000  # MOST private rows, so that a problem takes seconds
 CLASSES, RATIOS, EPSILONS = (3, 100), (1, 10, 100), (0.1, 0.5, 1.0, 2.0, 4.0)
 OWN, FOREIGN = (1_000, 1_500, 3_000), (1_000, 5_000, 30_000)  # public rows
@@ -40,7 +45,9 @@ COLUMNS = (0.0, 0.4, 0.8, 1.6, 3.2, np.inf)  # of the table: signals
 
 
 def drawn(embeddings: Path, number: int, most: int = CLASSES[1]) -> tuple[Problem, float] | None:
-    """A random problem of at most so many classes and its rough epsilon; None if too large or a class has no record."""
+    """A random problem of at most so many classes and its rough epsilon; None if too large or a
+    class has no record.
+    """
     rng = np.random.default_rng([STREAM, number])
     store = list(STORES)[rng.integers(len(STORES))]
     (x, y), (test_x, test_y) = read(embeddings, store, "train"), read(embeddings, store, "test")
@@ -48,7 +55,12 @@ def drawn(embeddings: Path, number: int, most: int = CLASSES[1]) -> tuple[Proble
     n_classes = min(number_of_all, most, round(np.exp(rng.uniform(*np.log(CLASSES)))))
     position = np.full(number_of_all, -1)
     position[rng.permutation(number_of_all)[:n_classes]] = np.arange(n_classes)
-    x, y, test_x, test_y = x[position[y] >= 0], position[y], test_x[position[test_y] >= 0], position[test_y]
+    x, y, test_x, test_y = (
+        x[position[y] >= 0],
+        position[y],
+        test_x[position[test_y] >= 0],
+        position[test_y],
+    )
     y, test_y = y[y >= 0], test_y[test_y >= 0]
     if rng.random() < 0.5:
         order = rng.permutation(len(x))
@@ -68,7 +80,9 @@ def drawn(embeddings: Path, number: int, most: int = CLASSES[1]) -> tuple[Proble
 
 
 def routed(data: Problem, rough: float, seed: int, route: str) -> dict[str, Any]:
-    """Fit along this route, whatever the signals are; return these and the accuracies in percent."""
+    """Fit along this route, whatever the signals are; return these and the accuracies in
+    percent.
+    """
     seen: list[float] = []
     true_signal = tacit.AutoPrototypes._signal
 
@@ -77,15 +91,24 @@ def routed(data: Problem, rough: float, seed: int, route: str) -> dict[str, Any]
         steps = {"sums": False, "half": len(seen) > 1, "quarter": True}[route]
         return np.inf if steps else -np.inf
 
-    shared = {"public": data.public, "classes": data.n_classes, "noise": "research", "random_state": NOISE_SEEDS + seed}
+    shared = {
+        "public": data.public,
+        "classes": data.n_classes,
+        "noise": "research",
+        "random_state": NOISE_SEEDS + seed,
+    }
     with patch.object(tacit.AutoPrototypes, "_signal", signal):
         model = tacit.AutoPrototypes(budget(rough), **shared).fit(data.x, data.y)
-    scores = evaluate(data.test_y, model.predict(data.test_x), np.arange(data.n_classes), data.sizes)
+    scores = evaluate(
+        data.test_y, model.predict(data.test_x), np.arange(data.n_classes), data.sizes
+    )
     return {"seen": seen, "accuracies": [100 * scores.balanced, 100 * scores.minority]}
 
 
 def work(embeddings: Path, number: int) -> dict[str, Any]:
-    """The number of classes of a problem, and its fits by route; no fits of a problem that cannot be drawn."""
+    """The number of classes of a problem, and its fits by route; no fits of a problem that cannot
+    be drawn.
+    """
     problem = drawn(embeddings, number)
     if problem is None:
         return {"n_classes": 0, "fits": []}
@@ -94,7 +117,11 @@ def work(embeddings: Path, number: int) -> dict[str, Any]:
 
 
 def measured(
-    work: Callable[[Path, int], dict[str, Any]], embeddings: Path, out: Path, numbers: Sequence[int], workers: int
+    work: Callable[[Path, int], dict[str, Any]],
+    embeddings: Path,
+    out: Path,
+    numbers: Sequence[int],
+    workers: int,
 ) -> list[dict[str, Any]]:
     """What `work` finds of each problem; a file in `out` keeps it."""
 
@@ -117,14 +144,18 @@ def command(
     name: str,
     report: Callable[[Sequence[dict[str, Any]]], Iterator[str]],
 ) -> None:
-    """Read the command line, compute the missing problems, and write the report to a file of this name."""
+    """Read the command line, compute the missing problems, and write the report to a file of this
+    name.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("embeddings", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--problems", type=int, default=count)
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
-    problems = measured(work, given.embeddings, given.out, range(first, first + given.problems), given.workers)
+    problems = measured(
+        work, given.embeddings, given.out, range(first, first + given.problems), given.workers
+    )
     with atomic_file(given.out / name, force=True) as part:
         part.write_text("\n".join(report(problems)) + "\n", encoding="utf-8")
 
@@ -136,11 +167,15 @@ def chosen(fit: dict[str, Any], clear: float) -> str:
 
 
 def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Both tables in Markdown; figures are points of balanced / minority accuracy that a route has above sums alone."""
+    """Both tables in Markdown; figures are points of balanced / minority accuracy that a route has
+    above sums alone.
+    """
     fits = [(problem["n_classes"], fit) for problem in problems for fit in problem["fits"]]
 
     def gain(found: Sequence[tuple[dict[str, Any], str]]) -> str:
-        above = [np.subtract(fit[route]["accuracies"], fit["sums"]["accuracies"]) for fit, route in found]
+        above = [
+            np.subtract(fit[route]["accuracies"], fit["sums"]["accuracies"]) for fit, route in found
+        ]
         return "{:+.1f} / {:+.1f}".format(*np.mean(above, axis=0)) if above else ""
 
     yield f"{len(fits)} fits of {sum(bool(problem['fits']) for problem in problems)} problems.\n"
@@ -150,10 +185,20 @@ def report(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
     for least, most in ROWS:
         cells = []
         for low, high in ends:
-            within = [fit for n, fit in fits if least <= n <= most and low <= fit["sums"]["seen"][0] < high]
-            cells.append(f"{gain([(fit, 'quarter') for fit in within])} ({len(within)})" if within else "")
+            within = [
+                fit
+                for n, fit in fits
+                if least <= n <= most and low <= fit["sums"]["seen"][0] < high
+            ]
+            cells.append(
+                f"{gain([(fit, 'quarter') for fit in within])} ({len(within)})" if within else ""
+            )
         yield f"| {least} to {most} | {' | '.join(cells)} |"
-    yield "\n| `CLEAR` | all | " + " | ".join(f"{least} to {most} classes" for least, most in ROWS) + " |"
+    yield (
+        "\n| `CLEAR` | all | "
+        + " | ".join(f"{least} to {most} classes" for least, most in ROWS)
+        + " |"
+    )
     yield "|---" * (2 + len(ROWS)) + "|"
     for clear in (CLEAR / 2, CLEAR / 2**0.5, CLEAR, CLEAR * 2**0.5, 2 * CLEAR):
         cells = [

@@ -1,16 +1,19 @@
-"""The utility table: method x e x imbalance x data set, balanced and minority accuracy, and a page of figures.
+"""The utility table: method x e x imbalance x data set, balanced and minority accuracy, and a page
+of figures.
 
-python benchmarks/utility/run.py EMBEDDINGS --out FOLDER [--names FILE] [--workers 2] [--only cifar10/10/auto ...]
+python benchmarks/utility/run.py EMBEDDINGS --out FOLDER [--names FILE] [--workers 2] [--only
+cifar10/10/auto ...]
     [--cells FILE]
 
-EMBEDDINGS holds a folder per encoder, which holds a folder per data set with train_x.npy, train_y.npy, test_x.npy and
-test_y.npy. FILE, which names.py writes, has rows of class names; without it, methods that take names are left out.
-Every cell is a file in FOLDER/cells, written atomically; an interrupted run resumes where it stopped. Cells hold for
-the code that wrote them: after a change of a method, start a new folder or remove its cells. The run ends by writing
-FOLDER/table.md, names.md, page.html, cells.csv and the pictures of the documentation from all cells; --report only
-writes these files. `--cells FILE` starts from the cells.csv of an earlier run. Without noise and imbalance all seeds
-give the same result, which is computed once. Noise is `research`, since nothing is released. With as many workers as
-cores, each worker uses one thread.
+EMBEDDINGS holds a folder per encoder, which holds a folder per data set with train_x.npy,
+train_y.npy, test_x.npy and test_y.npy. FILE, which names.py writes, has rows of class names;
+without it, methods that take names are left out. Every cell is a file in FOLDER/cells, written
+atomically; an interrupted run resumes where it stopped. Cells hold for the code that wrote them:
+after a change of a method, start a new folder or remove its cells. The run ends by writing
+FOLDER/table.md, names.md, page.html, cells.csv and the pictures of the documentation from all
+cells; --report only writes these files. `--cells FILE` starts from the cells.csv of an earlier run.
+Without noise and imbalance all seeds give the same result, which is computed once. Noise is
+`research`, since nothing is released. With as many workers as cores, each worker uses one thread.
 """
 
 import argparse
@@ -39,7 +42,9 @@ Task = tuple[str, int, str, int]
 
 
 def tasks(only: list[str]) -> list[Task]:
-    """Tasks (data set, imbalance, method, seed) whose "data set/imbalance/method" starts with a word of `only`."""
+    """Tasks (data set, imbalance, method, seed) whose "data set/imbalance/method" starts with a
+    word of `only`.
+    """
     found = [
         (dataset, ratio, method, seed)
         for method, dataset in product(METHODS, SETTINGS)
@@ -47,7 +52,11 @@ def tasks(only: list[str]) -> list[Task]:
         for seed in range(grid(method, SETTINGS[dataset].few)[1])
     ]
     return sorted(
-        (task for task in found if not only or any(f"{task[0]}/{task[1]}/{task[2]}".startswith(word) for word in only)),
+        (
+            task
+            for task in found
+            if not only or any(f"{task[0]}/{task[1]}/{task[2]}".startswith(word) for word in only)
+        ),
         key=lambda task: task[3],
     )
 
@@ -59,7 +68,9 @@ def cell_file(out: Path, task: Task, rough: float) -> Path:
 
 
 def work(embeddings: Path, out: Path, task: Task, names: Path | None = None) -> str:
-    """Compute the missing cells of a task; methods that take names are left out where there are none."""
+    """Compute the missing cells of a task; methods that take names are left out where there are
+    none.
+    """
     dataset, ratio, method, seed = task
     roughs = grid(method, SETTINGS[dataset].few)[0]
     roughs = [rough for rough in roughs if not cell_file(out, task, rough).exists()]
@@ -75,13 +86,25 @@ def work(embeddings: Path, out: Path, task: Task, names: Path | None = None) -> 
         scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
         assert scores.minority is not None
         # rounded as in cells.csv, so that both give the same table
-        cell = Cell(dataset, ratio, seed, method, rough, round(scores.balanced, 6), round(scores.minority, 6))
+        cell = Cell(
+            dataset,
+            ratio,
+            seed,
+            method,
+            rough,
+            round(scores.balanced, 6),
+            round(scores.minority, 6),
+        )
         write_cell(out, cell)
-    return f"{'/'.join(map(str, task))}: {len(roughs)} cells in {time.perf_counter() - started:.0f} s"
+    return (
+        f"{'/'.join(map(str, task))}: {len(roughs)} cells in {time.perf_counter() - started:.0f} s"
+    )
 
 
 def read_cells(out: Path) -> list[Cell]:
-    """All cells. If all seeds give the same result because nothing is random, copy the computed cell to every seed."""
+    """All cells. If all seeds give the same result because nothing is random, copy the computed
+    cell to every seed.
+    """
     found = []
     for file in sorted((out / "cells").glob("*.json")):
         values = json.loads(file.read_text(encoding="utf-8"))
@@ -107,13 +130,17 @@ def write_cell(out: Path, cell: Cell) -> None:
 
 
 def unpack(out: Path, table: Path) -> None:
-    """Write the cells of an earlier run's cells.csv to files, except cells that already have a file."""
+    """Write the cells of an earlier run's cells.csv to files, except cells that already have a
+    file.
+    """
     with table.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             cell = Cell(**{field.name: field.type(row[field.name]) for field in fields(Cell)})
             if alike(cell) and cell.seed > 0:
                 continue
-            if not cell_file(out, (cell.dataset, cell.ratio, cell.method, cell.seed), cell.rough).exists():
+            if not cell_file(
+                out, (cell.dataset, cell.ratio, cell.method, cell.seed), cell.rough
+            ).exists():
                 write_cell(out, cell)
 
 
@@ -123,7 +150,9 @@ def csv_lines(cells: list[Cell]) -> Iterator[str]:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(field.name for field in fields(Cell))
     for cell in cells:
-        writer.writerow(f"{value:.6g}" if isinstance(value, float) else value for value in asdict(cell).values())
+        writer.writerow(
+            f"{value:.6g}" if isinstance(value, float) else value for value in asdict(cell).values()
+        )
     yield from text.getvalue().splitlines()
 
 
@@ -155,12 +184,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=[], help="starts of data set/imbalance/method")
-    parser.add_argument("--report", action="store_true", help="only write table and page from the cells there are")
+    parser.add_argument(
+        "--report", action="store_true", help="only write table and page from the cells there are"
+    )
     parser.add_argument("--names", type=Path, help="rows of class names, written by names.py")
     parser.add_argument("--cells", type=Path, help="cells.csv of an earlier run to start from")
     given = parser.parse_args()
     if not given.embeddings.is_dir():
-        raise SystemExit(f"{given.embeddings} is not a folder; pass the folder that holds the embeddings")
+        raise SystemExit(
+            f"{given.embeddings} is not a folder; pass the folder that holds the embeddings"
+        )
     (given.out / "cells").mkdir(parents=True, exist_ok=True)
     if given.cells is not None:
         unpack(given.out, given.cells)

@@ -2,8 +2,8 @@
 
 python benchmarks/utility/two_classes.py EMBEDDINGS --out FOLDER [--problems 150] [--workers 2]
 
-Problems are drawn as in `routes.py`, but with only two classes; the report, two-classes.md, is that of
-`rivals.py`. If you choose a constant on problems from `FIRST` on, raise `FIRST` first.
+Problems are drawn as in `routes.py`, but with only two classes; the report, two-classes.md, is that
+of `rivals.py`. If you choose a constant on problems from `FIRST` on, raise `FIRST` first.
 """
 
 from functools import partial
@@ -17,7 +17,14 @@ FIRST = 8000
 def main() -> None:
     """Run."""
     of_two = partial(work, most=2)
-    command("auto and its rivals on random problems of two classes.", of_two, FIRST, 150, "two-classes.md", report)
+    command(
+        "auto and its rivals on random problems of two classes.",
+        of_two,
+        FIRST,
+        150,
+        "two-classes.md",
+        report,
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""What wrong class names cost `auto`: the names of the task in another order, and names of another task.
+"""What wrong class names cost `auto`: the names of the task in another order, and names of another
+task.
 
 python benchmarks/utility/wrong_names.py EMBEDDINGS --names names.npz [--workers 2] > wrong-names.md
 
-Balanced accuracy without names, with three kinds of wrong ones, and with the right ones, which `names.py` writes; and
-how many fits used the names. Eight seeds of records, order and noise, which is `research`, since nothing is released.
+Balanced accuracy without names, with three kinds of wrong ones, and with the right ones, which
+`names.py` writes; and how many fits used the names. Eight seeds of records, order and noise, which
+is `research`, since nothing is released.
 """
 
 import argparse
@@ -20,9 +22,11 @@ import tacit
 from tacit.models.metrics import evaluate
 
 CASES = {  # problem and imbalance; another task with as many names
-    ("banking77", 10): "clinc150", ("banking77, 1,500 own rows", 10): "clinc150", ("cifar100", 10): None,
+    ("banking77", 10): "clinc150",
+    ("banking77, 1,500 own rows", 10): "clinc150",
+    ("cifar100", 10): None,
     ("agnews", 10): "clinc150",
-}  # fmt: skip
+}
 EPSILONS = 0.1, 0.2, 0.5
 SEEDS, STREAM = 8, 40
 
@@ -45,14 +49,22 @@ def fits(folder: Path, file: Path, name: str, ratio: int, rough: float, seed: in
 
     def fit(names: NDArray[np.float32] | None) -> Fits:
         learner = tacit.AutoPrototypes(
-            budget(rough), public=data.public, classes=data.n_classes, names=names, noise="research",
+            budget(rough),
+            public=data.public,
+            classes=data.n_classes,
+            names=names,
+            noise="research",
             random_state=NOISE_SEEDS + seed,
-        )  # fmt: skip
+        )
         predicted = learner.fit(data.x, data.y).predict(data.test_x)
         scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
         return float(scores.balanced), float(learner.names_used_)
 
-    of_others = (np.nan, np.nan) if other is None else fit(np.load(file)[f"{encoder}/{other}"][: data.n_classes])
+    of_others = (
+        (np.nan, np.nan)
+        if other is None
+        else fit(np.load(file)[f"{encoder}/{other}"][: data.n_classes])
+    )
     in_order = fit(shuffled(data.names, seed)), fit(np.roll(data.names, -1, axis=0))
     return [fit(None), *in_order, of_others, fit(data.names)]
 
@@ -61,18 +73,31 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="What wrong class names cost auto.")
     parser.add_argument("embeddings", type=Path)
-    parser.add_argument("--names", type=Path, required=True, help="rows of class names, written by names.py")
+    parser.add_argument(
+        "--names", type=Path, required=True, help="rows of class names, written by names.py"
+    )
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
-    print("| data set, imbalance | e | no names | shuffled | of the next class | of another task | right |")
+    print(
+        "| data set, imbalance | e | no names | shuffled | of the next class | of another task |"
+        " right |"
+    )
     print("|---|---|---|---|---|---|---|")
-    jobs = [(name, ratio, rough, seed) for name, ratio in CASES for rough in EPSILONS for seed in range(SEEDS)]
+    jobs = [
+        (name, ratio, rough, seed)
+        for name, ratio in CASES
+        for rough in EPSILONS
+        for seed in range(SEEDS)
+    ]
     run = Parallel(n_jobs=given.workers, return_as="generator")
     found = run(delayed(fits)(given.embeddings, given.names, *job) for job in jobs)
     for name, ratio, rough, _ in jobs[::SEEDS]:
         each = np.array(list(islice(found, SEEDS)))  # (seed, column, accuracy and use)
         columns = zip(each[..., 0].mean(axis=0), each[..., 1].sum(axis=0), strict=True)
-        shown = ["" if np.isnan(accuracy) else f"{accuracy:.3f} ({used:.0f})" for accuracy, used in columns]
+        shown = [
+            "" if np.isnan(accuracy) else f"{accuracy:.3f} ({used:.0f})"
+            for accuracy, used in columns
+        ]
         shown[0] = shown[0].removesuffix(" (0)")
         print(f"| {name}, {ratio} | {rough:g} | {' | '.join(shown)} |", flush=True)
 

@@ -1,7 +1,7 @@
 """tacit: differentially private classifiers, with a true statement of their privacy cost.
 
-Names are imported on first use, so that `import tacit` costs next to nothing. `__init__.pyi` is the same
-table for type checkers and editors; `python tools/stub.py` writes it.
+Names are imported on first use, so that `import tacit` costs next to nothing. `__init__.pyi` is the
+same table for type checkers and editors; `python tools/stub.py` writes it.
 """
 
 from typing import Any
@@ -43,7 +43,9 @@ __all__ = sorted(LAZY)
 
 def __getattr__(name: str) -> Any:
     if name not in LAZY:
-        raise AttributeError(f"module 'tacit' has no attribute {name!r}; it has {', '.join(__all__)}")
+        raise AttributeError(
+            f"module 'tacit' has no attribute {name!r}; it has {', '.join(__all__)}"
+        )
     value = globals()[name] = load(LAZY[name])
     return value
 

@@ -15,7 +15,9 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     shown = (" " if one.isspace() else one.encode("unicode_escape").decode("ascii") for one in text)
-    return "".join(one if one.isprintable() else escaped for one, escaped in zip(text, shown, strict=True))
+    return "".join(
+        one if one.isprintable() else escaped for one, escaped in zip(text, shown, strict=True)
+    )
 
 
 def excerpt(text: str) -> str:
@@ -67,11 +69,15 @@ class ReleaseError(TacitError):
 
 
 class PartlyFailedError(Exception):
-    """Some of the work failed, and the rest is kept; the command line turns it into one line and exit status 1."""
+    """Some of the work failed, and the rest is kept; the command line turns it into one line and
+    exit status 1.
+    """
 
 
 class NothingDoneError(Exception):
-    """The input was right, and the answer is that nothing should be written; the command line returns status 1."""
+    """The input was right, and the answer is that nothing should be written; the command line
+    returns status 1.
+    """
 
 
 class PrivacyLeakWarning(UserWarning):

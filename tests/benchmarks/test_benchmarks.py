@@ -8,7 +8,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 HELPERS = ("timing", "cells")
-WITH_PEER = ("published",)  # needs another package, in an environment of its own, and real embeddings
+# needs another package, in an environment of its own, and real embeddings
+WITH_PEER = ("published",)
 SCRIPTS = [path for path in sorted(FOLDER.glob("*.py")) if path.stem not in (*HELPERS, *WITH_PEER)]
 
 

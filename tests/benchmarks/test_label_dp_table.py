@@ -29,7 +29,9 @@ def run(monkeypatch):
 def test_cells_and_table(run, tmp_path, monkeypatch):
     out = tmp_path / "out"
     only = ["cifar10/rr/0.5/", "cifar10/rr/1/", "cifar10/laplace (ALIBI)/2/"]
-    monkeypatch.setattr(sys, "argv", ["run.py", str(tmp_path), "--out", str(out), "--workers", "1", "--only", *only])
+    monkeypatch.setattr(
+        sys, "argv", ["run.py", str(tmp_path), "--out", str(out), "--workers", "1", "--only", *only]
+    )
     run.main()
     lines = (out / "cells.csv").read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + 3 * 3
@@ -49,7 +51,11 @@ def test_other_units_and_guarantees_promise_what_their_names_say(run, method, tm
 
 
 def test_published_figures_stand_beside(run):
-    cells = [run.Cell("mnist", "rr", epsilon, seed, 0.7, 0.9) for epsilon in (1.0, 2.0) for seed in range(3)]
+    cells = [
+        run.Cell("mnist", "rr", epsilon, seed, 0.7, 0.9)
+        for epsilon in (1.0, 2.0)
+        for seed in range(3)
+    ]
     text = "\n".join(run.markdown(cells))
     assert "| rr | 70.0 ± 0.0 | 90.0 ± 0.0 | 70.0 ± 0.0 | 90.0 ± 0.0 |" in text
     assert "LP-2ST 95.8" in text

@@ -27,10 +27,14 @@ def pate(monkeypatch):
     y = rng.integers(0, 3, 4000)
     x = 3 * np.eye(3, 4)[y] + rng.normal(size=(4000, 4))
     parts = x[:3000], y[:3000], x[3000:], y[3000:]
-    monkeypatch.setattr(problems, "PROBLEMS", {"made-up": (lambda data: parts, 300, GaussianNB(), 0.9)})
+    monkeypatch.setattr(
+        problems, "PROBLEMS", {"made-up": (lambda data: parts, 300, GaussianNB(), 0.9)}
+    )
     monkeypatch.setattr(run, "PROBLEMS", problems.PROBLEMS)
     monkeypatch.setattr(run, "TEACHERS", (150, 300))
-    monkeypatch.setattr(run, "USUAL", {"voting": {"kind": "confident", "sigma": 40, "sigma1": 75, "threshold": 100}})
+    monkeypatch.setattr(
+        run, "USUAL", {"voting": {"kind": "confident", "sigma": 40, "sigma1": 75, "threshold": 100}}
+    )
     problems.whole.cache_clear()
     yield problems, run, table
     for name in ("problems", "run", "table", "cells"):
@@ -76,7 +80,9 @@ def test_cells_are_computed_once_and_reported(pate, tmp_path, monkeypatch, capsy
     assert not lacking(table, "made-up", "150 teachers")
     assert "3 seeds" in table
     monkeypatch.setattr(
-        sys, "argv", [*words[:2], "--out", str(tmp_path / "b"), "--report", "--cells", str(out / "cells.csv")]
+        sys,
+        "argv",
+        [*words[:2], "--out", str(tmp_path / "b"), "--report", "--cells", str(out / "cells.csv")],
     )
     run.main()
     assert (tmp_path / "b" / "table.md").read_text(encoding="utf-8") == table
@@ -93,12 +99,26 @@ def test_the_table_states_means_and_deviations(pate):
     _, _, table = pate
     cells = [
         table.Cell(
-            "mnist", 250, "all at 1", "gnmax", "data-dependent", seed, 0.9, 300 + 10 * seed, 0.97, 0.9, 0.95, 2.5
+            "mnist",
+            250,
+            "all at 1",
+            "gnmax",
+            "data-dependent",
+            seed,
+            0.9,
+            300 + 10 * seed,
+            0.97,
+            0.9,
+            0.95,
+            2.5,
         )
         for seed in range(3)
     ]
     text = "\n".join(table.markdown(cells))
-    assert "| all at 1 | gnmax | 310 ± 10 | 0.970 ± 0.000 | 0.900 ± 0.000 | 0.950 ± 0.000 | 2.50 ± 0.00 | 365 |" in text
+    assert (
+        "| all at 1 | gnmax | 310 ± 10 | 0.970 ± 0.000 | 0.900 ± 0.000 | 0.950 ± 0.000 | 2.50 ±"
+        " 0.00 | 365 |" in text
+    )
     assert "published" not in "\n".join(table.markdown([replace(cells[0], stopping="filter")]))
 
 

@@ -28,7 +28,17 @@ def run(monkeypatch):
 
 def test_cells_table_and_picture(run, tmp_path, monkeypatch):
     out = tmp_path / "out"
-    words = ["run.py", str(tmp_path), "--out", str(out), "--workers", "1", "--only", "noisy-sum/", "least-squares/"]
+    words = [
+        "run.py",
+        str(tmp_path),
+        "--out",
+        str(out),
+        "--workers",
+        "1",
+        "--only",
+        "noisy-sum/",
+        "least-squares/",
+    ]
     monkeypatch.setattr(sys, "argv", words)
     run.main()
     lines = (out / "cells.csv").read_text(encoding="utf-8").splitlines()
@@ -43,7 +53,10 @@ def test_cells_table_and_picture(run, tmp_path, monkeypatch):
 
 def test_people_are_those_of_the_table(run):
     labels = np.repeat(range(100), 500)
-    sizes = {name: np.unique(people.ids(labels), return_counts=True)[1] for name, people in run.PEOPLE.items()}
+    sizes = {
+        name: np.unique(people.ids(labels), return_counts=True)[1]
+        for name, people in run.PEOPLE.items()
+    }
     assert {name: (len(found), found.max()) for name, found in sizes.items()} == {
         "5 records each, one class": (10_000, 5),
         "20 records each, mixed classes": (2_500, 20),
@@ -52,12 +65,19 @@ def test_people_are_those_of_the_table(run):
     }
     ids = run.PEOPLE["5 records each, one class"].ids(labels)
     assert len(np.unique(ids * 100 + labels)) == 10_000
-    assert len(np.unique(run.PEOPLE["20 records each, mixed classes"].ids(labels) * 100 + labels)) > 40_000
+    assert (
+        len(np.unique(run.PEOPLE["20 records each, mixed classes"].ids(labels) * 100 + labels))
+        > 40_000
+    )
 
 
 @pytest.mark.parametrize("protects", ["20 records each, mixed classes", "groups of 20 records"])
 def test_every_fit_promises_a_person_the_same(run, protects):
     model = run.fitted(run.problem(), "noisy-sum", protects, 2.0, 0)
-    promise = model.guarantee_ if model.guarantee_.unit.per_person else model.guarantee_.per_person(most_records=20)
+    promise = (
+        model.guarantee_
+        if model.guarantee_.unit.per_person
+        else model.guarantee_.per_person(most_records=20)
+    )
     assert promise.unit == "add-remove-person"
     assert promise.rho == pytest.approx(2)

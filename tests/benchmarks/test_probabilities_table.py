@@ -36,11 +36,22 @@ def test_the_error_weighs_the_distance_of_each_bin_by_its_rows(run):
 
 def test_cells_and_table(run, tmp_path, monkeypatch):
     out = tmp_path / "out"
-    words = ["run.py", str(tmp_path), "--out", str(out), "--workers", "1", "--only", "auto/banking77", "noisy-sum/"]
+    words = [
+        "run.py",
+        str(tmp_path),
+        "--out",
+        str(out),
+        "--workers",
+        "1",
+        "--only",
+        "auto/banking77",
+        "noisy-sum/",
+    ]
     monkeypatch.setattr(sys, "argv", words)
     run.main()
     lines = (out / "cells.csv").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 1 + 4 * 3 + 4 + 3 * 4  # two settings of banking77, and noisy-sum on three data sets
+    # two settings of banking77, and noisy-sum on three data sets
+    assert len(lines) == 1 + 4 * 3 + 4 + 3 * 4
     table = (out / "table.md").read_text(encoding="utf-8")
     assert table.count("| banking77 |") == 4
     assert table.count("| noisy-sum, cifar100 |") == 4

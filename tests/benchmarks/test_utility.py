@@ -22,7 +22,16 @@ def utility(monkeypatch):
     import table
 
     yield methods, problems, run, table
-    for name in ("constants", "methods", "pictures", "problems", "rivals", "routes", "run", "table"):
+    for name in (
+        "constants",
+        "methods",
+        "pictures",
+        "problems",
+        "rivals",
+        "routes",
+        "run",
+        "table",
+    ):
         sys.modules.pop(name, None)
 
 
@@ -35,7 +44,10 @@ def embeddings(tmp_path):
         folder.mkdir(parents=True)
         for split, rows in (("train", n), ("test", 100)):
             y = np.arange(rows) % 10
-            np.save(folder / f"{split}_x.npy", (centres[y] + rng.normal(size=(rows, 8))).astype(np.float16))
+            np.save(
+                folder / f"{split}_x.npy",
+                (centres[y] + rng.normal(size=(rows, 8))).astype(np.float16),
+            )
             np.save(folder / f"{split}_y.npy", y.astype(np.int16))
     return tmp_path / "data"
 
@@ -44,7 +56,16 @@ def embeddings(tmp_path):
 def test_cells_are_computed_once_and_reported(utility, embeddings, tmp_path, monkeypatch, capsys):
     _, _, run, _ = utility
     out = tmp_path / "out"
-    words = [str(embeddings), "--out", str(out), "--workers", "1", "--only", "cifar10/10/noisy-sum", "cifar10/10/auto"]
+    words = [
+        str(embeddings),
+        "--out",
+        str(out),
+        "--workers",
+        "1",
+        "--only",
+        "cifar10/10/noisy-sum",
+        "cifar10/10/auto",
+    ]
     monkeypatch.setattr(sys, "argv", ["run.py", *words])
     run.main()
     cells = sorted((out / "cells").glob("*.json"))
@@ -59,7 +80,11 @@ def test_cells_are_computed_once_and_reported(utility, embeddings, tmp_path, mon
     assert "### cifar10, imbalance 10" in text
     assert text.count("\n| ") == 11
     again = tmp_path / "again"
-    monkeypatch.setattr(sys, "argv", ["run.py", *words[:2], str(again), "--report", "--cells", str(out / "cells.csv")])
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["run.py", *words[:2], str(again), "--report", "--cells", str(out / "cells.csv")],
+    )
     run.main()
     assert (again / "table.md").read_text() == (out / "table.md").read_text()
     assert "<img" in (out / "page.html").read_text(encoding="utf-8")
@@ -82,22 +107,33 @@ def test_routes_are_those_of_auto_and_its_constants(utility, embeddings, monkeyp
 
     from tacit.learners.prototypes.auto import CLEAR
 
-    monkeypatch.setattr(routes, "STORES", {"mobilenetv2-in1k-160/cifar10": ("mobilenetv2-in1k-160/tiny_imagenet",)})
+    monkeypatch.setattr(
+        routes, "STORES", {"mobilenetv2-in1k-160/cifar10": ("mobilenetv2-in1k-160/tiny_imagenet",)}
+    )
     monkeypatch.setattr(routes, "CLASSES", (8, 10))
     monkeypatch.setattr(routes, "RATIOS", (1, 4))
     problems = [routes.drawn(embeddings, number) for number in range(6)]
     assert {len(np.unique(data.y)) for data, _ in problems} <= {8, 9, 10}
     data, rough = problems[0]
     fit = {route: routes.routed(data, rough, 0, route) for route in routes.ROUTES}
-    settings = {"public": data.public, "classes": data.n_classes, "noise": "research", "random_state": 1000}
+    settings = {
+        "public": data.public,
+        "classes": data.n_classes,
+        "noise": "research",
+        "random_state": 1000,
+    }
     model = routes.tacit.AutoPrototypes(routes.budget(rough), **settings).fit(data.x, data.y)
     route = {1.0: "sums", 0.5: "half", 0.25: "quarter"}[model.spent_on_sums_]
     assert routes.chosen(fit, CLEAR) == route
-    scores = routes.evaluate(data.test_y, model.predict(data.test_x), np.arange(data.n_classes), data.sizes)
+    scores = routes.evaluate(
+        data.test_y, model.predict(data.test_x), np.arange(data.n_classes), data.sizes
+    )
     assert fit[route]["accuracies"] == [100 * scores.balanced, 100 * scores.minority]
     assert routes.chosen(fit, 0.0) == "quarter"
     assert routes.chosen(fit, 1e9) == "sums"
-    lines = list(routes.report([{"n_classes": data.n_classes, "fits": [fit]}, {"n_classes": 0, "fits": []}]))
+    lines = list(
+        routes.report([{"n_classes": data.n_classes, "fits": [fit]}, {"n_classes": 0, "fits": []}])
+    )
     assert lines[0] == "1 fits of 1 problems.\n"
     assert len(lines) == 13
 
@@ -108,7 +144,14 @@ def test_rivals_are_compared_with_the_best_of_them(utility, tmp_path):
     def problem(ratio, auto, best):
         others = {name: [[50.0, 40.0]] * 3 for name in rivals.IN_FEW}
         accuracies = others | {"auto": [auto] * 3, "least-squares": best}
-        return {"classes": 4, "records": 90, "public": 500, "e": 0.5, "ratio": ratio, "accuracies": accuracies}
+        return {
+            "classes": 4,
+            "records": 90,
+            "public": 500,
+            "e": 0.5,
+            "ratio": ratio,
+            "accuracies": accuracies,
+        }
 
     ahead = problem(1.1, [60.0, 45.0], [[55.0, 30.0]] * 3)
     behind = problem(9.0, [60.0, 45.0], [[61.5, 44.0]] * 3)
@@ -123,7 +166,9 @@ def test_rivals_are_compared_with_the_best_of_them(utility, tmp_path):
     assert lines[9].startswith("| -3.0 | balanced | `least-squares` | 4 | 90 | 500 | 100 | 0.5 |")
 
 
-def test_pictures_of_both_data_sets_are_twenty_classes_and_the_pool_is_no_private_record(utility, tmp_path):
+def test_pictures_of_both_data_sets_are_twenty_classes_and_the_pool_is_no_private_record(
+    utility, tmp_path
+):
     import pictures
 
     from tacit import EmbeddingStore
@@ -133,7 +178,9 @@ def test_pictures_of_both_data_sets_are_twenty_classes_and_the_pool_is_no_privat
         (tmp_path / name).mkdir()
         for split, rows in (("train", 1500), ("test", 40)):
             x = rng.normal(size=(rows, 4)).astype(np.float16)
-            EmbeddingStore.write(tmp_path / name / split, x, np.arange(rows) % 10, classes=range(10))
+            EmbeddingStore.write(
+                tmp_path / name / split, x, np.arange(rows) % 10, classes=range(10)
+            )
     cell = (("fashion_mnist", "mnist"), ("own", 1_000), 10, 0.5)
     data, rough = pictures.problem(tmp_path, tmp_path, pictures.CELLS.index(cell))
     assert (rough, data.n_classes, len(data.public)) == (0.5, 20, 1_000)
@@ -158,7 +205,9 @@ def test_without_noise_and_imbalance_one_seed_stands_for_all(utility, embeddings
 
 @pytest.mark.parametrize("method", ["public", "public-5"])
 def test_public_choices_are_those_of_the_learner(utility, embeddings, method):
-    """The table computes scores once for all budgets; a seed and a budget must give what the learner gives."""
+    """The table computes scores once for all budgets; a seed and a budget must give what the
+    learner gives.
+    """
     import tacit
 
     methods, problems, _, _ = utility
@@ -178,23 +227,39 @@ def test_verdicts(utility):
     _, _, _, table = utility
 
     def cells(method, values, ratio=10):
-        return [table.Cell("d", ratio, seed, method, 1.0, value, value / 2) for seed, value in enumerate(values)]
+        return [
+            table.Cell("d", ratio, seed, method, 1.0, value, value / 2)
+            for seed, value in enumerate(values)
+        ]
 
     behind = [*cells("auto", [0.50, 0.51, 0.52]), *cells("public", [0.52, 0.53, 0.54])]
     (verdict,) = table.verdicts(behind, "balanced")
-    assert (verdict.rival, round(verdict.difference, 9), verdict.no_worse) == ("public", -0.02, False)
+    assert (verdict.rival, round(verdict.difference, 9), verdict.no_worse) == (
+        "public",
+        -0.02,
+        False,
+    )
     assert any("-2.0 points" in line for line in table.summary(behind))
     noisy = [*cells("auto", [0.50, 0.60, 0.40]), *cells("public", [0.52, 0.53, 0.54])]
     assert table.verdicts(noisy, "balanced")[0].no_worse
     close = [*cells("auto", [0.516, 0.526, 0.536]), *cells("public", [0.52, 0.53, 0.54])]
     assert table.verdicts(close, "balanced")[0].no_worse
     level = [*cells("auto", [0.1, 0.7 + 4e-7]), *cells("public", [0.7, 0.1])]
-    assert not table.verdicts(level, "balanced")[0].ahead  # level, but for the rounding of cells.csv
+    # level, but for the rounding of cells.csv
+    assert not table.verdicts(level, "balanced")[0].ahead
     assert not table.verdicts(cells("auto", [0.5]), "balanced")
-    few = [*cells("auto", [0.5, 0.5, 0.5, 0.8]), *cells("public", [0.55, 0.55, 0.55, 0.55]), *cells("newton", [0.6])]
+    few = [
+        *cells("auto", [0.5, 0.5, 0.5, 0.8]),
+        *cells("public", [0.55, 0.55, 0.55, 0.55]),
+        *cells("newton", [0.6]),
+    ]
     (verdict,) = table.verdicts(few, "balanced")
     assert (verdict.rival, verdict.no_worse) == ("newton", False)  # on the seed that both have
-    steady = [*cells("auto", [0.6, 0.6]), *cells("public", [0.5, 0.8]), *cells("coinpress", [0.615, 0.615])]
+    steady = [
+        *cells("auto", [0.6, 0.6]),
+        *cells("public", [0.5, 0.8]),
+        *cells("coinpress", [0.615, 0.615]),
+    ]
     (verdict,) = table.verdicts(steady, "balanced")
     assert (verdict.rival, verdict.no_worse, verdict.ahead) == ("coinpress", False, False)
 
@@ -220,7 +285,10 @@ def test_constants_are_chosen_without_the_data_set_that_is_left_out(utility, mon
     }
     assert constants.chosen({"x": figures}, "a") == {"x": 2.0}
     assert constants.chosen({"x": figures}, "c") == {"x": 0.5}
-    of = {"`x`: of all": figures, "`y`: of none": {factor: figures[1.0] for factor in constants.FACTORS}}
+    of = {
+        "`x`: of all": figures,
+        "`y`: of none": {factor: figures[1.0] for factor in constants.FACTORS},
+    }
     lines = list(constants.report("auto", of, {"a": {"a": 0.1}, "b": {"b": 0.4}, "c": {"c": 0.5}}))
     assert "| `x`: of all | 0.5000 | 0.6000 | 0.4000 | 0 / 2 / 1 |" in lines
     assert "| a | 0.5000 | 0.1000 | `x` x 2 |" in lines

@@ -24,9 +24,9 @@ def rows(seed, n):
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    learner = tacit.AutoPrototypes("rho=0.02", public=rows(0, 300)[0], classes=C, noise="research", random_state=0).fit(
-        *rows(4, 240)
-    )
+    learner = tacit.AutoPrototypes(
+        "rho=0.02", public=rows(0, 300)[0], classes=C, noise="research", random_state=0
+    ).fit(*rows(4, 240))
     Release.of(learner).save("release", allow_research=True)
     EmbeddingStore.write("private", *rows(4, 240), classes=range(C))
     EmbeddingStore.write("new", rows(1, 600)[0], identity="new")
@@ -36,7 +36,9 @@ def here(tmp_path, monkeypatch):
 def test_it_writes_a_release_that_names_the_rows(here, run):
     status, out, err = run("adapt release new --out adapted --private private")
     assert (status, err) == (0, "")
-    assert out.startswith("adapted: release adapted to 600 rows: the log likelihood of a held-out row rose by ")
+    assert out.startswith(
+        "adapted: release adapted to 600 rows: the log likelihood of a held-out row rose by "
+    )
     assert not lacking(out, "guarantee", "unchanged")
     status, card, _ = run("inspect adapted")
     assert status == 0
@@ -56,16 +58,26 @@ def test_rows_that_do_not_suit_it_leave_nothing_and_status_1(here, run):
     before = sorted(path.name for path in here.iterdir())
     status, out, err = run("adapt release few --out adapted")
     assert (status, out) == (1, "")
-    assert err.startswith("tacit: nothing adapted: few: the rows do not suit the release: they gather in few of the")
+    assert err.startswith(
+        "tacit: nothing adapted: few: the rows do not suit the release: they gather in few of the"
+    )
     assert err.endswith("; keep release, adapted was not written\n")
     assert sorted(path.name for path in here.iterdir()) == before
 
 
 def test_the_private_records_are_refused(here, run):
     adapt = "adapt release {} --out adapted --private private"
-    refused(run, adapt.format("private"), "--private private is the private data; give rows that are public")
+    refused(
+        run,
+        adapt.format("private"),
+        "--private private is the private data; give rows that are public",
+    )
     shutil.copytree("private", "copy")
-    refused(run, adapt.format("copy"), "copy has the identity 'private' of --private private; give rows that")
+    refused(
+        run,
+        adapt.format("copy"),
+        "copy has the identity 'private' of --private private; give rows that",
+    )
     mixed = np.concatenate([rows(1, 600)[0], rows(4, 240)[0][:7]])
     EmbeddingStore.write("mixed", mixed)
     refused(
@@ -75,29 +87,52 @@ def test_the_private_records_are_refused(here, run):
     )
     np.save("private.npy", rows(1, 600)[0])  # of the same name, and other rows
     np.save("mixed.npy", mixed)
-    refused(run, adapt.format("mixed.npy"), "mixed.npy has the same or nearly the same rows as 7 records of")
+    refused(
+        run,
+        adapt.format("mixed.npy"),
+        "mixed.npy has the same or nearly the same rows as 7 records of",
+    )
     assert run(adapt.format("private.npy"))[0] == 0
 
 
 def test_rows_that_a_ledger_knows_are_refused(here, run):
     run("ledger private --allow rho=1")
-    words = "private.ledger.jsonl counts what is spent on 'private', so a guarantee covers these records; give rows"
+    words = (
+        "private.ledger.jsonl counts what is spent on 'private', so a guarantee covers these"
+        " records; give rows"
+    )
     refused(run, "adapt release private --out adapted", words)
     shutil.move("private.ledger.jsonl", "kept.jsonl")
-    refused(run, "adapt release private --out adapted --ledger kept.jsonl", "kept.jsonl counts what is spent on")
+    refused(
+        run,
+        "adapt release private --out adapted --ledger kept.jsonl",
+        "kept.jsonl counts what is spent on",
+    )
     assert run("adapt release new --out adapted --ledger kept.jsonl")[0] == 0
 
 
 def test_bad_input(here, run):
     refused(run, "adapt release absent --out adapted", "absent does not exist")
     refused(run, "adapt new new --out adapted", "new is an embedding store and not a release")
-    refused(run, "adapt release new --out release", "release exists; choose another name, or overwrite it with --force")
-    refused(run, "adapt release new --out new --force", "new holds something else, so it is not replaced")
+    refused(
+        run,
+        "adapt release new --out release",
+        "release exists; choose another name, or overwrite it with --force",
+    )
+    refused(
+        run,
+        "adapt release new --out new --force",
+        "new holds something else, so it is not replaced",
+    )
     refused(run, "adapt release new --out none/adapted", "none is not a folder")
     refused(run, "adapt release new", "--out")
     for name, x, words in (
         ("wide", np.ones((100, D + 1)), "has 17 columns"),
-        ("short", rows(1, 60)[0], "X has 60 rows that are not zero, too few to adapt to; give 64 or more"),
+        (
+            "short",
+            rows(1, 60)[0],
+            "X has 60 rows that are not zero, too few to adapt to; give 64 or more",
+        ),
         ("nan", np.where(np.arange(D) == 2, np.nan, rows(1, 90)[0]), "nan.npy row 0 is not finite"),
         ("zero", np.where(np.arange(90)[:, None] == 5, 0, rows(1, 90)[0]), "zero.npy row 5"),
     ):
@@ -106,14 +141,18 @@ def test_bad_input(here, run):
     noisy = tacit.NoisySumPrototypes(classes=C).fit(*rows(4, 240))
     Release.of(noisy).save("noisy")
     refused(
-        run, "adapt noisy new --out adapted", "noisy carries no posterior of class means, which only releases of auto"
+        run,
+        "adapt noisy new --out adapted",
+        "noisy carries no posterior of class means, which only releases of auto",
     )
 
 
 def test_force_replaces_the_release_itself(here, run):
     assert run("adapt release new --out release --force")[0] == 0
     refused(
-        run, "adapt release new --out again", "release was adapted already; adapt the release that it was made from"
+        run,
+        "adapt release new --out again",
+        "release was adapted already; adapt the release that it was made from",
     )
 
 

@@ -53,12 +53,21 @@ def test_budgets(stores, run, verb, budget, words):
     ("line", "words"),
     [
         ("promise noisy-sum --budget rho=1_0", "budget 'rho=1_0' cannot be read"),
-        ("promise noisy-sum --budget rho=1 --delta 1_0e-7", "--delta: '1_0e-7' is not a plain number; write numbers"),
+        (
+            "promise noisy-sum --budget rho=1 --delta 1_0e-7",
+            "--delta: '1_0e-7' is not a plain number; write numbers",
+        ),
         ("promise public --budget epsilon=1 --k 1_0", "k='1_0' must be"),
         ("promise pate --budgets a=1_0,b=2", "budget '1_0' of group 'a' must be an epsilon"),
         ("split private --out parts --n-public 1_0", "--n-public: '1_0' is not a plain number"),
-        ("votes v.npy --out o --classes 3 --delta 1e-5 --sigma 5 --budgets a=1_0 --shares a=1", "a=1_0 cannot be read"),
-        ("votes v.npy --out o --classes 3 --sigma 1_0 --budgets 1", "--sigma: '1_0' is not a plain number"),
+        (
+            "votes v.npy --out o --classes 3 --delta 1e-5 --sigma 5 --budgets a=1_0 --shares a=1",
+            "a=1_0 cannot be read",
+        ),
+        (
+            "votes v.npy --out o --classes 3 --sigma 1_0 --budgets 1",
+            "--sigma: '1_0' is not a plain number",
+        ),
     ],
 )
 def test_numbers_are_read_in_plain_digits_only(stores, run, line, words):
@@ -82,30 +91,58 @@ def test_groups(stores, run):
     refused(run, f"{fit} --budgets a=1,a=2 --groups groups.txt", "budget")
     refused(run, f"{fit}", "--budget is missing")
     refused(run, f"{fit} --budget rho=0.5 --budgets a=1 --groups groups.txt", "are both given")
-    refused(run, "fit noisy-sum private --out r --budget rho=1 --groups groups.txt", "--groups does not apply")
+    refused(
+        run,
+        "fit noisy-sum private --out r --budget rho=1 --groups groups.txt",
+        "--groups does not apply",
+    )
     refused(run, f"{fit} --budget rho=1 --unit add-remove", "does not imply")
 
 
 def test_teachers_and_students_that_cannot_be(stores, run):
     run("ledger private --allow rho=100 --unit replace")
     fit = "fit pate private --public public --budget epsilon=8,delta=1e-5 --out release"
-    known = "choose one of logistic-regression, random-forest, gradient-boosting, knn, naive-bayes, linear-svm, linear,"
+    known = (
+        "choose one of logistic-regression, random-forest, gradient-boosting, knn, naive-bayes,"
+        " linear-svm, linear,"
+    )
     refused(run, f"{fit} --teacher forest", "model 'forest' is unknown", known)
     refused(run, f"{fit} --student forest", "model 'forest' is unknown", known)
-    refused(run, f"{fit} --student random-forest", "a release cannot hold", "LogisticRegression or a network by name")
-    refused(run, f"{fit} --test test", "--test test is for the tables in a folder; name one with --folder")
+    refused(
+        run,
+        f"{fit} --student random-forest",
+        "a release cannot hold",
+        "LogisticRegression or a network by name",
+    )
+    refused(
+        run,
+        f"{fit} --test test",
+        "--test test is for the tables in a folder; name one with --folder",
+    )
     refused(run, f"{FIT} --test test", "--test does not apply to NoisySumPrototypes")
     folder = f"{fit} --n-teachers 10 --folder"
-    for test, message in (("public", "public holds no labels"), ("nowhere", "nowhere does not exist")):
+    for test, message in (
+        ("public", "public holds no labels"),
+        ("nowhere", "nowhere does not exist"),
+    ):
         refused(run, f"{folder} run{test} --test {test}", message)
     assert "0 charges" in run("ledger private")[1]
 
 
 def test_engines_of_teachers_that_cannot_be(stores, run):
     run("ledger private --allow rho=100 --unit replace")
-    fit = "fit pate private --public public --budget epsilon=30,delta=1e-5 --n-teachers 10 --out release"
-    refused(run, f"{fit} --engine spark", "engine='spark' is unknown; choose one of joblib, ray, slurm")
-    refused(run, f"{fit} --engine slurm", "needs folder=... (--folder), which all workers must see; pass it")
+    fit = (
+        "fit pate private --public public --budget epsilon=30,delta=1e-5 --n-teachers 10 --out"
+        " release"
+    )
+    refused(
+        run, f"{fit} --engine spark", "engine='spark' is unknown; choose one of joblib, ray, slurm"
+    )
+    refused(
+        run,
+        f"{fit} --engine slurm",
+        "needs folder=... (--folder), which all workers must see; pass it",
+    )
     refused(run, f"{fit} --engine joblib --jobs 0", "jobs=0")
     refused(run, f"{fit} --engine joblib --folder /proc/run", "folder /proc/run cannot be made")
     status, _, err = run(f"{fit} --engine ray:127.0.0.1:1 --folder run")
@@ -113,7 +150,11 @@ def test_engines_of_teachers_that_cannot_be(stores, run):
     assert not lacking(err, "address='127.0.0.1:1'", "Ray") or "ray is not installed" in err
     assert run(f"{fit} --jobs 2 --folder other")[0] == 0
     assert run("inspect release")[0] == 0
-    refused(run, f"{fit} --force --engine joblib --folder other --teacher naive-bayes", "work on other records")
+    refused(
+        run,
+        f"{fit} --force --engine joblib --folder other --teacher naive-bayes",
+        "work on other records",
+    )
     assert "1 charge" in run("ledger private")[1]
 
 
@@ -129,8 +170,8 @@ def test_folders_and_votes_of_odd_kinds(stores, run):
     for copies in ("a=nan,b=1", "a=inf,b=1"):
         refused(
             run,
-            "votes votes.npy --out labels --sigma 10 --aggregator gnmax --collector upsampling --budgets a=1,b=2 "
-            f"--shares a=.5,b=.5 --copies {copies}",
+            "votes votes.npy --out labels --sigma 10 --aggregator gnmax --collector upsampling"
+            f" --budgets a=1,b=2 --shares a=.5,b=.5 --copies {copies}",
             "copies of group",
         )
 
@@ -144,17 +185,32 @@ def test_splits_that_ask_too_much(stores, run):
 
 def test_subsets_that_cannot_be(stores, run):
     for ratio in ("0.5", "nan", "inf", "-3"):
-        refused(run, f"subset private --imbalance {ratio} --out s", "--imbalance", "must be a finite ratio >= 1")
+        refused(
+            run,
+            f"subset private --imbalance {ratio} --out s",
+            "--imbalance",
+            "must be a finite ratio >= 1",
+        )
     refused(run, "subset private --imbalance ten --out s", "--imbalance")
     refused(run, "subset private --imbalance 10 --seed -1 --out s", "--seed -1 must be 0 or more")
     for n in (0, 91):
         refused(
-            run, f"subset private --imbalance 10 --rows {n} --out s", f"--rows {n} must be from 1 to the 90 records"
+            run,
+            f"subset private --imbalance 10 --rows {n} --out s",
+            f"--rows {n} must be from 1 to the 90 records",
         )
     refused(run, "subset public --imbalance 10 --out s", "public holds no labels")
     refused(run, "subset nowhere --imbalance 10 --out s", "nowhere does not exist")
-    refused(run, "subset private --imbalance 10 --out private --force", "--out private is the data itself")
-    refused(run, "subset private --imbalance 10 --out private/inner", "--out private/inner is the data itself, or lies")
+    refused(
+        run,
+        "subset private --imbalance 10 --out private --force",
+        "--out private is the data itself",
+    )
+    refused(
+        run,
+        "subset private --imbalance 10 --out private/inner",
+        "--out private/inner is the data itself, or lies",
+    )
     refused(run, "subset private --imbalance 10 --out test", "test")
 
 
@@ -182,7 +238,13 @@ def test_rows_spoiled_inside_a_store(stores, run, value):
 
 def test_labels_outside_the_class_list(stores, run):
     Path("classes.txt").write_text("ant\nbee\n")
-    refused(run, FIT + " --classes classes.txt", "row 2 has label 'cow'", "2 declared classes", "add it to classes")
+    refused(
+        run,
+        FIT + " --classes classes.txt",
+        "row 2 has label 'cow'",
+        "2 declared classes",
+        "add it to classes",
+    )
     x, y = rows(np.random.default_rng(0), 9)
     np.savez("data.npz", x=x, y=y)
     refused(run, "import data.npz --classes 2 --out store", "row 2 has label 2", "2 classes")
@@ -227,10 +289,33 @@ def test_facts_and_names_are_checked_before_anything_is_charged(stores, run):
     refused(run, FIT + " --description " + "x" * 5000, "description")
     refused(run, FIT + " --curator a\u202eb", "curator")
     refused(run, FIT + " --noise research --allow-research --seed -3", "random_state=-3")
-    refused(run, "fit public private --public private --budget rho=0.5 --out release", "is the private data")
-    for options in ("--steps 0.5", "--steps ('a',)", "--radius abc", "--counts abc", "--counts {}", "--pooling 0.5"):
-        refused(run, f"fit coinpress private --budget rho=0.5 --out release {options}", options.split()[0][2:] + "=")
-    for options in ("--d-min nan", "--d-min abc", "--d-min []", "--d-max 1j", "--k banana", "--k -3", "--d-min 7"):
+    refused(
+        run,
+        "fit public private --public private --budget rho=0.5 --out release",
+        "is the private data",
+    )
+    for options in (
+        "--steps 0.5",
+        "--steps ('a',)",
+        "--radius abc",
+        "--counts abc",
+        "--counts {}",
+        "--pooling 0.5",
+    ):
+        refused(
+            run,
+            f"fit coinpress private --budget rho=0.5 --out release {options}",
+            options.split()[0][2:] + "=",
+        )
+    for options in (
+        "--d-min nan",
+        "--d-min abc",
+        "--d-min []",
+        "--d-max 1j",
+        "--k banana",
+        "--k -3",
+        "--d-min 7",
+    ):
         refused(run, f"promise public --budget rho=0.5 {options}")
     assert "0 charges" in run("ledger private")[1]
 
@@ -280,7 +365,9 @@ def test_outputs_that_cannot_be_written(stores, run):
     refused(run, FIT, "release exists", "--force")
     refused(run, FIT + " --force", "not replaced")
     refused(run, FIT.replace("--out release", "--out none/release"), "none is not a folder")
-    refused(run, FIT.replace("--out release", "--out /proc/release"), "/proc/release cannot be written")
+    refused(
+        run, FIT.replace("--out release", "--out /proc/release"), "/proc/release cannot be written"
+    )
     refused(run, FIT.replace("--out release", "--out file/release"), "is not a folder")
     refused(run, "import private --out test", "test exists")
     refused(run, "demo --out test", "test exists")
@@ -294,27 +381,48 @@ def test_predictions_and_evaluations_of_the_wrong_kind(stores, run):
     refused(run, "predict release test --out none/labels.csv", "none is not a folder")
     refused(run, "evaluate release public", "public holds no labels")
     refused(run, "evaluate nowhere test", "nowhere")
-    refused(run, "evaluate test release", "test is an embedding store and not a release; give the folder of a release")
+    refused(
+        run,
+        "evaluate test release",
+        "test is an embedding store and not a release; give the folder of a release",
+    )
     refused(run, "inspect private", "private is an embedding store and not a release")
     Path("several").mkdir()
     shutil.copytree("test", "several/test")
-    refused(run, "evaluate several release", "several is a folder of embedding stores and not a release")
+    refused(
+        run, "evaluate several release", "several is a folder of embedding stores and not a release"
+    )
     x, _ = rows(np.random.default_rng(0), 9)
     EmbeddingStore.write("others", x, np.array(["yak"] * 9), classes=["yak"])
     refused(run, "evaluate release others", "row 0 has label 'yak'", "not a class of the release")
     card = Path("release/CARD.md")
     card.write_text(card.read_text().replace("rho", "tho"))
-    for verb in ("inspect release", "evaluate release test", "predict release test --out labels.csv"):
+    for verb in (
+        "inspect release",
+        "evaluate release test",
+        "predict release test --out labels.csv",
+    ):
         refused(run, verb, "CARD.md does not say")
 
 
 def test_words_that_are_not_known(stores, run):
     refused(run, "fit magic private --budget rho=1 --out r", "'magic'", ", ".join(METHODS))
     refused(run, "promise magic --budget rho=1", "'magic'")
-    refused(run, "promise uGNMax --budget rho=1", "'uGNMax'", "did you mean 'pate --collector upsampling'?")
+    refused(
+        run,
+        "promise uGNMax --budget rho=1",
+        "'uGNMax'",
+        "did you mean 'pate --collector upsampling'?",
+    )
     refused(run, "fit top-k private --budget rho=1 --out r", "did you mean 'public --k 5'?")
     refused(run, FIT + " --speed 3", "--speed is not an option of noisy-sum")
-    refused(run, "fit coinpress private --budget rho=1 --out r --k 2", "--k is not", "--counts", "--pooling")
+    refused(
+        run,
+        "fit coinpress private --budget rho=1 --out r --k 2",
+        "--k is not",
+        "--counts",
+        "--pooling",
+    )
     refused(run, FIT + " --noise fast", "fast")
     refused(run, FIT + " --unit person", "--unit", "add-remove")
     refused(run, FIT + " --seed x", "--seed")
@@ -322,7 +430,9 @@ def test_words_that_are_not_known(stores, run):
     refused(run, "fit noisy-sum private --out r", "--budget")
     refused(run, "fit noisy-sum private --budget rho=1", "--out")
     refused(run, "import --out store", "no files")
-    refused(run, f"import private --out store --classes {len(CLASSES) - 1}", "not one of the 2 classes")
+    refused(
+        run, f"import private --out store --classes {len(CLASSES) - 1}", "not one of the 2 classes"
+    )
 
 
 def test_paths_that_are_no_text_are_printed(stores, run):
@@ -354,7 +464,13 @@ def test_warnings_of_libraries_stay_within(run, monkeypatch, tmp_path):
 def test_votes_by_mistake_make_no_classes(run, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     np.save("votes.npy", np.array([[0, 2**31]]))
-    refused(run, "votes votes.npy --out labels --sigma 10 --aggregator gnmax", "a vote is for class 2147483648")
+    refused(
+        run,
+        "votes votes.npy --out labels --sigma 10 --aggregator gnmax",
+        "a vote is for class 2147483648",
+    )
     whole = Path("votes.npy").read_bytes()
-    Path("big.npy").write_bytes(whole.replace(b"(1, 2), }            ", b"(1099511627776, 2), }"[:21].ljust(18)))
+    Path("big.npy").write_bytes(
+        whole.replace(b"(1, 2), }            ", b"(1099511627776, 2), }"[:21].ljust(18))
+    )
     refused(run, "votes big.npy --out labels --sigma 10 --aggregator gnmax", "its header states")

@@ -48,7 +48,9 @@ def test_bash_completes_commands_methods_options_and_their_values(stores, run):
     }.items():
         words = ["tacit", *line.split(" ")]
         typed = f'source ./script; COMP_WORDS=("$@"); COMP_CWORD={len(words) - 1}; {call}'
-        done = subprocess.run(["bash", "-c", typed, "bash", *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["bash", "-c", typed, "bash", *words], capture_output=True, text=True, check=False
+        )
         assert set(done.stdout.split()) == set(wanted), line
 
 

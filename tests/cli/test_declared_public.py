@@ -1,4 +1,6 @@
-"""Figures go into a card only if they are of rows that were declared public and that no ledger covers."""
+"""Figures go into a card only if they are of rows that were declared public and that no ledger
+covers.
+"""
 
 import json
 from pathlib import Path
@@ -26,7 +28,9 @@ def refused(run, line):
 
 @pytest.fixture
 def fitted(stores, run):
-    """Stores and a release; the store `unstated` and the file `rows.npz` hold rows that nobody declared public."""
+    """Stores and a release; the store `unstated` and the file `rows.npz` hold rows that nobody
+    declared public.
+    """
     x, y = rows(np.random.default_rng(1), 60)
     EmbeddingStore.write("unstated", x, y, classes=CLASSES)
     np.savez("rows.npz", x=x, y=np.array(CLASSES)[y])
@@ -94,7 +98,10 @@ def test_parts_and_subsets_of_a_public_store_are_public(stores, run):
 
 def test_the_parts_that_split_declares(stores, run):
     assert run("split private --n-public 20 --n-test 20 --out parts --declare-public")[0] == 0
-    stated = {name: EmbeddingStore.open(f"parts/{name}").declared_public for name in ("private", "public", "test")}
+    stated = {
+        name: EmbeddingStore.open(f"parts/{name}").declared_public
+        for name in ("private", "public", "test")
+    }
     assert stated == {"private": False, "public": True, "test": True}
     assert run("subset private --imbalance 3 --out part --declare-public")[0] == 0
     assert EmbeddingStore.open("part").declared_public
@@ -103,7 +110,10 @@ def test_the_parts_that_split_declares(stores, run):
 
 def test_what_is_not_declared_is_not_public(stores, run):
     """The manifest of such a store is that of earlier versions."""
-    for line in ("import private --out copy", "split private --n-public 20 --n-test 20 --out parts"):
+    for line in (
+        "import private --out copy",
+        "split private --n-public 20 --n-test 20 --out parts",
+    ):
         assert run(line)[0] == 0
     for name in ("private", "copy", "parts/private", "parts/public", "parts/test"):
         assert not EmbeddingStore.open(name).declared_public

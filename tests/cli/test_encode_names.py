@@ -1,4 +1,6 @@
-"""tacit encode --texts, --template and --through: rows of class names, alone and carried by a store."""
+"""tacit encode --texts, --template and --through: rows of class names, alone and carried by a
+store.
+"""
 
 import numpy as np
 import pytest
@@ -79,7 +81,11 @@ def test_a_store_of_records_carries_the_names_of_its_classes(encode):
     assert status == 0, err
     assert not lacking(out, "records", "3 rows", "width 5", "3 rows of class names", "3 classes")
     store = EmbeddingStore.open("records").verify()
-    assert [rows.tolist() for rows in store.names] == [counts("a bad bed"), counts("a face"), counts("a cab")]
+    assert [rows.tolist() for rows in store.names] == [
+        counts("a bad bed"),
+        counts("a face"),
+        counts("a cab"),
+    ]
     assert store.names_card["templates"] == ["a {}"]
     assert store.names_card["encoder"]["name"] == "torch:sides.Texts"
     assert encode(*line, "--out", "without")[0] == 0
@@ -116,7 +122,13 @@ def test_names_through_public_rows(encode, sides):
     EmbeddingStore.write("numbers", rows, [0, 1] * 20, classes=2)
     EmbeddingStore.write("bare", rows)
     for folder, said in (
-        ("numbers", "--through numbers has classes without names; give one text for each by --through-texts FILE"),
+        (
+            "numbers",
+            (
+                "--through numbers has classes without names; give one text for each by"
+                " --through-texts FILE"
+            ),
+        ),
         ("bare", "--through bare holds no labels; give public rows with their class names"),
         ("gone", "gone does not exist; check its name"),
     ):
@@ -125,11 +137,20 @@ def test_names_through_public_rows(encode, sides):
         assert said in err
     assert not (sides / "refused").exists()
     (sides / "words.txt").write_text("cab\ndad\n")
-    EmbeddingStore.write("words", rows, [0, 1] * 20, classes=2, card={"class_words": ["dad", "cab"]}, dtype="float32")
+    EmbeddingStore.write(
+        "words", rows, [0, 1] * 20, classes=2, card={"class_words": ["dad", "cab"]}, dtype="float32"
+    )
     EmbeddingStore.write("swapped", rows, [1, 0] * 20, classes=2, dtype="float32")
     for options in (["words"], ["swapped", "--through-texts", "words.txt"]):
-        assert encode(*TEXTS, "--dtype", "float32", "--through", *options, "--out", "again", "--force")[0] == 0
-        assert np.asarray(EmbeddingStore.open("again").x) == pytest.approx(np.asarray(store.x), abs=1e-6)
+        assert (
+            encode(
+                *TEXTS, "--dtype", "float32", "--through", *options, "--out", "again", "--force"
+            )[0]
+            == 0
+        )
+        assert np.asarray(EmbeddingStore.open("again").x) == pytest.approx(
+            np.asarray(store.x), abs=1e-6
+        )
 
 
 NO_SIDE = ("text side", "sentence-transformers:NAME with --through STORE")
@@ -145,11 +166,20 @@ NO_SIDE = ("text side", "sentence-transformers:NAME with --through STORE")
         ([*TEXTS, "--split", "test"], ("--split test", "--texts classes.txt")),
         ([*TEXTS, "--public"], ("--public", "source")),
         (["--encoder", "torch:sides.Texts", "--texts", "twice.txt"], ("'a'", "twice")),
-        (["--encoder", "torch:sides.Texts", "--texts", "empty.txt"], ("--texts empty.txt", "names")),
-        (["--encoder", "torch:sides.Texts", "--texts", "gone.txt"], ("--texts gone.txt", "readable")),
+        (
+            ["--encoder", "torch:sides.Texts", "--texts", "empty.txt"],
+            ("--texts empty.txt", "names"),
+        ),
+        (
+            ["--encoder", "torch:sides.Texts", "--texts", "gone.txt"],
+            ("--texts gone.txt", "readable"),
+        ),
         (["--encoder", "torch:sides.Pictures", "--texts", "classes.txt"], NO_SIDE),
         (["--encoder", "timm:resnet18", "--texts", "classes.txt"], NO_SIDE),
-        (["table.csv", "--encoder", "torch:sides.Texts", "--template", "{}"], ("class names follow a declared class",)),
+        (
+            ["table.csv", "--encoder", "torch:sides.Texts", "--template", "{}"],
+            ("class names follow a declared class",),
+        ),
         ([*TEXTS, "--through-texts", "x"], ("--through-texts x", "--through STORE")),
         (["table.csv", *TEXTS, "--through", "x"], ("--through x", "source")),
     ],
@@ -164,9 +194,19 @@ def test_what_is_refused(encode, sides, arguments, said):
 
 
 def test_pictures_carry_names_by_the_text_side_alone(encode, sides):
-    np.save("pictures_x.npy", np.random.default_rng(0).integers(0, 255, (6, 8, 8, 3), dtype=np.uint8))
+    np.save(
+        "pictures_x.npy", np.random.default_rng(0).integers(0, 255, (6, 8, 8, 3), dtype=np.uint8)
+    )
     np.save("pictures_y.npy", np.arange(6) % 3)
-    line = ("pictures_x.npy", "--encoder", "torch:sides.Pictures", "--classes", "classes.txt", "--template", "{}")
+    line = (
+        "pictures_x.npy",
+        "--encoder",
+        "torch:sides.Pictures",
+        "--classes",
+        "classes.txt",
+        "--template",
+        "{}",
+    )
     status, _, err = encode(*line, "--out", "refused")
     assert (status, err.count("\n")) == (2, 1)
     assert not lacking(err, *NO_SIDE)

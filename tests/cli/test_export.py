@@ -49,20 +49,37 @@ def test_a_class_with_the_name_of_a_column_is_one_line(stores, run):
     x = EmbeddingStore.open("private").x[:]
     EmbeddingStore.write("odd", x, np.arange(len(x)) % 2, classes=["ant", "row"])
     assert run("fit noisy-sum odd --budget rho=8 --out o")[0] == 0
-    refused(run, "predict o test --probabilities --out p.csv", "class 'row' has the name of another column of p.csv")
+    refused(
+        run,
+        "predict o test --probabilities --out p.csv",
+        "class 'row' has the name of another column of p.csv",
+    )
 
 
 def test_what_cannot_be_exported_is_one_line(release, run, monkeypatch):
     assert run("export r --onnx head.onnx")[0] == 0
     refused(run, "export r --onnx head.onnx", "head.onnx exists", "--force")
     assert run("export r --onnx head.onnx --force")[0] == 0
-    refused(run, "export r --onnx a.onnx --mirror --dtype float32", "--mirror, --dtype", "pass --encoder FILE.onnx")
+    refused(
+        run,
+        "export r --onnx a.onnx --mirror --dtype float32",
+        "--mirror, --dtype",
+        "pass --encoder FILE.onnx",
+    )
     refused(run, "export r --onnx a.onnx --encoder no.onnx", "no.onnx does not exist")
     monkeypatch.setitem(sys.modules, "onnx", None)
-    refused(run, "export r --onnx a.onnx", "onnx is not installed", "run pip install -c constraints.txt '.[onnx]'")
+    refused(
+        run,
+        "export r --onnx a.onnx",
+        "onnx is not installed",
+        "run pip install -c constraints.txt '.[onnx]'",
+    )
 
 
 def test_the_stamp_travels(stores, run):
-    assert run("fit noisy-sum private --budget rho=8 --noise research --allow-research --out s")[0] == 0
+    assert (
+        run("fit noisy-sum private --budget rho=8 --noise research --allow-research --out s")[0]
+        == 0
+    )
     refused(run, "export s --onnx head.onnx", "NOT FOR RELEASE")
     assert "stamped NOT FOR RELEASE" in run("export s --onnx head.onnx --allow-research")[1]

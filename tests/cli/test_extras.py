@@ -1,4 +1,6 @@
-"""Without the libraries of the extras: the main job works, and all else names the extra to install in one line."""
+"""Without the libraries of the extras: the main job works, and all else names the extra to install
+in one line.
+"""
 
 import re
 import subprocess
@@ -76,7 +78,9 @@ def test_an_extra_brings_its_library_and_the_base_does_not(library):
 
 
 def test_a_contract_lets_one_module_import_each_library():
-    contracts = [one for one in SETTINGS["tool"]["importlinter"]["contracts"] if one["type"] == "protected"]
+    contracts = [
+        one for one in SETTINGS["tool"]["importlinter"]["contracts"] if one["type"] == "protected"
+    ]
     importers = {one["protected_modules"][0]: one["allowed_importers"] for one in contracts}
     assert set(EXTRAS) - NOT_IMPORTED <= importers.keys()
     assert {len(modules) for modules in importers.values()} == {1}
@@ -100,7 +104,11 @@ def test_tests_have_the_libraries_of_experiments():
         ("encode pictures --encoder timm:resnet18 --public --out E", "timm", "encoders"),
         ("encode pictures --encoder onnx:m.onnx --public --out E", "onnxruntime", "encoders"),
         ("sweep plan.yaml --out runs --engine ray --jobs 2", "ray", "cluster"),
-        ("sweep plan.yaml --out runs --engine slurm --jobs 2 --cluster local", "submitit", "cluster"),
+        (
+            "sweep plan.yaml --out runs --engine slurm --jobs 2 --cluster local",
+            "submitit",
+            "cluster",
+        ),
         ("sweep plan.yaml --out runs --mlflow http://localhost:1", "mlflow", "mlflow"),
         ("publish release --repo me/digits", "huggingface_hub", "hub"),
         ("publish release --to hub --sign key.pem", "model_signing", "hub"),
@@ -115,7 +123,10 @@ def test_commands_name_the_missing_extra(stores, run, monkeypatch, line, library
     tacit.Release.of(tacit.NoisySumPrototypes(classes=2).fit(np.eye(2), [0, 1])).save("release")
     monkeypatch.setitem(sys.modules, library, None)
     refused(
-        run, line, f"{library} is not installed, and this needs it; run pip install -c constraints.txt '.[{extra}]'"
+        run,
+        line,
+        f"{library} is not installed, and this needs it; run pip install -c constraints.txt"
+        f" '.[{extra}]'",
     )
 
 
@@ -153,6 +164,9 @@ def test_the_main_job_needs_no_extra(stores):
     pq.write_table(pa.table({"x": list(x), "label": y}), "d.parquet")
     np.save("votes.npy", rng.integers(0, 3, size=(20, 50)))
     Path("t.csv").write_text("id,y\n1,0\n2,1\n")
-    done = subprocess.run([sys.executable, "-c", BLOCKED], input=MAIN_JOB.strip(), capture_output=True, text=True)
-    said = [line for line in done.stderr.splitlines() if not PROGRESS.match(line)]  # shown where the machine is slow
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED], input=MAIN_JOB.strip(), capture_output=True, text=True
+    )
+    # shown where the machine is slow
+    said = [line for line in done.stderr.splitlines() if not PROGRESS.match(line)]
     assert (done.returncode, said) == (0, []), done.stderr

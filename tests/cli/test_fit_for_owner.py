@@ -1,4 +1,6 @@
-"""`tacit fit pate` for the owner of the data: tables, figures, and one voting read at smaller budgets."""
+"""`tacit fit pate` for the owner of the data: tables, figures, and one voting read at smaller
+budgets.
+"""
 
 import csv
 from pathlib import Path
@@ -10,7 +12,10 @@ from cli.conftest import CLASSES, rows
 from messages import lacking
 from tacit.data.embeddings import EmbeddingStore
 
-FIT = "fit pate private --budget epsilon=8,delta=1e-5 --n-teachers 10 --aggregator gnmax --sigma 3 --out release"
+FIT = (
+    "fit pate private --budget epsilon=8,delta=1e-5 --n-teachers 10 --aggregator gnmax --sigma 3"
+    " --out release"
+)
 
 
 def table(name):
@@ -24,13 +29,19 @@ def labelled(stores):
 
 
 def test_tables_figures_and_readings(labelled, run):
-    line = f"{FIT} --public labelled --folder run --test test --noise research --seed 0 --allow-research"
+    line = (
+        f"{FIT} --public labelled --folder run --test test --noise research --seed 0"
+        " --allow-research"
+    )
     status, out, err = run(f"{line} --figures figures --limits 3,6")
     assert (status, err) == (0, "")
     assert not lacking(out, "tacit ledger private --allow epsilon=8,delta=1e-05 --unit replace")
     assert not lacking(out, "figures: figures", "private")
     (voting,) = table("votings")
-    assert int(voting["labels of ant"]) + int(voting["labels of bee"]) + int(voting["labels of cow"]) > 5
+    assert (
+        int(voting["labels of ant"]) + int(voting["labels of bee"]) + int(voting["labels of cow"])
+        > 5
+    )
     assert float(voting["label_accuracy of ant"]) > 0.5
     assert {row["label"] for row in table("queries")} <= set(CLASSES)
     few, more = table("readings")
@@ -49,7 +60,9 @@ def test_tables_figures_and_readings(labelled, run):
 
 
 def test_public_labels_of_other_classes_measure_nothing(stores, run):
-    EmbeddingStore.write("others", *rows(np.random.default_rng(5), 40), classes=["ant", "elk", "fox"])
+    EmbeddingStore.write(
+        "others", *rows(np.random.default_rng(5), 40), classes=["ant", "elk", "fox"]
+    )
     assert run(f"{FIT} --public others --folder run")[0] == 0
     assert not any(name.startswith("label_accuracy") for name in table("votings")[0])
 
@@ -57,7 +70,10 @@ def test_public_labels_of_other_classes_measure_nothing(stores, run):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (f"{FIT} --public public --figures release/figures", ("--figures release/figures", "--out release")),
+        (
+            f"{FIT} --public public --figures release/figures",
+            ("--figures release/figures", "--out release"),
+        ),
         (
             f"{FIT} --public public --figures private/figures",
             ("--figures private/figures", "data"),

@@ -20,8 +20,8 @@ def line(tmp_path, monkeypatch):
     monkeypatch.setattr(clipped, "SHARD_BYTES", 1)
     monkeypatch.setattr(threads, "thread_count", lambda: 1)
     return (
-        f"fit public {tmp_path}/private --public {tmp_path}/public --budget epsilon=1 --d-min 1.2 --d-max 1.8 "
-        f"--out {tmp_path}/release"
+        f"fit public {tmp_path}/private --public {tmp_path}/public --budget epsilon=1 --d-min 1.2"
+        f" --d-max 1.8 --out {tmp_path}/release"
     ).split()
 
 
@@ -58,7 +58,8 @@ def test_what_lies_in_the_folder_stays_there(line, tmp_path):
     for other in ("private/shards", "public", "release"):
         assert main([*line, "--force", "--folder", str(tmp_path / other)]) == 2
     around = [*line[:-1], str(tmp_path.with_name(f"{tmp_path.name}-release"))]
-    assert main([*around, "--folder", str(tmp_path)]) == 0  # a folder may hold the data, and other things
+    # a folder may hold the data, and other things
+    assert main([*around, "--folder", str(tmp_path)]) == 0
 
 
 @pytest.mark.parametrize(

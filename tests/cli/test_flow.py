@@ -36,7 +36,8 @@ def raw_splits():
         np.save(f"raw/{split}_y.npy", y)
 
 
-PROGRESS = re.compile(r"tacit: [a-z ]+: \d+ of \d+(, about \d+ s left)?")  # what takes more than two seconds
+# what takes more than two seconds
+PROGRESS = re.compile(r"tacit: [a-z ]+: \d+ of \d+(, about \d+ s left)?")
 FITS = [
     "noisy-sum --budget rho=0.5",
     "noisy-sum --budget epsilon=1,delta=1e-6",
@@ -44,7 +45,10 @@ FITS = [
     "coinpress --budget rho=8 --counts 30 --public public --metric euclidean",
     "public --budget epsilon=2 --public public",
     "public --budget epsilon=2 --public public --k 5 --d-min 0 --d-max 2",
-    "public --budget epsilon=1 --public public --d-min 1.2 --d-max 1.9 --selection permute-and-flip",
+    (
+        "public --budget epsilon=1 --public public --d-min 1.2 --d-max 1.9 --selection"
+        " permute-and-flip"
+    ),
     "pate --budget epsilon=8,delta=1e-5 --public public --n-teachers 30",
 ]
 
@@ -73,7 +77,9 @@ def test_fit_inspect_evaluate_predict(stores, run, fit):
     assert (status, err) == (0, "")
     table = pyarrow.parquet.read_table("labels.parquet")
     test = tacit.EmbeddingStore.open("test")
-    assert np.mean(table["label"].to_numpy(zero_copy_only=False) == test.labels) == pytest.approx(scores["accuracy"])
+    assert np.mean(table["label"].to_numpy(zero_copy_only=False) == test.labels) == pytest.approx(
+        scores["accuracy"]
+    )
 
 
 def test_budgets_of_groups_are_promised_at_their_delta(run):
@@ -141,10 +147,15 @@ def test_the_ledger_is_charged_and_refuses(stores, run):
 def test_a_ledger_outlives_what_lies_beside_it(stores, run):
     """Importing again, or the demonstration, must not refund what was spent."""
     raw_splits()
-    for make, store in (("import raw --classes 3 --out both", "both/train"), ("demo --seeds 1", "demo/stores/private")):
+    for make, store in (
+        ("import raw --classes 3 --out both", "both/train"),
+        ("demo --seeds 1", "demo/stores/private"),
+    ):
         assert run(make)[0] == 0
         run(f"ledger {store} --allow rho=0.5")
-        assert run(f"fit noisy-sum {store} --budget rho=0.5 --out {store.replace('/', '-')}")[0] == 0
+        assert (
+            run(f"fit noisy-sum {store} --budget rho=0.5 --out {store.replace('/', '-')}")[0] == 0
+        )
         assert run(make + " --force")[0] == 0
         assert not lacking(run(f"ledger {store}")[1], "rho=0.5 of rho=0.5", "1 charge")
         assert "would overdraw" in run(f"fit noisy-sum {store} --budget rho=0.5 --out again")[2]
@@ -189,14 +200,18 @@ def test_a_fit_that_cannot_be_saved_costs_nothing(stores, run):
 def test_a_ledger_is_only_kept_for_data_and_a_folder_of_stores_is_read_by_split(stores, run):
     for name in ("both/train", "both/test"):
         Path(name).parent.mkdir(exist_ok=True)
-        tacit.EmbeddingStore.write(name, *rows(np.random.default_rng(2), 30), classes=CLASSES, identity=name[5:])
+        tacit.EmbeddingStore.write(
+            name, *rows(np.random.default_rng(2), 30), classes=CLASSES, identity=name[5:]
+        )
     Path("notes.txt").write_text("x")
     Path("empty").mkdir()
     assert run("fit noisy-sum private --budget rho=1 --out release")[0] == 0
     for path in ("both", "notes.txt", "empty", "release"):
         assert run(f"ledger {path} --allow rho=0.1")[0] == 2, path
         assert not Path(f"{path}.ledger.jsonl").exists()
-    assert not lacking(run("fit noisy-sum both --budget rho=1 --out r")[2], "stores", "test", "train", "never")
+    assert not lacking(
+        run("fit noisy-sum both --budget rho=1 --out r")[2], "stores", "test", "train", "never"
+    )
     assert run("ledger both --split train --allow rho=0.1")[0] == 0
     assert Path("both/train.ledger.jsonl").exists()
     for line in ("fit noisy-sum both --split train", "fit noisy-sum both/train"):
@@ -220,13 +235,27 @@ def test_a_link_to_the_data_shares_their_ledger(stores, run):
     Path("elsewhere").symlink_to("private")
     assert "would overdraw" in run("fit noisy-sum elsewhere --budget rho=0.5 --out release")[2]
     Path("elsewhere").unlink()
-    assert "No ledger counts this run" in run("fit noisy-sum test --budget rho=0.5 --out release")[1]
+    assert (
+        "No ledger counts this run" in run("fit noisy-sum test --budget rho=0.5 --out release")[1]
+    )
 
 
 def test_two_fits_at_once_never_overdraw(stores, run):
     run("ledger private --allow rho=1")
-    command = [sys.executable, "-m", "tacit.cli.main", "fit", "noisy-sum", "private", "--budget", "rho=0.7", "--out"]
-    workers = [subprocess.Popen([*command, f"r{i}"], stderr=subprocess.PIPE, text=True) for i in range(2)]
+    command = [
+        sys.executable,
+        "-m",
+        "tacit.cli.main",
+        "fit",
+        "noisy-sum",
+        "private",
+        "--budget",
+        "rho=0.7",
+        "--out",
+    ]
+    workers = [
+        subprocess.Popen([*command, f"r{i}"], stderr=subprocess.PIPE, text=True) for i in range(2)
+    ]
     errors = [worker.communicate(timeout=600)[1] for worker in workers]
     assert sorted(worker.returncode for worker in workers) == [0, 2]
     assert sum("would overdraw" in error for error in errors) == 1
@@ -254,7 +283,9 @@ def test_minority_accuracy_needs_the_class_sizes_and_is_listed(stores, run):
 
 def test_import_writes_one_store_per_split(stores, run):
     raw_splits()
-    Path("raw/card.json").write_text(json.dumps({"classes": CLASSES, "files": {"train_x.npy": {}, "test_x.npy": {}}}))
+    Path("raw/card.json").write_text(
+        json.dumps({"classes": CLASSES, "files": {"train_x.npy": {}, "test_x.npy": {}}})
+    )
     status, out, _ = run("import raw --out both")
     assert status == 0
     assert not lacking(out, "both/train", "30 rows", "width 5", "3 classes")
@@ -288,7 +319,9 @@ def test_published_pairs_are_used_as_they_are(stores, run):
     assert refused[0] == 2
     assert "is the private data" in refused[2]
     assert not lacking(
-        run("fit noisy-sum vit#imagenet_train --budget rho=1 --out third")[2], "vit#imagenet_train", "labels"
+        run("fit noisy-sum vit#imagenet_train --budget rho=1 --out third")[2],
+        "vit#imagenet_train",
+        "labels",
     )
     assert not Path("third").exists()
 
@@ -297,14 +330,23 @@ def test_published_pairs_are_used_as_they_are(stores, run):
 def test_split_makes_a_private_a_public_and_a_test_store(stores, run):
     status, out, err = run("split private --n-public 30 --n-test 20 --seed 1 --out parts")
     assert (status, err) == (0, "")
-    assert out.splitlines() == ["parts/private: 40 rows", "parts/public: 30 rows, no labels", "parts/test: 20 rows"]
-    parts = {name: EmbeddingStore.open(stores / "parts" / name) for name in ("private", "public", "test")}
+    assert out.splitlines() == [
+        "parts/private: 40 rows",
+        "parts/public: 30 rows, no labels",
+        "parts/test: 20 rows",
+    ]
+    parts = {
+        name: EmbeddingStore.open(stores / "parts" / name) for name in ("private", "public", "test")
+    }
     source = EmbeddingStore.open(stores / "private")
     assert parts["private"].identity == source.identity
     assert parts["public"].labels is None
     together = np.concatenate([np.asarray(part.x) for part in parts.values()])
     assert np.array_equal(np.sort(together, axis=0), np.sort(np.asarray(source.x), axis=0))
-    fit = "fit pate parts/private --public parts/public --budget epsilon=8,delta=1e-5 --n-teachers 10 --out student"
+    fit = (
+        "fit pate parts/private --public parts/public --budget epsilon=8,delta=1e-5 --n-teachers 10"
+        " --out student"
+    )
     assert run(fit)[0] == 0
     run("ledger private --allow epsilon=9,delta=1e-5 --unit replace")
     assert "private.ledger.jsonl" in run("split private --n-public 30 --out again")[1]
@@ -322,7 +364,10 @@ def test_a_subset_holds_the_records_that_plans_use(stores, run, imbalance, n):
     assert (status, err) == (0, "")
     assert out.splitlines() == [
         f"long-tailed: {made.rows} of 90 rows, imbalance {imbalance}",
-        "For research: class sizes were chosen by the private labels, and no guarantee covers that.",
+        (
+            "For research: class sizes were chosen by the private labels, and no guarantee covers"
+            " that."
+        ),
     ]
     source = data_source(DataSet(name="d", train="private", test="test", rows=n), stores)
     planned = records(source, imbalance, 3)
@@ -374,7 +419,10 @@ def test_a_subset_is_charged_to_the_ledger_of_its_data(stores, run):
     subset = "subset private --imbalance 3 --out long-tailed"
     assert "private.ledger.jsonl" in run(subset)[1]
     for status in (0, 2):  # the second one would overdraw it
-        fit = f"fit noisy-sum long-tailed --budget rho=0.6 --ledger private.ledger.jsonl --out release{status}"
+        fit = (
+            "fit noisy-sum long-tailed --budget rho=0.6 --ledger private.ledger.jsonl --out"
+            f" release{status}"
+        )
         assert run(fit)[0] == status
     assert run(subset)[0] == 2
     assert run(f"{subset} --force")[0] == 0
@@ -388,7 +436,10 @@ def test_one_command_imports_each_set_of_the_shared_embeddings(embeddings, tmp_p
         labels = {path.name.partition("_")[0]: np.load(path) for path in folder.glob("*_y.npy")}
         if any(of_split.ndim > 1 for of_split in labels.values()):
             assert status == 2
-            assert re.search(r"_y\.npy: labels have shape \(\d+, \d+\) beside .* give exactly one label per row", err)
+            assert re.search(
+                r"_y\.npy: labels have shape \(\d+, \d+\) beside .* give exactly one label per row",
+                err,
+            )
             assert not out.exists()
             continue
 
@@ -426,9 +477,13 @@ def test_demo_makes_a_release_and_a_page(tmp_path, run, monkeypatch):
 
 
 def start(command, **options):
-    """Start a process that hears Ctrl-C even where the tests run in the background, which ignores it."""
+    """Start a process that hears Ctrl-C even where the tests run in the background, which ignores
+    it.
+    """
     heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, **heard, **options)
+    return subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, **heard, **options
+    )
 
 
 def interrupt_when(process, condition):
@@ -452,14 +507,18 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path):
 
 
 def test_an_interrupt_inside_generated_code_is_heard_too(tmp_path):
-    """Dataclasses run generated source; CPython then forgets that the interrupt was handled, under `python -m`."""
+    """Dataclasses run generated source; CPython then forgets that the interrupt was handled, under
+    `python -m`.
+    """
     (tmp_path / "interrupted.py").write_text(
         "import sys, tacit.cli.main as m\n"
         "def run(_): exec('raise KeyboardInterrupt')\n"
         "m._run = run\n"
         "sys.exit(m.main([]))"
     )
-    done = subprocess.run([sys.executable, "-m", "interrupted"], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted"], capture_output=True, text=True, cwd=tmp_path
+    )
     assert (done.returncode, done.stderr.count("\n")) == (130, 1)
 
 
@@ -467,7 +526,8 @@ def test_an_interrupt_inside_generated_code_is_heard_too(tmp_path):
     "then",
     [
         "time.sleep(30); return 0",
-        "raise RuntimeError('left undone')",  # as a compiler does, whose callback the interrupt left undone
+        # as a compiler does, whose callback the interrupt left undone
+        "raise RuntimeError('left undone')",
     ],
 )
 def test_an_interrupt_that_a_finalizer_swallows_is_heard_too(tmp_path, then):
@@ -487,7 +547,9 @@ def test_an_interrupt_that_a_finalizer_swallows_is_heard_too(tmp_path, then):
 
 IN_SHUTDOWN = {
     "while the first is told of": "m._fail = lambda *given: (interrupt(), fail(*given))[1]",
-    "while threads end": "threading.Thread(target=lambda: (time.sleep(0.3), interrupt(), time.sleep(0.3))).start()",
+    "while threads end": (
+        "threading.Thread(target=lambda: (time.sleep(0.3), interrupt(), time.sleep(0.3))).start()"
+    ),
     "in an exit handler": "atexit.register(interrupt)",
 }
 
@@ -526,9 +588,9 @@ def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):
 
 def test_help_is_light_and_complete():
     code = (
-        "import sys; from tacit.cli.main import main; main(['--help']);"
-        "heavy = {'numpy', 'sklearn', 'scipy', 'opendp', 'dp_accounting', 'pyarrow', 'pydantic', 'altair'};"
-        "print('HEAVY', sorted(heavy & set(sys.modules)))"
+        "import sys; from tacit.cli.main import main; main(['--help']);heavy = {'numpy', 'sklearn',"
+        " 'scipy', 'opendp', 'dp_accounting', 'pyarrow', 'pydantic', 'altair'};print('HEAVY',"
+        " sorted(heavy & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "HEAVY []" in run.stdout
@@ -541,16 +603,19 @@ def test_predicting_from_a_command_loads_what_it_needs(stores, run):
     run("fit noisy-sum private --budget rho=0.5 --out release")
     np.save("rows.npy", np.eye(4, 5))
     code = (
-        "import sys; from tacit.cli.main import main; main('predict release rows.npy --out labels.csv'.split());"
-        "heavy = {'sklearn', 'numba', 'opendp', 'dp_accounting', 'scipy.stats', 'pyarrow', 'pandas', 'joblib'};"
-        "print('HEAVY', sorted(heavy & set(sys.modules)))"
+        "import sys; from tacit.cli.main import main; main('predict release rows.npy --out"
+        " labels.csv'.split());heavy = {'sklearn', 'numba', 'opendp', 'dp_accounting',"
+        " 'scipy.stats', 'pyarrow', 'pandas', 'joblib'};print('HEAVY', sorted(heavy &"
+        " set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "labels.csv: 4 rows\nHEAVY []\n"
     assert run("predict release rows.npy --out labels.parquet")[0] == 0
     labels = pyarrow.parquet.read_table("labels.parquet")["label"].to_pylist()
     written = Path("labels.csv").read_text()
-    assert written == '"row","label"\n' + "".join(f'{row},"{label}"\n' for row, label in enumerate(labels))
+    assert written == '"row","label"\n' + "".join(
+        f'{row},"{label}"\n' for row, label in enumerate(labels)
+    )
 
 
 def test_published_names_are_understood_and_ours_are_kept(stores, run):
@@ -579,20 +644,30 @@ def test_the_time_that_is_left_is_that_of_the_work_under_way(monkeypatch, capsys
 
 
 def test_the_package_runs_as_a_module():
-    ran = subprocess.run([sys.executable, "-m", "tacit", "--version"], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-m", "tacit", "--version"], capture_output=True, text=True, check=True
+    )
     assert ran.stdout.strip() == tacit.__version__
 
 
-@pytest.mark.filterwarnings("error::RuntimeWarning")  # naive Bayes divides by variances, which underflow in float16
+# naive Bayes divides by variances, which underflow in float16
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_teachers_by_name_measured_on_test_data(stores, run):
-    line = "fit pate private --public public --budget epsilon=30,delta=1e-5 --n-teachers 10 --teacher naive-bayes"
-    status, _, err = run(f"{line} --student logistic-regression --test test --folder run --out release")
+    line = (
+        "fit pate private --public public --budget epsilon=30,delta=1e-5 --n-teachers 10 --teacher"
+        " naive-bayes"
+    )
+    status, _, err = run(
+        f"{line} --student logistic-regression --test test --folder run --out release"
+    )
     assert (status, err) == (0, "")
     with Path("run/teachers.csv").open() as file:
         accuracies = [float(row["test_accuracy"]) for row in csv.DictReader(file)]
     test = EmbeddingStore.open("test")
     private, public = EmbeddingStore.open("private"), EmbeddingStore.open("public")
-    model = tacit.PATE.of_flat(budget="epsilon=30,delta=1e-5", classes=CLASSES, n_teachers=10, teacher=GaussianNB())
+    model = tacit.PATE.of_flat(
+        budget="epsilon=30,delta=1e-5", classes=CLASSES, n_teachers=10, teacher=GaussianNB()
+    )
     model.fit(private.x, private.labels, public=public.x, test=(test.x, test.labels))
     np.testing.assert_allclose(model.votes_.accuracies, accuracies)
     assert run("evaluate release test")[0] == 0
@@ -600,12 +675,20 @@ def test_teachers_by_name_measured_on_test_data(stores, run):
 
 @pytest.fixture
 def pictures(run, tmp_path, monkeypatch):
-    """Stores `private` and `public` that were imported from pictures, and the pictures of the first."""
+    """Stores `private` and `public` that were imported from pictures, and the pictures of the
+    first.
+    """
     monkeypatch.chdir(tmp_path)
-    pixels, y = np.random.default_rng(0).integers(1, 255, (80, 8, 8), dtype=np.uint8), np.arange(80) % 2
+    pixels, y = (
+        np.random.default_rng(0).integers(1, 255, (80, 8, 8), dtype=np.uint8),
+        np.arange(80) % 2,
+    )
     np.savez("private.npz", x=pixels[:60], y=y[:60])
     np.savez("public.npz", x=pixels[60:, None])
-    assert run("import private.npz --out private --classes 2")[1] == "private: 60 rows of width 64, 2 classes\n"
+    assert (
+        run("import private.npz --out private --classes 2")[1]
+        == "private: 60 rows of width 64, 2 classes\n"
+    )
     assert run("import public.npz --out public")[0] == 0
     return pixels[:60]
 
@@ -622,8 +705,14 @@ def test_imported_pictures_keep_their_shape(pictures, run):
 
 def test_networks_see_imported_pictures_in_their_shape(pictures, run):
     pytest.importorskip("torch", reason="networks need torch")
-    line = "fit pate private --public public --budget rho=100 --n-teachers 2 --teacher cnn --student cnn"
-    line += " --aggregator gnmax --sigma 1 --teacher-training epochs=1 --student-training epochs=1 --out release"
+    line = (
+        "fit pate private --public public --budget rho=100 --n-teachers 2 --teacher cnn"
+        " --student cnn"
+    )
+    line += (
+        " --aggregator gnmax --sigma 1 --teacher-training epochs=1 --student-training epochs=1"
+        " --out release"
+    )
     assert run(line)[0] == 0
     assert tacit.Release.load("release").decision.shape == (1, 8, 8)
     assert run("evaluate release private")[0] == 0

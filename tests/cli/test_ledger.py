@@ -95,7 +95,10 @@ def test_a_named_ledger_must_exist(stores, run, line):
 
 def test_a_table_is_charged_to_a_ledger_that_exists(stores, run):
     Path("t.csv").write_text("label\n0\n1\n")
-    line = "privatize-labels t.csv --column label --classes 2 --budget epsilon=1 --ledger typo.jsonl --out out.csv"
+    line = (
+        "privatize-labels t.csv --column label --classes 2 --budget epsilon=1 --ledger typo.jsonl"
+        " --out out.csv"
+    )
     status, _, err = run(line)
     assert status == 2
     assert "typo.jsonl does not exist" in err
@@ -115,7 +118,10 @@ def test_a_ledger_in_a_file_is_started_by_new(stores, run):
 
 def test_a_ledger_of_other_data_is_refused(stores, run):
     assert run("ledger private --allow rho=1")[0] == 0
-    for line in (FIT.format("test", "r") + " --ledger private.ledger.jsonl", "ledger test --file private.ledger.jsonl"):
+    for line in (
+        FIT.format("test", "r") + " --ledger private.ledger.jsonl",
+        "ledger test --file private.ledger.jsonl",
+    ):
         status, _, err = run(line)
         assert status == 2
         assert "private" in err
@@ -142,8 +148,15 @@ def test_a_store_that_was_moved_away_from_its_ledger_is_refused(stores, run):
     assert run("ledger private --allow rho=0.1")[0] == 0
     Path("away").mkdir()
     os.rename("private", "away/private")
-    remedy = "name it with --ledger FILE, or start another with tacit ledger away/private --new --allow ..."
-    for line in (FIT.format("away/private", "r"), "ledger away/private --allow rho=1", "ledger away/private"):
+    remedy = (
+        "name it with --ledger FILE, or start another with tacit ledger away/private --new"
+        " --allow ..."
+    )
+    for line in (
+        FIT.format("away/private", "r"),
+        "ledger away/private --allow rho=1",
+        "ledger away/private",
+    ):
         status, _, err = run(line)
         assert status == 2
         assert "notes a ledger of 'private', and none is beside it; " + remedy in err
@@ -166,12 +179,19 @@ def test_parts_of_a_store_note_its_ledger(stores, run):
     assert run("ledger private --allow rho=0.1")[0] == 0
     assert run("split private --n-public 30 --n-test 20 --out parts")[0] == 0
     assert run("subset private --imbalance 2 --out beside")[0] == 0
-    assert [has_note(f"parts/{name}") for name in ("private", "public", "test")] == [True, False, False]
+    assert [has_note(f"parts/{name}") for name in ("private", "public", "test")] == [
+        True,
+        False,
+        False,
+    ]
     assert has_note("beside")
     assert not lacking(run(FIT.format("parts/private", "one"))[2], "beside", "--ledger")
     assert run(FIT.format("beside", "one"))[0] == 0
     assert charges() == 1
-    assert "would overdraw" in run(FIT.format("parts/private", "two") + " --ledger private.ledger.jsonl")[2]
+    assert (
+        "would overdraw"
+        in run(FIT.format("parts/private", "two") + " --ledger private.ledger.jsonl")[2]
+    )
 
 
 def test_a_second_ledger_of_the_same_data_is_started_with_a_word_about_the_first(stores, run):

@@ -36,7 +36,8 @@ def here(tmp_path, monkeypatch, run):
     write("private", 0, ENCODER)
     write("public", 1, ENCODER, 300)
     fitted = run(
-        "fit auto private --public public --budget rho=1 --out release --noise research --seed 0 --allow-research"
+        "fit auto private --public public --budget rho=1 --out release --noise research --seed 0"
+        " --allow-research"
     )
     assert fitted[0] == 0, fitted
     return tmp_path
@@ -48,7 +49,9 @@ def line(command, store):
 
 
 def test_the_release_states_encoder_revision_and_recipe(here):
-    encoder = json.loads((here / "release" / "release.json").read_text())["public_inputs"]["encoder"]
+    encoder = json.loads((here / "release" / "release.json").read_text())["public_inputs"][
+        "encoder"
+    ]
     assert encoder == {
         "name": "some:vit",
         "revision": "c0ffee",

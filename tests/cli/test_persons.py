@@ -32,7 +32,9 @@ def stores(tmp_path, monkeypatch):
     for name, n, seed in (("private", 300, 0), ("test", 200, 1)):
         x, y, ids = people(n, seed)
         persons = [f"{name}-{one}" for one in ids.tolist()]
-        EmbeddingStore.write(name, x, y, classes=CLASSES, persons=persons, declared_public=name == "test")
+        EmbeddingStore.write(
+            name, x, y, classes=CLASSES, persons=persons, declared_public=name == "test"
+        )
     return tmp_path
 
 
@@ -43,7 +45,9 @@ def test_from_a_table_to_a_release(tmp_path, monkeypatch, run):
     pq.write_table(pa.table(table), "visits.parquet")
     Path("classes.txt").write_text("\n".join(CLASSES))
     persons = len(set(ids.tolist()))
-    status, out, err = run("import visits.parquet --persons patient --classes classes.txt --out visits")
+    status, out, err = run(
+        "import visits.parquet --persons patient --classes classes.txt --out visits"
+    )
     assert status == 0, err
     assert not lacking(out, "visits", "300 rows", f"{persons} persons", "width 5", "3 classes")
     assert EmbeddingStore.open("visits").persons.tolist() == ids.tolist()
@@ -54,19 +58,27 @@ def test_from_a_table_to_a_release(tmp_path, monkeypatch, run):
     assert not set(parts["private"].persons.tolist()) & set(parts["test"].persons.tolist())
     for name, store in parts.items():
         assert not lacking(out, f"parts/{name}", f"{store.rows} rows")
-    assert run("fit noisy-sum parts/private --budget rho=1 --unit add-remove-person --out release")[0] == 0
+    assert (
+        run("fit noisy-sum parts/private --budget rho=1 --unit add-remove-person --out release")[0]
+        == 0
+    )
     release = Release.load("release").verify()
     assert release.guarantee.unit == "add-remove-person"
     status, out, err = run("overlap parts/private parts/test")
     assert (status, "0 persons are in both" in out) == (0, True), err
     assert not lacking(
-        run("overlap visits parts/test")[1], f"{len(set(parts['test'].persons.tolist()))} persons", "both"
+        run("overlap visits parts/test")[1],
+        f"{len(set(parts['test'].persons.tolist()))} persons",
+        "both",
     )
     assert not lacking(run("overlap visits parts/public")[1], "parts/public", "ids")
     status, out, err = run("subset visits --imbalance 5 --out sub")
     assert status == 0, err
     sub = EmbeddingStore.open("sub")
-    of_row = {row.tobytes(): name for row, name in zip(np.asarray(EmbeddingStore.open("visits").x), ids, strict=True)}
+    of_row = {
+        row.tobytes(): name
+        for row, name in zip(np.asarray(EmbeddingStore.open("visits").x), ids, strict=True)
+    }
     assert [of_row[row.tobytes()] for row in np.asarray(sub.x)] == sub.persons.tolist()
     assert not lacking(out, f"{len(set(sub.persons.tolist()))} persons", "imbalance 5")
 
@@ -115,7 +127,9 @@ def test_intervals_over_persons_are_printed_and_recorded(stores, run):
     assert not lacking(item["seeds"], "test persons", how)
     assert f"intervals over persons are {how}\n" in out
     assert run("inspect release")[0] == 0
-    of_persons, of_rows = (json.loads(run(f"evaluate release {name} --json")[1]) for name in ("test", "rows"))
+    of_persons, of_rows = (
+        json.loads(run(f"evaluate release {name} --json")[1]) for name in ("test", "rows")
+    )
     assert (of_persons["persons"], "persons" in of_rows) == (number, False)
     assert of_persons["accuracy"] == of_rows["accuracy"]
     assert of_persons["interval"] != of_rows["interval"]
@@ -137,7 +151,9 @@ def test_pictures_in_folders_of_persons(tmp_path, monkeypatch, run):
     for number in range(12):
         folder = Path("pets", f"patient-{number % 4}", ("cat", "dog")[number % 2])
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{number}.png").write_bytes(png(((120, 20, 0), (0, 20, 120))[number % 2], number))
+        (folder / f"{number}.png").write_bytes(
+            png(((120, 20, 0), (0, 20, 120))[number % 2], number)
+        )
     encode = "encode pets --encoder torch:means.Means --out store --persons-folder 1 --workers 0"
     status, out, err = run(encode)
     assert status == 0, err
@@ -158,7 +174,9 @@ def test_pictures_in_folders_of_persons(tmp_path, monkeypatch, run):
 
 
 def test_no_id_is_in_what_leaves(stores, run):
-    """Releases, ledgers, public parts, and all that commands print, errors included, hold no planted id."""
+    """Releases, ledgers, public parts, and all that commands print, errors included, hold no
+    planted id.
+    """
     x, y, ids = people(300)
     np.savez("raw.npz", x=x, y=y, classes=CLASSES, who=ids)
     for name, lines in {
@@ -187,7 +205,10 @@ def test_no_id_is_in_what_leaves(stores, run):
         "fit noisy-sum store --budget rho=1 --out rows",
     ]
     refused = [
-        *(f"import raw.npz --persons {name} --out bad" for name in ("short.txt", "gap.txt", "long.txt", "latin.txt")),
+        *(
+            f"import raw.npz --persons {name} --out bad"
+            for name in ("short.txt", "gap.txt", "long.txt", "latin.txt")
+        ),
         "import raw.npz --persons nobody --out bad",
         "import store --persons who --out bad",
         "split store --n-public 299 --out bad",
@@ -214,10 +235,15 @@ def test_no_id_is_in_what_leaves(stores, run):
         "labels.parquet",
         "pairs.csv",
     ]
-    files = [path for name in leaving for path in (Path(name), *Path(name).rglob("*")) if path.is_file()]
+    files = [
+        path for name in leaving for path in (Path(name), *Path(name).rglob("*")) if path.is_file()
+    ]
     assert len(files) >= 4 * 3 + 3 + 3
     assert not Path("bad").exists()
-    for what, content in [("printed", "".join(said).encode()), *((path, path.read_bytes()) for path in files)]:
+    for what, content in [
+        ("printed", "".join(said).encode()),
+        *((path, path.read_bytes()) for path in files),
+    ]:
         assert b"patient" not in content, what
         assert "patient".encode("utf-16-le") not in content, what
     assert b"patient" in Path("parts/private/metadata.parquet").read_bytes()
@@ -245,4 +271,6 @@ def test_ids_that_differ_by_case_are_told_to_the_owner_alone(tmp_path, monkeypat
         assert "patient" not in err.lower()
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert not any(b"only by case" in path.read_bytes() for path in written)
-    assert len(set(EmbeddingStore.open("store").persons.tolist())) == len({name.strip() for name in ids})
+    assert len(set(EmbeddingStore.open("store").persons.tolist())) == len(
+        {name.strip() for name in ids}
+    )

@@ -1,4 +1,6 @@
-"""`tacit privatize-labels`: the label column changes as the matrix says, nothing else does; bad tables are one line."""
+"""`tacit privatize-labels`: the label column changes as the matrix says, nothing else does; bad
+tables are one line.
+"""
 
 import csv
 import json
@@ -96,7 +98,9 @@ def test_outputs_follow_the_matrix_and_all_else_stays(here, run, monkeypatch, ki
 
 def test_a_record_is_not_taken_for_a_heading(here, run):
     Path("t.csv").write_text("1,2,0\n3,4,1\n")
-    status, _, err = run("privatize-labels t.csv --column 0 --classes 2 --budget epsilon=1 --out o.csv")
+    status, _, err = run(
+        "privatize-labels t.csv --column 0 --classes 2 --budget epsilon=1 --out o.csv"
+    )
     assert status == 2
     assert not lacking(err, "t.csv", "numbers", "header")
     assert not Path("o.csv").exists()
@@ -105,7 +109,10 @@ def test_a_record_is_not_taken_for_a_heading(here, run):
 def test_k_and_the_prior_are_stated(here, run):
     write_csv(NAMES * 10)
     Path("prior.txt").write_text("0.2\n0.5\n0.3\n")
-    assert run(COMMAND + " --classes classes.txt --randomizer rr-top-k --k 2 --prior prior.txt")[0] == 0
+    assert (
+        run(COMMAND + " --classes classes.txt --randomizer rr-top-k --k 2 --prior prior.txt")[0]
+        == 0
+    )
     stated = json.loads(Path("o.csv.tacit.json").read_text())
     assert (stated["k"], stated["prior"]) == (2, [0.2, 0.5, 0.3])
     assert {row[2] for row in read_csv("o.csv")[1:]} == set(NAMES[1:])
@@ -113,11 +120,15 @@ def test_k_and_the_prior_are_stated(here, run):
 
 @pytest.mark.parametrize("prior", [None, [0.5, 0.3, 0.2]])
 def test_blocks_by_one_prior_are_dealt_out(here, run, monkeypatch, prior):
-    """The partitions are public, and the row decides which of them it has; parts are smaller than the table."""
+    """The partitions are public, and the row decides which of them it has; parts are smaller than
+    the table.
+    """
     monkeypatch.setattr(module, "CHUNK", 1000)
     labels = np.random.default_rng(0).choice(NAMES, 30_000)
     write_csv(labels)
-    command = COMMAND.replace("epsilon=1", "epsilon=0.5") + " --classes classes.txt --randomizer blocks"
+    command = (
+        COMMAND.replace("epsilon=1", "epsilon=0.5") + " --classes classes.txt --randomizer blocks"
+    )
     if prior is not None:
         Path("prior.txt").write_text("\n".join(map(str, prior)))
         command += " --prior prior.txt"
@@ -127,14 +138,18 @@ def test_blocks_by_one_prior_are_dealt_out(here, run, monkeypatch, prior):
     assert stated["partitions"] == "o.csv.partitions.npy"
     assert not lacking(stated["partition_of_row"], "row", "partition", "modulo")
     partitions = np.load("o.csv.partitions.npy")
-    expected = randomize(labels, classes=NAMES, randomizer="blocks", prior=prior, budget="epsilon=0.5")
+    expected = randomize(
+        labels, classes=NAMES, randomizer="blocks", prior=prior, budget="epsilon=0.5"
+    )
     assert np.array_equal(partitions, expected.randomizer.partitions)
     assert partitions.shape == (256, 3)
     rows = np.arange(30_000) % 256
     own = partitions[rows, [NAMES.index(label) for label in labels]]
     outputs = np.array([int(row[2]) for row in read_csv("o.csv")[1:]])
     g = expected.randomizer.n_blocks[rows]
-    assert np.mean(outputs == own) == pytest.approx(np.mean(np.exp(0.5) / (np.exp(0.5) + g - 1)), abs=0.01)
+    assert np.mean(outputs == own) == pytest.approx(
+        np.mean(np.exp(0.5) / (np.exp(0.5) + g - 1)), abs=0.01
+    )
 
 
 def write_prior(rows, ending):
@@ -161,18 +176,27 @@ def test_each_label_may_have_a_prior_and_a_partition(here, run, monkeypatch, kin
     if kind == "csv":
         write_csv([NAMES[label] for label in labels])
     else:
-        pq.write_table(pa.table({"y": [NAMES[label] for label in labels]}), "t.parquet", row_group_size=1700)
-    command = COMMAND.replace("csv", kind).replace("epsilon=1", "epsilon=4") + " --classes classes.txt"
+        pq.write_table(
+            pa.table({"y": [NAMES[label] for label in labels]}), "t.parquet", row_group_size=1700
+        )
+    command = (
+        COMMAND.replace("csv", kind).replace("epsilon=1", "epsilon=4") + " --classes classes.txt"
+    )
     assert run(f"{command} --randomizer blocks --prior prior.{ending}")[0] == 0
     stated = json.loads(Path(f"o.{kind}.tacit.json").read_text())
     assert "probability E/(E + g - 1)" in stated["answers"]
-    assert (stated["prior"], stated["partitions"]) == (f"prior.{ending}", f"o.{kind}.partitions.npy")
+    assert (stated["prior"], stated["partitions"]) == (
+        f"prior.{ending}",
+        f"o.{kind}.partitions.npy",
+    )
     assert "matrix" not in stated
     partitions = np.load(f"o.{kind}.partitions.npy")
     expected = Blocks(4.0, read_prior(Path(f"prior.{ending}")))
     assert np.array_equal(partitions, expected.partitions)
     assert Guarantee.from_json(stated["guarantee"]).event == expected.event
-    answers = read_csv("o.csv")[1:] if kind == "csv" else pq.read_table("o.parquet")["y"].to_pylist()
+    answers = (
+        read_csv("o.csv")[1:] if kind == "csv" else pq.read_table("o.parquet")["y"].to_pylist()
+    )
     answers = np.array([int(row[2]) for row in answers] if kind == "csv" else answers)
     kept = answers == partitions[np.arange(5500), labels]
     chance = np.exp(4.0) / (np.exp(4.0) + expected.n_blocks - 1)
@@ -186,7 +210,9 @@ def test_each_label_may_have_a_prior_of_its_likeliest_classes(here, run, monkeyp
     rows[25] = [0.5, 0.5, 0.0]
     np.save("prior.npy", rows)
     write_csv(NAMES * 16 + NAMES[:2])
-    assert run(COMMAND + " --classes classes.txt --randomizer rr-with-prior --prior prior.npy")[0] == 0
+    assert (
+        run(COMMAND + " --classes classes.txt --randomizer rr-with-prior --prior prior.npy")[0] == 0
+    )
     stated = json.loads(Path("o.csv.tacit.json").read_text())
     assert stated["prior"] == "prior.npy"
     assert Guarantee.from_json(stated["guarantee"]).event == RRWithPrior(1.0, rows).event
@@ -210,23 +236,51 @@ THIRDS = [1 / 3, 1 / 3, 1 / 3]
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([THIRDS, [0.5, 0.6, -0.1]], "--prior prior.npy row 2 has a negative or NaN entry; pass probabilities"),
+        (
+            [THIRDS, [0.5, 0.6, -0.1]],
+            "--prior prior.npy row 2 has a negative or NaN entry; pass probabilities",
+        ),
         ([[np.nan, 0.5, 0.5], THIRDS], "--prior prior.npy row 1 has a negative or NaN entry"),
-        ([THIRDS, [0.5, 0.5, 0.5]], "--prior prior.npy row 2 adds up to 1.5, not 1; divide it by its sum"),
-        ([[0.5, 0.5], [0.5, 0.5]], "--prior prior.npy has 2 columns for 3 classes; give one for each"),
-        ([THIRDS * 2, THIRDS * 2], "--prior prior.npy has 6 columns for 3 classes; give one for each"),
-        ([THIRDS] * 3, "--prior prior.npy has 3 rows for 2 labels; give one for each label, or a single one"),
-        ([[THIRDS]], "--prior prior.npy has shape (1, 1, 3) of float64; give one number for each class, or a row"),
-        ([["a", "b", "c"]], "--prior prior.npy has shape (1, 3) of <U1; give one number for each class"),
+        (
+            [THIRDS, [0.5, 0.5, 0.5]],
+            "--prior prior.npy row 2 adds up to 1.5, not 1; divide it by its sum",
+        ),
+        (
+            [[0.5, 0.5], [0.5, 0.5]],
+            "--prior prior.npy has 2 columns for 3 classes; give one for each",
+        ),
+        (
+            [THIRDS * 2, THIRDS * 2],
+            "--prior prior.npy has 6 columns for 3 classes; give one for each",
+        ),
+        (
+            [THIRDS] * 3,
+            "--prior prior.npy has 3 rows for 2 labels; give one for each label, or a single one",
+        ),
+        (
+            [[THIRDS]],
+            (
+                "--prior prior.npy has shape (1, 1, 3) of float64; give one number for each class,"
+                " or a row"
+            ),
+        ),
+        (
+            [["a", "b", "c"]],
+            "--prior prior.npy has shape (1, 3) of <U1; give one number for each class",
+        ),
         (np.zeros((0, 3)), "--prior prior.npy has shape (0, 3) of float64"),
     ],
 )
 @pytest.mark.parametrize("randomizer", ["blocks", "rr-with-prior"])
-def test_priors_that_do_not_fit_are_refused_before_the_ledger_is_charged(here, run, randomizer, rows, words):
+def test_priors_that_do_not_fit_are_refused_before_the_ledger_is_charged(
+    here, run, randomizer, rows, words
+):
     write_csv(NAMES[:2])
     np.save("prior.npy", np.array(rows))
     Ledger.beside("t.csv", "t").allow("epsilon=1.5", "change-label")
-    refused(run, f"{COMMAND} --classes classes.txt --randomizer {randomizer} --prior prior.npy", words)
+    refused(
+        run, f"{COMMAND} --classes classes.txt --randomizer {randomizer} --prior prior.npy", words
+    )
     assert not Ledger.beside("t.csv", "t").account().charges
 
 
@@ -235,7 +289,11 @@ def test_a_prior_for_each_label_is_not_for_numbers(here, run):
     Path("values.txt").write_text("0\n1\n")
     Path("prior.csv").write_text("0.5,0.5\n0.5,0.5\n")
     command = COMMAND + " --values values.txt --randomizer rr-on-bins --prior prior.csv"
-    refused(run, command, "--prior prior.csv has 2 rows, and rr-on-bins takes one for all labels; give one per line")
+    refused(
+        run,
+        command,
+        "--prior prior.csv has 2 rows, and rr-on-bins takes one for all labels; give one per line",
+    )
 
 
 def test_damaged_files_of_priors(here, run):
@@ -246,13 +304,25 @@ def test_damaged_files_of_priors(here, run):
     np.save("prior.npy", np.full((2, 3), 1 / 3, np.float16))
     refused(run, command + "prior.npy", "--prior prior.npy has type float16")
     for folder in (".", "/"):
-        refused(run, command.replace("--out o.csv", f"--out {folder}") + "prior.npy", "is a folder; name a file")
+        refused(
+            run,
+            command.replace("--out o.csv", f"--out {folder}") + "prior.npy",
+            "is a folder; name a file",
+        )
     Path("prior.npy").write_bytes(b"\x93NUMPY cut")
     refused(run, command + "prior.npy", "prior.npy is truncated or not a .npy array")
     Path("prior.txt").write_text("")
-    refused(run, command + "prior.txt", "--prior prior.txt has shape (0,) of float64; give one number for each class")
+    refused(
+        run,
+        command + "prior.txt",
+        "--prior prior.txt has shape (0,) of float64; give one number for each class",
+    )
     Path("prior.csv").write_text("0.5,0.5\n0.5\n")
-    refused(run, command + "prior.csv", "--prior prior.csv is not a readable file of numbers; give one per line")
+    refused(
+        run,
+        command + "prior.csv",
+        "--prior prior.csv is not a readable file of numbers; give one per line",
+    )
 
 
 def test_nothing_of_the_true_labels_is_left_in_parquet(here, run):
@@ -282,7 +352,11 @@ def test_an_infinite_budget_is_not_for_release(here, run):
     refused(run, infinite, "protects nothing")
     assert run(infinite + " --allow-research")[0] == 0
     Path("folder.csv").mkdir()
-    refused(run, COMMAND.replace("o.csv", "folder.csv") + " --classes classes.txt --force", "is a folder")
+    refused(
+        run,
+        COMMAND.replace("o.csv", "folder.csv") + " --classes classes.txt --force",
+        "is a folder",
+    )
 
 
 def test_a_ledger_is_started_for_a_table(here, run):
@@ -347,7 +421,11 @@ def test_research_noise_is_stamped(here, run):
             "takes the k likeliest classes from a prior; add --prior FILE",
         ),
         ("id,y\n1,cat\n", "--k 2", "--k 2 is for rr-top-k, not rr; leave it out"),
-        ("id,y\n1,cat\n", "--randomizer rr-with-prior", "without a prior is plain rr; add --prior FILE"),
+        (
+            "id,y\n1,cat\n",
+            "--randomizer rr-with-prior",
+            "without a prior is plain rr; add --prior FILE",
+        ),
         ("id,y\n1,cat\n", "--randomizer coin", 'Invalid value "coin" for --randomizer'),
         ("id,y\n1,cat\n", "--out t.csv", "t.csv"),
         ("id,y\n1,cat\n", "--out o.parquet", "must both end in .csv"),
@@ -378,7 +456,11 @@ def test_missing_and_damaged_files(here, run):
     write_csv(NAMES)
     refused(run, COMMAND + " --classes classes.txt", "exists")
     Path("values.txt").write_text("2\n1\n")
-    refused(run, COMMAND.replace("o.csv", "p.csv") + " --values values.txt --randomizer rr-on-bins", "rising")
+    refused(
+        run,
+        COMMAND.replace("o.csv", "p.csv") + " --values values.txt --randomizer rr-on-bins",
+        "rising",
+    )
 
 
 KILLED_HALFWAY = """
@@ -415,7 +497,9 @@ def test_what_a_killed_run_left_is_private_and_removed_by_the_next(here, run):
 
 def test_damage_of_another_column_is_found_before_the_ledger_is_charged(here, run):
     pq.write_table(
-        pa.table({"y": ["cat"] * 100, "text": [f"words {i}" for i in range(100)]}), "t.parquet", compression=None
+        pa.table({"y": ["cat"] * 100, "text": [f"words {i}" for i in range(100)]}),
+        "t.parquet",
+        compression=None,
     )
     whole = Path("t.parquet").read_bytes()
     Path("t.parquet").write_bytes(

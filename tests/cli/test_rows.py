@@ -22,13 +22,17 @@ def features(folder):
 
 @pytest.fixture
 def pets(raw, run):
-    """A store of pictures of which every fifth was left out as bad; returns the source's names, in order."""
+    """A store of pictures of which every fifth was left out as bad; returns the source's names, in
+    order.
+    """
     with zipfile.ZipFile("many.zip", "w") as archive:
         for number in range(120):
             colour = ((120, 20, 0), (0, 20, 120))[number % 2]
             content = b"no" if number % 5 == 0 else png(colour, number)
             archive.writestr(f"{('cat', 'dog')[number % 2]}/{number:03d}.png", content)
-    status, _, err = run("encode many.zip --encoder torch:means.Means --out pets --classes classes.txt --skip-bad")
+    status, _, err = run(
+        "encode many.zip --encoder torch:means.Means --out pets --classes classes.txt --skip-bad"
+    )
     assert status == 0, err
     return sorted(f"{('cat', 'dog')[number % 2]}/{number:03d}.png" for number in range(120))
 
@@ -49,7 +53,15 @@ def test_rows_of_predict_are_records_of_the_source(pets, run):
     ):
         status, _, err = run(line)
         assert status == 0, (line, err)
-    for folder in ("again", "parts/private", "parts/public", "parts/test", "sub", "twice/private", "twice/public"):
+    for folder in (
+        "again",
+        "parts/private",
+        "parts/public",
+        "parts/test",
+        "sub",
+        "twice/private",
+        "twice/public",
+    ):
         part = EmbeddingStore.open(folder)
         assert all(by_row[row] == values for row, values in features(folder).items())
         full = [pets[row] for row in part.origin.rows.tolist()]
@@ -71,7 +83,10 @@ def test_rows_of_predict_are_records_of_the_source(pets, run):
 def test_rows_of_a_file_are_their_own_position_and_keep_it(stores, run):
     x = np.arange(1, 241.0).reshape(60, 4)
     np.savez("d.npz", x=x, y=np.arange(60) % 3, classes=["a", "b", "c"])
-    for line in ("import d.npz --out store --dtype float64", "split store --n-public 20 --n-test 20 --out parts"):
+    for line in (
+        "import d.npz --out store --dtype float64",
+        "split store --n-public 20 --n-test 20 --out parts",
+    ):
         assert run(line)[0] == 0
     assert "row" not in EmbeddingStore.open("store").metadata().column_names
     rows = []
@@ -86,7 +101,9 @@ def test_rows_of_a_file_are_their_own_position_and_keep_it(stores, run):
 def test_a_store_that_states_no_rows_is_its_own_source(tmp_path):
     x = np.ones((3, 2))
     assert EmbeddingStore.write(tmp_path / "s", x).origin.rows.tolist() == [0, 1, 2]
-    of_user = EmbeddingStore.write(tmp_path / "t", x, metadata={"row": ["x", "y", "z"], "record": [1, 2, 3]})
+    of_user = EmbeddingStore.write(
+        tmp_path / "t", x, metadata={"row": ["x", "y", "z"], "record": [1, 2, 3]}
+    )
     assert of_user.origin.rows.tolist() == [0, 1, 2]
     assert of_user.origin.names is None
 
@@ -103,4 +120,11 @@ def test_ids_from_a_file_leave_rows_as_they_are(tmp_path):
 def test_appended_rows_come_after_those_of_the_source(tmp_path):
     store = EmbeddingStore.write(tmp_path / "s", np.ones((3, 2)), metadata={"row": [5, 9, 7]})
     assert store.append(np.ones((2, 2))).origin.rows.tolist() == [5, 9, 7, 10, 11]
-    assert store.append(np.ones((1, 2)), metadata={"row": [3]}).origin.rows.tolist() == [5, 9, 7, 10, 11, 3]
+    assert store.append(np.ones((1, 2)), metadata={"row": [3]}).origin.rows.tolist() == [
+        5,
+        9,
+        7,
+        10,
+        11,
+        3,
+    ]

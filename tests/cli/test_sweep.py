@@ -18,7 +18,9 @@ from experiments.conftest import SMALL
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "plan.yaml").write_text(SMALL.replace("imbalance: [1, 10]", "imbalance: [1]"), encoding="utf-8")
+    (tmp_path / "plan.yaml").write_text(
+        SMALL.replace("imbalance: [1, 10]", "imbalance: [1]"), encoding="utf-8"
+    )
     return tmp_path / "plan.yaml"
 
 
@@ -51,7 +53,8 @@ def test_a_dry_run_writes_nothing(plan, run):
 
 def test_failed_cells_are_shown(plan, run):
     plan.write_text(
-        plan.read_text().replace("method: noisy-sum", "method: noisy-sum\n    keep: [radius_]"), encoding="utf-8"
+        plan.read_text().replace("method: noisy-sum", "method: noisy-sum\n    keep: [radius_]"),
+        encoding="utf-8",
     )
     for _ in range(2):
         status, out, err = run("sweep plan.yaml --out runs")
@@ -59,15 +62,28 @@ def test_failed_cells_are_shown(plan, run):
         assert "12 cells, 4 failed" in out
         assert "keep names 'radius_'" in out
         said = err.splitlines()[-1]
-        assert said.startswith("tacit: 4 of 12 cells failed; tacit results runs --columns learner,data,error --where")
+        assert said.startswith(
+            "tacit: 4 of 12 cells failed; tacit results runs --columns learner,data,error --where"
+        )
     status, out, _ = run("results runs --columns learner,data,error --where status='failed'")
     assert (status, out.splitlines()[-1], "keep names 'radius_'" in out) == (0, "4 cells", True)
 
 
 def test_a_terminals_interrupt_of_a_sweep_is_one_line(plan):
     text = plan.read_text(encoding="utf-8")
-    plan.write_text(text.replace("seeds: 2", "seeds: 500"), encoding="utf-8")  # so that it never ends before
-    command = [sys.executable, "-m", "tacit.cli.main", "sweep", "plan.yaml", "--out", "runs", "--jobs", "2"]
+    # so that it never ends before
+    plan.write_text(text.replace("seeds: 2", "seeds: 500"), encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "tacit.cli.main",
+        "sweep",
+        "plan.yaml",
+        "--out",
+        "runs",
+        "--jobs",
+        "2",
+    ]
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),

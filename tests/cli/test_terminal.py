@@ -1,4 +1,6 @@
-"""What a person sees in a terminal: help of commands and methods, the nearest word, results 80 columns wide."""
+"""What a person sees in a terminal: help of commands and methods, the nearest word, results 80
+columns wide.
+"""
 
 import fcntl
 import os
@@ -29,12 +31,16 @@ def narrow(monkeypatch):
 
 
 def too_wide(text):
-    """Lines of more than 80 columns that could have been cut at a space, blocks of code left out."""
+    """Lines of more than 80 columns that could have been cut at a space, blocks of code left
+    out.
+    """
     prose = re.sub(r"(?m)^```.*?^```", "", text, flags=re.DOTALL)
     return [line for line in prose.splitlines() if len(line) > 80 and len(line.split()) > 1]
 
 
-@pytest.mark.parametrize("line", ["", *VERBS, *(f"fit {method}" for method in METHODS), "promise auto"])
+@pytest.mark.parametrize(
+    "line", ["", *VERBS, *(f"fit {method}" for method in METHODS), "promise auto"]
+)
 def test_help_fits_80_columns(run, narrow, line):
     status, out, err = run(f"{line} --help")
     assert (status, err) == (0, "")
@@ -100,7 +106,11 @@ def test_help_of_a_method_lists_its_parameters_with_defaults(run, monkeypatch, v
     kind = load(METHODS[method])
     for name, text, default in own_parameters(kind):
         option = f"│ --{name.replace('_', '-')} "
-        line = next(line for line in out.replace("*", " ").splitlines() if option in line.replace("│    ", "│ "))
+        line = next(
+            line
+            for line in out.replace("*", " ").splitlines()
+            if option in line.replace("│    ", "│ ")
+        )
         if name not in ("seed", "delta"):  # options of the command too
             assert text in line
             assert default is None or f"[default: {default}]" in line
@@ -176,7 +186,9 @@ def test_progress_shows_only_after_two_seconds(monkeypatch, capsys, terminal):
 
 
 def test_tests_see_no_progress_lines_unless_they_drive_the_clock(capsys):
-    """The clock stands still in tests (tests/conftest.py): a busy machine adds nothing to stderr."""
+    """The clock stands still in tests (tests/conftest.py): a busy machine adds nothing to
+    stderr.
+    """
     with common.shown_progress():
         for _ in progress(range(3), "rows", 3):
             assert common.monotonic() == 0.0

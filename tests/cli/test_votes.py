@@ -14,8 +14,8 @@ from tacit.learners.pate import aggregate
 from tacit.privacy.guarantee import Guarantee
 
 VOTES = (
-    "votes votes.npy --classes 10 --aggregator confident --collector weighting --budgets a=1,b=2,c=3 "
-    "--shares a=.34,b=.43,c=.23 --sigma 40 --sigma1 150 --threshold 200 --out labels"
+    "votes votes.npy --classes 10 --aggregator confident --collector weighting --budgets"
+    " a=1,b=2,c=3 --shares a=.34,b=.43,c=.23 --sigma 40 --sigma1 150 --threshold 200 --out labels"
 )
 
 
@@ -55,7 +55,9 @@ def test_classes_read_off_the_votes_are_listed(ballots, run):
 
 
 def test_research_noise_is_stamped(ballots, run):
-    line = "votes votes.npy --aggregator gnmax --sigma 60 --budgets 1 --noise research --seed 1 --out "
+    line = (
+        "votes votes.npy --aggregator gnmax --sigma 60 --budgets 1 --noise research --seed 1 --out "
+    )
     assert run(line + "one")[0] == run(line + "two")[0] == 0
     assert Path("one/labels.csv").read_text() == Path("two/labels.csv").read_text()
     assert Path("one/statement.txt").read_text().startswith("NOT FOR RELEASE")
@@ -66,7 +68,10 @@ GNMAX = "--aggregator gnmax --sigma 60 --budgets 1 --classes 10 --noise research
 
 def test_votes_of_every_format_give_the_same_labels(ballots, run):
     votes = np.load("votes.npy")
-    header, columns = ",".join(f"t{i}" for i in range(250)), {f"t{i}": votes[:, i] for i in range(250)}
+    header, columns = (
+        ",".join(f"t{i}" for i in range(250)),
+        {f"t{i}": votes[:, i] for i in range(250)},
+    )
     np.savez("one.npz", anything=votes)
     np.savez("named.npz", votes=votes, truth=ballots)
     np.savetxt("votes.csv", votes, "%d", ",", header=header, comments="")
@@ -108,7 +113,10 @@ def test_interactive_votes_as_the_library_does(ballots, run):
     np.save("scores.npy", scores)
     noise = {"sigma": 60.0, "sigma1": 60.0, "threshold": 100.0, "confidence": 0.9}
     options = " ".join(f"--{name} {value}" for name, value in noise.items())
-    line = f"votes votes.npy --aggregator interactive {options} --budgets 1 --classes 10 --noise research --seed 1"
+    line = (
+        f"votes votes.npy --aggregator interactive {options} --budgets 1 --classes 10 --noise"
+        " research --seed 1"
+    )
     assert run(f"{line} --student-scores scores.npy --out labels")[0] == 0
     expected = aggregate(
         votes, classes=10, aggregator="interactive", student_scores=scores, budgets=1.0, noise="research",
@@ -130,7 +138,11 @@ def test_groups_of_teachers_from_a_file(ballots, run):
     )  # fmt: skip
     np.testing.assert_array_equal(_labels("labels"), expected.labels)
     unnamed = "a\n" * 124 + "\n" + "b\n" * 125
-    for text, message in (("a\nb\n", "has 2 entries for 250"), (unnamed, "teacher 124 has no group"), ("", "is not a")):
+    for text, message in (
+        ("a\nb\n", "has 2 entries for 250"),
+        (unnamed, "teacher 124 has no group"),
+        ("", "is not a"),
+    ):
         Path("groups.txt").write_text(text) if text else Path("groups.txt").unlink()
         status, _, err = run(f"votes votes.npy {line} --teacher-groups groups.txt --out other")
         assert (status, err.count("\n")) == (2, 1)
@@ -150,9 +162,20 @@ def test_tables_and_figures_are_for_the_owner(ballots, run):
     np.save("truth.npy", ballots)
     status, out, err = run(f"votes votes.npy {OWNER} --out labels")
     assert (status, err) == (0, "")
-    assert sorted(path.name for path in Path("labels").iterdir()) == ["guarantee.json", "labels.csv", "statement.txt"]
+    assert sorted(path.name for path in Path("labels").iterdir()) == [
+        "guarantee.json",
+        "labels.csv",
+        "statement.txt",
+    ]
     assert Path("run").stat().st_mode & 0o777 == 0o700
-    names = ["captions.txt", "consensus-private.svg", "cost.svg", "queries.csv", "readings.csv", "votings.csv"]
+    names = [
+        "captions.txt",
+        "consensus-private.svg",
+        "cost.svg",
+        "queries.csv",
+        "readings.csv",
+        "votings.csv",
+    ]
     found = sorted(path.name for path in Path("run").iterdir())
     assert [name for name in found if name not in (".lock", "voting.json", "voting.npz")] == names
     (voting,) = csv.DictReader(Path("run/votings.csv").read_text().splitlines())
@@ -161,11 +184,23 @@ def test_tables_and_figures_are_for_the_owner(ballots, run):
     of_3 = (labels >= 0) & (ballots == 3)
     assert float(voting["label_accuracy of 3"]) == np.mean(labels[of_3] == 3)
     assert int(voting["labels of 3"]) == of_3.sum()
-    facts = {"teachers": "250", "collector": "gnmax", "budget": "1", "seed": "1", "answered": str((labels >= 0).sum())}
+    facts = {
+        "teachers": "250",
+        "collector": "gnmax",
+        "budget": "1",
+        "seed": "1",
+        "answered": str((labels >= 0).sum()),
+    }
     assert facts.items() <= voting.items()
     read = csv.DictReader(Path("run/readings.csv").read_text().splitlines())
     for reading, limit in zip(read, (0.25, 0.5), strict=True):
-        assert run(f"votes votes.npy {GNMAX.replace('--budgets 1', f'--budgets {limit}')} --out {limit}")[0] == 0
+        assert (
+            run(
+                f"votes votes.npy {GNMAX.replace('--budgets 1', f'--budgets {limit}')} --out"
+                f" {limit}"
+            )[0]
+            == 0
+        )
         assert int(reading["answered"]) == sum(label >= 0 for label in _labels(str(limit)))
         assert f"read at epsilon={limit},delta=1e-05: {reading['answered']} labels" in out
     private = Path("run/consensus-private.svg").read_text()
@@ -178,7 +213,10 @@ def test_a_kept_voting_is_read_without_voting_again(ballots, run):
     """Secure noise: another voting would have other labels."""
     line = "votes votes.npy --aggregator gnmax --sigma 60 --budgets 1 --classes 10 --folder run"
     assert run(f"{line} --out first")[0] == run(f"{line} --limits .5 --out second")[0] == 0
-    assert run("votes votes.npy --aggregator gnmax --sigma 60 --budgets 1 --classes 10 --out other")[0] == 0
+    assert (
+        run("votes votes.npy --aggregator gnmax --sigma 60 --budgets 1 --classes 10 --out other")[0]
+        == 0
+    )
     assert _labels("first") == _labels("second")
     (reading,) = csv.DictReader(Path("run/readings.csv").read_text().splitlines())
     assert 0 < int(reading["answered"]) < sum(label >= 0 for label in _labels("first"))
@@ -194,7 +232,9 @@ def test_a_kept_voting_of_other_groups_is_refused(ballots, run):
     half = 125
     Path("groups.txt").write_text("a\n" * half + "b\n" * half)
     Path("swapped.txt").write_text("b\n" * half + "a\n" * half)
-    plan = "votes votes.npy --classes 10 --aggregator gnmax --sigma 40 --budgets a=.5,b=4 --folder run"
+    plan = (
+        "votes votes.npy --classes 10 --aggregator gnmax --sigma 40 --budgets a=.5,b=4 --folder run"
+    )
     for collector in ("gnmax", "vanishing", "weighting"):
         line = f"{plan}-{collector} --collector {collector}"
         assert run(f"{line} --teacher-groups groups.txt --out {collector}")[0] == 0
@@ -212,7 +252,10 @@ def test_a_kept_voting_of_other_groups_is_refused(ballots, run):
     ("line", "message"),
     [
         (OWNER.replace("--folder run", "--folder labels/run"), ("lie in one another",)),
-        (OWNER.replace("--figures run", "--figures labels/run"), ("--figures labels/run", "--out labels")),
+        (
+            OWNER.replace("--figures run", "--figures labels/run"),
+            ("--figures labels/run", "--out labels"),
+        ),
         (OWNER.replace("--folder run", ""), ("--truth truth.npy", "folder")),
         (
             OWNER.replace("truth.npy", "short.npy"),
@@ -236,7 +279,9 @@ def test_bad_input_for_the_owner_is_one_line(ballots, run, line, message):
 
 
 def _labels(folder):
-    return [int(line.split(",")[1]) for line in Path(folder, "labels.csv").read_text().splitlines()[1:]]
+    return [
+        int(line.split(",")[1]) for line in Path(folder, "labels.csv").read_text().splitlines()[1:]
+    ]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ def test_mapped_arrays_are_found_again_and_others_are_written(tmp_path):
         reference = to_files(array, folder)
         assert len(pickle.dumps(reference)) < 2000
         assert np.array_equal(pickle.loads(pickle.dumps(reference)).open()[:], array[:])
-    assert len(list(folder.iterdir())) == 4  # a slice of a map, one that may be written to, and the two in memory
+    # a slice of a map, one that may be written to, and the two in memory
+    assert len(list(folder.iterdir())) == 4
     assert to_files(rows, folder) == to_files(rows.copy(), folder)
 
 

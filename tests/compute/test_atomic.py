@@ -111,7 +111,10 @@ def mode(path):
 def test_work_is_readable_by_its_owner_alone_and_the_output_as_usual(tmp_path):
     old = os.umask(0o022)
     try:
-        with atomic_folder(tmp_path / "folder", ours=ours) as folder, atomic_file(tmp_path / "file") as file:
+        with (
+            atomic_folder(tmp_path / "folder", ours=ours) as folder,
+            atomic_file(tmp_path / "file") as file,
+        ):
             file.write_text("private")
             assert (mode(folder), mode(file)) == (0o700, 0o600)
     finally:
@@ -123,7 +126,11 @@ def test_leftovers_of_killed_processes_are_removed_and_work_of_live_ones_is_not(
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     leftovers = [tmp_path / f".out.{HOST}-{number}.part" for number in (dead.pid, os.getpid())]
-    others = [f".out.{HOST}-{os.getppid()}.part", f".another.{HOST}-{dead.pid}.part", f".out.elsewhere-{dead.pid}.part"]
+    others = [
+        f".out.{HOST}-{os.getppid()}.part",
+        f".another.{HOST}-{dead.pid}.part",
+        f".out.elsewhere-{dead.pid}.part",
+    ]
     others = [tmp_path / name for name in others]
     for path in leftovers + others:
         path.write_text("private")

@@ -1,4 +1,6 @@
-"""Checkpoints: parts appear whole, another key's parts are never taken, leftovers of a kill are ignored."""
+"""Checkpoints: parts appear whole, another key's parts are never taken, leftovers of a kill are
+ignored.
+"""
 
 import signal
 import subprocess
@@ -70,7 +72,8 @@ checkpoint.write("1.txt", b"whole")
 def test_leftovers_of_a_killed_run_are_ignored(tmp_path):
     work = tmp_path / "work"
     assert subprocess.run([sys.executable, "-c", KILLED, str(work)]).returncode == -signal.SIGKILL
-    assert len(list(work.iterdir())) == 3  # the key, the finished part and what is left of the other
+    # the key, the finished part and what is left of the other
+    assert len(list(work.iterdir())) == 3
     checkpoint = Checkpoint(work, "a1")
     assert (checkpoint.has("0.txt"), checkpoint.has("1.txt")) == (True, False)
     checkpoint.write("1.txt", b"whole")

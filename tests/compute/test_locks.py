@@ -8,7 +8,10 @@ import pytest
 from tacit.cli.main import main
 from tacit.compute.locks import lock
 
-REFUSED = "tacit runs on Linux and macOS, since it locks ledgers and stores by flock; on Windows run it in WSL"
+REFUSED = (
+    "tacit runs on Linux and macOS, since it locks ledgers and stores by flock; on Windows run it"
+    " in WSL"
+)
 
 
 def test_a_lock_is_exclusive_until_the_file_is_closed(tmp_path):

@@ -23,7 +23,9 @@ def test_within_a_folder_it_is_computed_once_for_each_input(tmp_path):
 
     def work(value):
         return shared(
-            "square", lambda: (np.array([value]), "square"), lambda: calls.append(value) or np.array([value]) ** 2
+            "square",
+            lambda: (np.array([value]), "square"),
+            lambda: calls.append(value) or np.array([value]) ** 2,
         )
 
     with sharing(tmp_path):
@@ -73,7 +75,8 @@ def test_results_are_cached_by_the_identity_of_their_arrays(cache, tmp_path):
 
 
 def test_a_cached_result_goes_with_its_arrays(cache, monkeypatch):
-    monkeypatch.setattr(module, "id", lambda _: 1, raising=False)  # as when an address is used again
+    # as when an address is used again
+    monkeypatch.setattr(module, "id", lambda _: 1, raising=False)
 
     def total(array, _):
         return array.sum()

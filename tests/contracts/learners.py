@@ -13,7 +13,8 @@ PUBLIC = np.concatenate([centre + RNG.normal(size=(20, WIDTH)) for centre in CEN
 
 CLASSES = {method: load(path) for method, path in METHODS.items()}
 NEEDS = {
-    method: ({"public": PUBLIC} if kind.needs_public else {}) | ({"names": CENTRES} if kind.needs_names else {})
+    method: ({"public": PUBLIC} if kind.needs_public else {})
+    | ({"names": CENTRES} if kind.needs_names else {})
     for method, kind in CLASSES.items()
 }
 FEW = {  # steps, so that tests of all else are quick
@@ -33,7 +34,8 @@ MOVED_BY_LESS = {
     "feature-covariance",
     "newton",
 }  # methods with sums that a replaced record moves by less than two
-UNUSED = {method for method, kind in CLASSES.items() if not kind.uses_records}  # methods that use no record
+# methods that use no record
+UNUSED = {method for method, kind in CLASSES.items() if not kind.uses_records}
 NAMED = [method for method, kind in CLASSES.items() if "names" in kind.flat_parameters()]
 STOPPING = {method for method, kind in CLASSES.items() if kind.stops_early}
 AMPLE = {
@@ -71,14 +73,28 @@ VARIANTS = {
     "global-adapt": [
         {},
         {"public": PUBLIC, "steps": 5, "intercept": 0.5, "threshold": 0.5},
-        {"counts": 40, "clip": 0.5, "balanced": False, "threshold_share": 0.3, "tolerance": 0.5, "names": CENTRES},
+        {
+            "counts": 40,
+            "clip": 0.5,
+            "balanced": False,
+            "threshold_share": 0.3,
+            "tolerance": 0.5,
+            "names": CENTRES,
+        },
     ],
     "projected": [
         {},
         {"public": PUBLIC, "steps": 5, "dimension": 2},
         {"counts": 40, "clip": 0.5, "balanced": False, "share": 0.3},
         {"prototypes": "public", "public": PUBLIC},
-        {"prototypes": "public", "public": PUBLIC, "d_min": 0.5, "d_max": 1.5, "counts": 40, "share": 0.3},
+        {
+            "prototypes": "public",
+            "public": PUBLIC,
+            "d_min": 0.5,
+            "d_max": 1.5,
+            "counts": 40,
+            "share": 0.3,
+        },
     ],
     "feature-covariance": [
         {},
@@ -98,7 +114,11 @@ VARIANTS = {
         {"centre": True, "names": CENTRES},
         {"d_min": "public", "d_max": "public"},
     ],
-    "coinpress": [{}, {"counts": 40}, {"counts": [40, 40, 1], "pooling": 2, "public": PUBLIC, "metric": "euclidean"}],
+    "coinpress": [
+        {},
+        {"counts": 40},
+        {"counts": [40, 40, 1], "pooling": 2, "public": PUBLIC, "metric": "euclidean"},
+    ],
 }
 CASES = [(method, variant) for method in METHODS for variant in VARIANTS.get(method, [{}])]
 
@@ -116,7 +136,9 @@ def make(method, variant=None, **parameters):
 def same(one, other):
     """Whether two fitted learners would release the same arrays, bit for bit."""
     left, right = one.released_.arrays, other.released_.arrays
-    return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)
+    return left.keys() == right.keys() and all(
+        np.array_equal(left[name], right[name]) for name in left
+    )
 
 
 def finite(learner):

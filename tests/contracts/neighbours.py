@@ -28,7 +28,9 @@ class Data:
 
 
 def data_sets(size=30):
-    """Data sets of `size` records and more, in which classes, rows and persons are of several kinds."""
+    """Data sets of `size` records and more, in which classes, rows and persons are of several
+    kinds.
+    """
     rng = np.random.default_rng(7)
     y = rng.integers(0, 3, size)
     X = CENTRES[y] + rng.normal(size=(size, WIDTH))
@@ -69,14 +71,26 @@ def stranger(unit, data, rng):
     if unit is Unit.REPLACE_PERSON:
         twice = other.and_also(replace(other, X=-2 * other.X))
         return twice
-    return replace(other.where(np.arange(n) % 3 > 0), persons=np.arange(n)[np.arange(n) % 3 > 0] // 5)
+    return replace(
+        other.where(np.arange(n) % 3 > 0), persons=np.arange(n)[np.arange(n) % 3 > 0] // 5
+    )
 
 
 def _row(data, rng):
-    """A row that may be hard: opposite to another, its duplicate, huge, tiny, of norm 1, a centre, or anything."""
+    """A row that may be hard: opposite to another, its duplicate, huge, tiny, of norm 1, a centre,
+    or anything.
+    """
     row = data.X[rng.integers(len(data.X))]
     length = max(np.linalg.norm(row), 1e-9)
-    choices = [-row, row, 1e8 * row, 1e-8 * row, -row / length, -CENTRES[rng.integers(3)], rng.normal(size=WIDTH)]
+    choices = [
+        -row,
+        row,
+        1e8 * row,
+        1e-8 * row,
+        -row / length,
+        -CENTRES[rng.integers(3)],
+        rng.normal(size=WIDTH),
+    ]
     return choices[rng.integers(len(choices))]
 
 
@@ -84,7 +98,11 @@ def _position(data, rng):
     """A record, often the only one of its class."""
     sizes = np.bincount(data.y, minlength=3)
     alone = np.flatnonzero(sizes[data.y] == 1)
-    return int(rng.choice(alone)) if len(alone) and rng.random() < 0.3 else int(rng.integers(len(data.y)))
+    return (
+        int(rng.choice(alone))
+        if len(alone) and rng.random() < 0.3
+        else int(rng.integers(len(data.y)))
+    )
 
 
 def _removed(data, rng):
@@ -158,12 +176,18 @@ def _person_replaced(data, rng):
     first = int(np.argmax(data.persons == person))
     others = np.flatnonzero(data.persons != person)
     new = _records_of_person(data, rng, person)
-    return data.where(others[others < first]).and_also(new).and_also(data.where(others[others > first]))
+    return (
+        data.where(others[others < first])
+        .and_also(new)
+        .and_also(data.where(others[others > first]))
+    )
 
 
 def _person_opposite(data, rng):
     own = data.persons == _person(data, rng)
-    return replace(data, X=np.where(own[:, None], -data.X, data.X), y=np.where(own, (data.y + 1) % 3, data.y))
+    return replace(
+        data, X=np.where(own[:, None], -data.X, data.X), y=np.where(own, (data.y + 1) % 3, data.y)
+    )
 
 
 def _person_relabelled(data, rng):

@@ -1,12 +1,14 @@
-"""Record the noise of a fit, and replay the fit on other data with the released values forced to be the same.
+"""Record the noise of a fit, and replay the fit on other data with the released values forced to be
+the same.
 
-A guarantee bounds what one release tells about its private inputs, and everything else must follow from releases and
-public facts. So a replay on any other data set must draw the same noise, in the same order, and publish the same. The
-private inputs of each release may differ, and how far they differ on neighbouring data is the privacy loss.
+A guarantee bounds what one release tells about its private inputs, and everything else must follow
+from releases and public facts. So a replay on any other data set must draw the same noise, in the
+same order, and publish the same. The private inputs of each release may differ, and how far they
+differ on neighbouring data is the privacy loss.
 
-Noise passes through `NoiseSource`, so `Tape` stands in its place. Two mechanisms release less than they draw, and are
-recorded as a whole: responses to labels, which are functions of uniform words, and the sets of `top_k.select_set`,
-which hide the rank of the worst member.
+Noise passes through `NoiseSource`, so `Tape` stands in its place. Two mechanisms release less than
+they draw, and are recorded as a whole: responses to labels, which are functions of uniform words,
+and the sets of `top_k.select_set`, which hide the rank of the worst member.
 """
 
 import dataclasses
@@ -37,7 +39,9 @@ class LeakError(AssertionError):
 
 @dataclass(frozen=True)
 class Call:
-    """A use of noise: its public parameters, the private input that it hides, and the value that it released."""
+    """A use of noise: its public parameters, the private input that it hides, and the value that it
+    released.
+    """
 
     kind: str
     public: tuple[Any, ...]
@@ -67,7 +71,9 @@ class Tape(NoiseSource):
             raise LeakError(f"a replay uses {kind} once more than the {place} uses of noise before")
         call = self.earlier[place]
         if call.kind != kind or not equal(call.public, public):
-            raise LeakError(f"use {place} of noise was {call.kind} {call.public} and is {kind} {public}")
+            raise LeakError(
+                f"use {place} of noise was {call.kind} {call.public} and is {kind} {public}"
+            )
         return call.released
 
     def gaussian(self, values, scale):
@@ -77,7 +83,9 @@ class Tape(NoiseSource):
         return self.use("laplace", (scale,), values, lambda: self.source.laplace(values, scale))
 
     def noisy_max(self, scores, scale, noise):
-        return self.use("noisy max", (scale, noise), scores, lambda: self.source.noisy_max(scores, scale, noise))
+        return self.use(
+            "noisy max", (scale, noise), scores, lambda: self.source.noisy_max(scores, scale, noise)
+        )
 
     def subset(self, n, k):
         return self.use("subset", (n, k), (), lambda: self.source.subset(n, k))
@@ -105,7 +113,9 @@ def _taped_response(sample, tape):
     def taped_sample(randomizer, labels, noise, which=None):
         prior = np.zeros(len(labels), dtype=np.int64) if which is None else which
         public = type(randomizer).__name__, _losses_of(randomizer), prior
-        return tape.use("response", public, labels, lambda: sample(randomizer, labels, tape.source, which))
+        return tape.use(
+            "response", public, labels, lambda: sample(randomizer, labels, tape.source, which)
+        )
 
     return taped_sample
 
@@ -114,20 +124,26 @@ def _taped_set(select_set, tape):
     def taped_select(scores, k, *, sensitivity, epsilon, noise, classes=1):
         facts = {"sensitivity": sensitivity, "epsilon": epsilon, "classes": classes}
         public = k, top_k.rank_scale(len(scores), k, **facts)
-        return tape.use("set", public, scores, lambda: select_set(scores, k, noise=tape.source, **facts))
+        return tape.use(
+            "set", public, scores, lambda: select_set(scores, k, noise=tape.source, **facts)
+        )
 
     return taped_select
 
 
 def _losses_of(randomizer):
-    """The largest loss between two labels under each prior, from how words are dealt out: (priors, labels, labels)."""
+    """The largest loss between two labels under each prior, from how words are dealt out: (priors,
+    labels, labels).
+    """
     if isinstance(randomizer, SymmetricUnary):
         return unary.epsilon_of(randomizer.words) * (1 - np.eye(randomizer.n_classes))[None]
     with np.errstate(divide="ignore"):
         logs = np.log(randomizer.matrix())
     logs = logs[None] if logs.ndim == 2 else logs
     possible = np.isfinite(logs[:, :1])
-    assert np.array_equal(np.isfinite(logs), np.broadcast_to(possible, logs.shape)), "an output excludes labels"
+    assert np.array_equal(np.isfinite(logs), np.broadcast_to(possible, logs.shape)), (
+        "an output excludes labels"
+    )
     logs = np.where(possible, logs, 0.0)
     return np.abs(logs[:, :, None] - logs[:, None]).max(axis=3)
 
@@ -188,14 +204,21 @@ def _pure(epsilon):
     return Cost(float(epsilon), PureDP(float(epsilon)).rho)
 
 
-COSTS = {"gaussian": _gaussian, "laplace": _laplace, "noisy max": _noisy_max, "set": _set, "response": _response}
+COSTS = {
+    "gaussian": _gaussian,
+    "laplace": _laplace,
+    "noisy max": _noisy_max,
+    "set": _set,
+    "response": _response,
+}
 
 
 def costs(before, after):
     """The privacy losses of the events of two fits.
 
     Two calls are one event if their noise is the same and their shapes are not: parts of one vector
-    (`gaussian.noisy_sums_and_counts`). So are the choices of all classes, over which a record or person is bounded.
+    (`gaussian.noisy_sums_and_counts`). So are the choices of all classes, over which a record or
+    person is bounded.
     """
     events = []
     last = None
@@ -224,7 +247,11 @@ def check_within(total, event, what):
 
 def check_published(learner, other):
     """Refuse any difference between what two fitted learners publish."""
-    names = {name for name in (*vars(learner), *vars(other)) if name.endswith("_") and name not in PRIVATE}
+    names = {
+        name
+        for name in (*vars(learner), *vars(other))
+        if name.endswith("_") and name not in PRIVATE
+    }
     for name in sorted(names):
         if not equal(getattr(learner, name, None), getattr(other, name, None)):
             raise LeakError(f"{name} depends on private data beyond what was released")
@@ -237,9 +264,13 @@ def equal(one, other):
     if isinstance(one, np.ndarray):
         if one.dtype == object:
             return one.shape == other.shape and all(map(equal, one.ravel(), other.ravel()))
-        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+        return one.dtype == other.dtype and np.array_equal(
+            one, other, equal_nan=one.dtype.kind == "f"
+        )
     if isinstance(one, dict):
-        return list(one) == list(other) and all(equal(value, other[key]) for key, value in one.items())
+        return list(one) == list(other) and all(
+            equal(value, other[key]) for key, value in one.items()
+        )
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(equal, one, other))
     if isinstance(one, types.FunctionType | type):
@@ -252,14 +283,17 @@ def equal(one, other):
 
 
 def _attributes(value):
-    return {name: each for name, each in getattr(value, "__dict__", {}).items() if name not in PRIVATE}
+    return {
+        name: each for name, each in getattr(value, "__dict__", {}).items() if name not in PRIVATE
+    }
 
 
 def check_voting(before, after, answers, group=None):
-    """Refuse two votings whose released checks and labels lose more than the allowance of a group states.
+    """Refuse two votings whose released checks and labels lose more than the allowance of a group
+    states.
 
-    Noise is drawn for blocks of queries, of which the last may reach beyond the end of the voting. Of noisy counts no
-    more is released than a class, or whether a threshold is reached.
+    Noise is drawn for blocks of queries, of which the last may reach beyond the end of the voting.
+    Of noisy counts no more is released than a class, or whether a threshold is reached.
     """
     scheme = answers.scheme
     allowance = scheme.allowances[group or next(iter(scheme.allowances))]
@@ -268,7 +302,9 @@ def check_voting(before, after, answers, group=None):
     for event, n in _events_of_votes(before, after, answers, order_of(allowance)).items():
         spent += n * allowance.cost(event)
     most = allowance.cost(stated)
-    assert spent <= most * (1 + 1e-9), f"votes spend {spent:.6g} of {most:.6g} in {allowance.currency}"
+    assert spent <= most * (1 + 1e-9), (
+        f"votes spend {spent:.6g} of {most:.6g} in {allowance.currency}"
+    )
 
 
 def _events_of_votes(before, after, answers, order):
@@ -296,6 +332,8 @@ def _events_of_votes(before, after, answers, order):
 def _rows(pairs, most):
     """What moved in the first rows of these calls, the scale of their noise, and its kind."""
     rows = [
-        (moved, before.public[0], before.kind) for before, after in pairs for moved in after.private - before.private
+        (moved, before.public[0], before.kind)
+        for before, after in pairs
+        for moved in after.private - before.private
     ]
     return rows[:most]

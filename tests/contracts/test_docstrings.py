@@ -16,7 +16,9 @@ def test_public_names_and_their_methods_are_documented(name):
     kind = getattr(tacit, name)
     assert inspect.getdoc(kind)
     for attribute, value in inspect.getmembers(kind):
-        own = getattr(value, "__module__", None) or getattr(getattr(value, "fget", None), "__module__", "")
+        own = getattr(value, "__module__", None) or getattr(
+            getattr(value, "fget", None), "__module__", ""
+        )
         if not attribute.startswith("_") and str(own).startswith("tacit"):
             assert inspect.getdoc(value), f"{name}.{attribute}"
 

@@ -11,12 +11,18 @@ from tacit.privacy import events
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "src" / "tacit" / "privacy" / "events"
-FILES = [path for path in sorted(FOLDER.glob("*.py")) if path.stem not in ("__init__", "base", "priced")]
+FILES = [
+    path for path in sorted(FOLDER.glob("*.py")) if path.stem not in ("__init__", "base", "priced")
+]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_each_file_is_one_kind_that_is_listed(path):
-    classes = [node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
+    classes = [
+        node.name
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    ]
     assert len(classes) == 1, f"{path} must hold one event and nothing else; it has {classes}"
     listed = [kind.__name__ for kind in events.KINDS]
     assert classes[0] in listed, f"add {classes[0]} to KINDS in {FOLDER / '__init__.py'}"
@@ -43,4 +49,6 @@ def test_each_kind_has_a_test_of_its_curve(kind):
 @pytest.mark.parametrize("kind", events.KINDS)
 def test_each_kind_has_a_mutant(kind):
     file = f"src/tacit/privacy/events/{kind.__module__.rpartition('.')[2]}.py"
-    assert file in {mutant.file for mutant in MUTANTS}, f"add a mutant of {file} to tests/mutants/lists"
+    assert file in {mutant.file for mutant in MUTANTS}, (
+        f"add a mutant of {file} to tests/mutants/lists"
+    )

@@ -1,7 +1,9 @@
-"""What messages propose: never a larger budget, never private labels as the class list, never a test set to train on.
+"""What messages propose: never a larger budget, never private labels as the class list, never a
+test set to train on.
 
-The walk reads every text in the source that is not a docstring. Texts that name an amount of a budget are listed
-below, each after a person read it; a message about a budget that was passed asks `Budget.hint` instead.
+The walk reads every text in the source that is not a docstring. Texts that name an amount of a
+budget are listed below, each after a person read it; a message about a budget that was passed asks
+`Budget.hint` instead.
 """
 
 import ast
@@ -22,27 +24,44 @@ from tacit.privacy.events import PureDP
 SOURCE = Path(tacit.__file__).parent
 
 LARGER = re.compile(
-    r"(larger|greater|bigger|higher|more) (privacy )?budget|larger (one|epsilon|rho|allowance)|spend (more|at least)"
+    r"(larger|greater|bigger|higher|more) (privacy )?budget|larger"
+    r" (one|epsilon|rho|allowance)|spend (more|at least)"
     r"|(raise|increase) (the |your )?(budget|epsilon|rho)"
 )
-FROM_LABELS = re.compile(r"declare (every class|it in classes|the class values)|add it to --classes")
+FROM_LABELS = re.compile(
+    r"declare (every class|it in classes|the class values)|add it to --classes"
+)
 TO_TRAIN_ON_TESTS = re.compile(r"(give|choose|pass|fit) \S+/test\b")
 AMOUNT = re.compile(r"\b(epsilon|rho|mu)=\.?\d")
 
 # file: (part of the text, why its amount is no larger than what was passed)
 REVIEWED = {
     ("cli/options.py", "Methods with budget groups"): "the help of --budget",
-    ("privacy/budget.py", "write epsilon=1 (pure)"): "the forms of a budget, where what was passed is none",
+    (
+        "privacy/budget.py",
+        "write epsilon=1 (pure)",
+    ): "the forms of a budget, where what was passed is none",
     ("cli/learner.py", "--budget is missing"): "no budget was passed",
-    ("experiments/plan.py", "or a=1,b=2;delta=1e-5"): "the forms of a budget, in the schema of plans",
-    ("experiments/cells.py", "or {groups: {a: 1, b: 2}"): "the forms of a budget, where what was written is none",
+    (
+        "experiments/plan.py",
+        "or a=1,b=2;delta=1e-5",
+    ): "the forms of a budget, in the schema of plans",
+    (
+        "experiments/cells.py",
+        "or {groups: {a: 1, b: 2}",
+    ): "the forms of a budget, where what was written is none",
     ("report/demo_page.py", "--budget rho=0.1"): "a second fit, after one that costs more",
-    ("report/demo_page.py", "--budget rho=0.5 --out release"): "commands for data that were never used",
+    (
+        "report/demo_page.py",
+        "--budget rho=0.5 --out release",
+    ): "commands for data that were never used",
 }
 
 
 def texts():
-    """Every text of the source beside docstrings, with its file; the values in an f-string are left out."""
+    """Every text of the source beside docstrings, with its file; the values in an f-string are left
+    out.
+    """
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         aside = set()
@@ -57,30 +76,43 @@ def texts():
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield path.relative_to(SOURCE).as_posix(), node.value
             if isinstance(node, ast.JoinedStr):
-                parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
+                parts = [
+                    part.value if isinstance(part, ast.Constant) else "{}" for part in node.values
+                ]
                 yield path.relative_to(SOURCE).as_posix(), "".join(parts)
 
 
 PROPOSALS = [(file, text) for file, text in texts() if " " in text]
 
 
-@pytest.mark.parametrize("rule", [LARGER, FROM_LABELS, TO_TRAIN_ON_TESTS], ids=["larger", "labels", "tests"])
+@pytest.mark.parametrize(
+    "rule", [LARGER, FROM_LABELS, TO_TRAIN_ON_TESTS], ids=["larger", "labels", "tests"]
+)
 def test_no_message_proposes_it(rule):
     assert [(file, text) for file, text in PROPOSALS if rule.search(text)] == []
 
 
 def test_the_rules_find_what_messages_used_to_say():
-    for said in ("pass a larger budget", "is too small; pass a larger one", "spend at least 1e-9", "spend more or ask"):
+    for said in (
+        "pass a larger budget",
+        "is too small; pass a larger one",
+        "spend at least 1e-9",
+        "spend more or ask",
+    ):
         assert LARGER.search(said)
     assert FROM_LABELS.search("declare every class in classes=, or correct that row")
-    assert TO_TRAIN_ON_TESTS.search("holds the stores test, train; give both/test, or choose a split")
+    assert TO_TRAIN_ON_TESTS.search(
+        "holds the stores test, train; give both/test, or choose a split"
+    )
     assert AMOUNT.search("pass epsilon=1,delta=1e-6")
 
 
 def test_every_amount_of_a_budget_in_a_message_was_reviewed():
     amounts = [(file, text) for file, text in PROPOSALS if AMOUNT.search(text)]
     unknown = [
-        (file, text) for file, text in amounts if not any(file == place and part in text for place, part in REVIEWED)
+        (file, text)
+        for file, text in amounts
+        if not any(file == place and part in text for place, part in REVIEWED)
     ]
     assert unknown == [], "use Budget.hint, or list them in REVIEWED with a reason"
 
@@ -104,7 +136,11 @@ def test_commands_are_found():
 
 @pytest.mark.parametrize("verb", ["fit", "encode pictures", "import rows"])
 def test_commands_on_private_data_state_the_classes(verb):
-    found = [command for file, command in commands() if command.startswith(f"tacit {verb}") and "--out" in command]
+    found = [
+        command
+        for file, command in commands()
+        if command.startswith(f"tacit {verb}") and "--out" in command
+    ]
     assert found
     assert [command for command in found if "--classes" not in command] == []
 
@@ -134,7 +170,8 @@ def test_a_hint_from_epsilon_is_the_same_epsilon(text, kind):
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [(text, "approx") for text in WITH_A_CURVE] + [(text, "zcdp") for text in WITH_A_CURVE if "mu" in text],
+    [(text, "approx") for text in WITH_A_CURVE]
+    + [(text, "zcdp") for text in WITH_A_CURVE if "mu" in text],
 )
 def test_a_hint_allows_no_less_noise(text, kind):
     budget = Budget.parse(text)
@@ -162,18 +199,26 @@ def proposed_in(error):
 
 
 REFUSED = {
-    "Gaussian noise, pure": (lambda: Budget.parse("epsilon=1").gaussian(), ["epsilon=1,delta=1e-6"]),
+    "Gaussian noise, pure": (
+        lambda: Budget.parse("epsilon=1").gaussian(),
+        ["epsilon=1,delta=1e-6"],
+    ),
     "Gaussian noise, pure of many digits": (
         lambda: Budget.parse("epsilon=0.123456789").gaussian(),
         ["epsilon=0.123456789,delta=1e-6"],
     ),
-    "Laplace noise, zCDP": (lambda: Budget.parse("rho=0.005").laplace(), [Budget.parse("rho=0.005").hint("pure")]),
+    "Laplace noise, zCDP": (
+        lambda: Budget.parse("rho=0.005").laplace(),
+        [Budget.parse("rho=0.005").hint("pure")],
+    ),
     "votes, pure": (
         lambda: tacit.PATE(budget="epsilon=0.5", classes=2).promise(),
         ["epsilon=0.5,delta=1e-6"],
     ),
     "permute-and-flip, zCDP": (
-        lambda: tacit.PublicPrototypes("rho=0.005", classes=2, selection="permute-and-flip").promise(),
+        lambda: tacit.PublicPrototypes(
+            "rho=0.005", classes=2, selection="permute-and-flip"
+        ).promise(),
         [Budget.parse("rho=0.005").hint("pure")],
     ),
     "random search, zCDP": (

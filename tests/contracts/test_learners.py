@@ -47,13 +47,17 @@ from tacit.privacy.budget import Budget
 from tacit.privacy.ledger import Ledger
 
 ALL = pytest.mark.parametrize(("method", "variant"), CASES)
-NOISY = pytest.mark.parametrize(("method", "variant"), [case for case in CASES if case[0] not in UNUSED])
+NOISY = pytest.mark.parametrize(
+    ("method", "variant"), [case for case in CASES if case[0] not in UNUSED]
+)
 UNITS = pytest.mark.parametrize("unit", ["add-remove", "replace", "change-label"])
 
 
 def payable(method, variant, budget):
     kind = Budget.parse(budget).kind
-    return kind in CLASSES[method].budget_kinds and (variant.get("selection") is None or kind == "pure")
+    return kind in CLASSES[method].budget_kinds and (
+        variant.get("selection") is None or kind == "pure"
+    )
 
 
 def usual(method, variant, rho=0.5, epsilon=1.0):
@@ -96,7 +100,10 @@ def test_promise_is_kept_and_within_the_budget(method, variant, budget, unit):
 )
 def test_no_stated_number_exceeds_the_budget(method, variant, budget, unit):
     """Strictly, in floats: a calibration has no slack."""
-    promise, allowed = make(method, variant, budget=budget, unit=unit).promise(), Budget.parse(budget)
+    promise, allowed = (
+        make(method, variant, budget=budget, unit=unit).promise(),
+        Budget.parse(budget),
+    )
     if allowed.rho is not None:
         assert promise.rho <= allowed.rho
     elif allowed.mu is not None:
@@ -108,20 +115,31 @@ def test_no_stated_number_exceeds_the_budget(method, variant, budget, unit):
 @NOISY
 @pytest.mark.parametrize("unit", ["add-remove", "replace"])
 def test_a_promise_spends_its_budget(method, variant, unit):
-    """No less than the budget is stated either: an event that forgets a factor would promise too little."""
+    """No less than the budget is stated either: an event that forgets a factor would promise too
+    little.
+    """
     if unit not in UNITS_OF.get(method, (unit,)):
         pytest.skip("not a neighbouring relation of this method")
     if not payable(method, variant, "rho=0.5"):
-        assert make(method, variant, budget="epsilon=1", unit=unit).promise().epsilon(0) == pytest.approx(1, rel=1e-6)
+        assert make(method, variant, budget="epsilon=1", unit=unit).promise().epsilon(
+            0
+        ) == pytest.approx(1, rel=1e-6)
         return
-    assert make(method, variant, budget="rho=0.5", unit=unit).promise().rho == pytest.approx(0.5, rel=1e-6)
-    if payable(method, variant, "mu=1") and method != "label-private":  # of which the cost is that of blocks
-        assert make(method, variant, budget="mu=1", unit=unit).promise().mu == pytest.approx(1, rel=1e-6)
+    assert make(method, variant, budget="rho=0.5", unit=unit).promise().rho == pytest.approx(
+        0.5, rel=1e-6
+    )
+    # of which the cost is that of blocks
+    if payable(method, variant, "mu=1") and method != "label-private":
+        assert make(method, variant, budget="mu=1", unit=unit).promise().mu == pytest.approx(
+            1, rel=1e-6
+        )
 
 
 @ALL
 def test_a_replaced_record_is_hidden_by_the_noise_of_two_changes(method, variant):
-    """rho under replacement is that of a quarter of it under add/remove, in all that is released."""
+    """rho under replacement is that of a quarter of it under add/remove, in all that is
+    released.
+    """
     if method in UNITS_OF:
         pytest.skip("priced in another unit than add/remove")
     if method in MOVED_BY_LESS:
@@ -129,7 +147,9 @@ def test_a_replaced_record_is_hidden_by_the_noise_of_two_changes(method, variant
     whole, quarter = usual(method, variant, epsilon=2), usual(method, variant, rho=0.125)
     for seed in range(3):
         given = {"noise": "research", "random_state": seed}
-        replaced = make(method, variant, budget=whole, unit="replace", **given).fit(X, Y).released_.arrays
+        replaced = (
+            make(method, variant, budget=whole, unit="replace", **given).fit(X, Y).released_.arrays
+        )
         removed = make(method, variant, budget=quarter, **given).fit(X, Y).released_.arrays
         for name in removed:
             np.testing.assert_allclose(replaced[name], removed[name], rtol=1e-6, atol=1e-6)
@@ -188,7 +208,9 @@ def test_classes_without_records_simply_work(method, variant, rows):
 def reshaped(method, variant, change):
     """The public rows and names of a case, each changed in width."""
     given = NEEDS[method] | variant
-    return {name: change(given[name]) for name in ("public", "names") if given.get(name) is not None}
+    return {
+        name: change(given[name]) for name in ("public", "names") if given.get(name) is not None
+    }
 
 
 @ALL
@@ -214,7 +236,9 @@ def test_unkind_data_survives(method, variant, shape, infinite):
     rows, labels, times = SHAPES[shape]
     budget = usual(method, variant)
     wide = reshaped(method, variant, lambda rows: np.tile(rows, (1, times)))
-    learner = make(method, variant | wide, budget="epsilon=inf" if infinite else budget, noise="research")
+    learner = make(
+        method, variant | wide, budget="epsilon=inf" if infinite else budget, noise="research"
+    )
     learner.fit(rows, labels)
     assert finite(learner)
     assert set(learner.predict(rows)) <= {0, 1, 2}
@@ -227,7 +251,9 @@ def test_secure_noise_is_fresh_and_research_noise_repeats(method, variant):
         return make(method, variant, budget=low, **parameters).fit(X, Y)
 
     assert not all(same(private(), private()) for _ in range(3))
-    assert same(private(noise="research", random_state=1), private(noise="research", random_state=1))
+    assert same(
+        private(noise="research", random_state=1), private(noise="research", random_state=1)
+    )
     draws = [private(noise="research", random_state=seed) for seed in range(4)]
     assert not all(same(draws[0], other) for other in draws[1:])
 
@@ -235,7 +261,8 @@ def test_secure_noise_is_fresh_and_research_noise_repeats(method, variant):
 @NOISY
 def test_a_seed_never_reaches_secure_noise(method, variant):
     low = usual(method, variant, rho=0.001, epsilon=0.05)
-    number = 8 if method == "public" else 4  # of names and few rows a quarter of all draws are alike
+    # of names and few rows a quarter of all draws are alike
+    number = 8 if method == "public" else 4
     with pytest.warns(UserWarning, match="random_state is ignored"):
         draws = [make(method, variant, budget=low, random_state=0).fit(X, Y) for _ in range(number)]
     assert not all(same(draws[0], other) for other in draws[1:])
@@ -256,7 +283,9 @@ def test_zero_rows_contribute_nothing_to_the_non_private_form(method, variant):
     if method == "pate":
         pytest.skip("records are dealt out to teachers by their number, which is public")
     zeros = np.concatenate([X, np.zeros((5, WIDTH))])
-    with_zeros = make(method, variant, budget="epsilon=inf").fit(zeros, np.concatenate([Y, [0] * 5]))
+    with_zeros = make(method, variant, budget="epsilon=inf").fit(
+        zeros, np.concatenate([Y, [0] * 5])
+    )
     assert same(with_zeros, make(method, variant, budget="epsilon=inf").fit(X, Y))
 
 
@@ -286,7 +315,9 @@ def test_bad_input_is_one_line_and_costs_nothing(method, variant, tmp_path):
 
 
 @ALL
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble, np.int32, bool, object])
+@pytest.mark.parametrize(
+    "dtype", [np.float16, np.float32, np.float64, np.longdouble, np.int32, bool, object]
+)
 def test_any_numeric_type_of_rows(method, variant, dtype):
     rows = (np.abs(X) * 3 + 1).astype(dtype)
     model = make(method, variant, budget="epsilon=inf").fit(rows, Y)
@@ -384,7 +415,9 @@ def held(learner):
 
 
 def check_that_interrupts_leave_nothing(fresh):
-    """Whatever draw an interrupt comes at, and while a fit works, the learner holds its parameters alone."""
+    """Whatever draw an interrupt comes at, and while a fit works, the learner holds its parameters
+    alone.
+    """
     drawn = []
     with pytest.MonkeyPatch.context() as patch:
         learner = fresh()
@@ -406,7 +439,9 @@ def check_that_interrupts_leave_nothing(fresh):
 @NOISY
 def test_an_interrupted_fit_leaves_nothing_on_the_learner(method, variant):
     budget = usual(method, variant)
-    check_that_interrupts_leave_nothing(lambda: make(method, variant, budget=budget, noise="research", random_state=0))
+    check_that_interrupts_leave_nothing(
+        lambda: make(method, variant, budget=budget, noise="research", random_state=0)
+    )
 
 
 @pytest.mark.parametrize("search", [tacit.RandomSearch, tacit.GridSearch, tacit.UnpaidSearch])
@@ -436,11 +471,17 @@ def test_a_method_that_uses_no_record_costs_nothing(method, budget, tmp_path):
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
     ledger.allow("rho=0.5")
     learner = make(method, budget=budget, ledger=ledger)
-    fits = [clone(learner).fit(rows, labels) for rows, labels in ((X, Y), (X[:1], Y[:1]), (-X, 2 - Y))]
+    fits = [
+        clone(learner).fit(rows, labels) for rows, labels in ((X, Y), (X[:1], Y[:1]), (-X, 2 - Y))
+    ]
     assert same(fits[0], fits[1])
     assert same(fits[0], fits[2])
     assert fits[0].guarantee_ == learner.promise()
-    assert (fits[0].guarantee_.events, fits[0].guarantee_.epsilon(0), fits[0].guarantee_.rho) == ((), 0, 0)
+    assert (fits[0].guarantee_.events, fits[0].guarantee_.epsilon(0), fits[0].guarantee_.rho) == (
+        (),
+        0,
+        0,
+    )
     assert ledger.account().spent.rho == 0
 
 
@@ -462,19 +503,30 @@ def test_several_names_a_class_and_bad_ones(method):
     budget = usual(method, {})
     several = [CENTRES[0], CENTRES[[1, 1]], CENTRES[2]]
     assert finite(make(method, budget=budget, names=several).fit(X, Y))
-    for names, said in ((CENTRES[:2], "names has rows for 2 classes"), (CENTRES[:, :3], "names.* 3")):
+    for names, said in (
+        (CENTRES[:2], "names has rows for 2 classes"),
+        (CENTRES[:, :3], "names.* 3"),
+    ):
         with pytest.raises(InputError, match=said) as caught:
             make(method, budget=budget, names=names).fit(X, Y)
         assert "\n" not in str(caught.value)
     undeclared = make(method, budget=budget, classes=None, names=CENTRES)
-    with pytest.warns(PrivacyLeakWarning), pytest.raises(InputError, match="names need a declared class list"):
+    with (
+        pytest.warns(PrivacyLeakWarning),
+        pytest.raises(InputError, match="names need a declared class list"),
+    ):
         undeclared.fit(X, Y)
 
 
-UNNAMED = [(method, variant | {"names": None} if "names" in variant else variant) for method, variant in CASES]
+UNNAMED = [
+    (method, variant | {"names": None} if "names" in variant else variant)
+    for method, variant in CASES
+]
 
 
-@pytest.mark.parametrize(("method", "variant"), [case for case in UNNAMED if not CLASSES[case[0]].needs_names])
+@pytest.mark.parametrize(
+    ("method", "variant"), [case for case in UNNAMED if not CLASSES[case[0]].needs_names]
+)
 def test_omitted_classes_warn_and_are_listed(method, variant):
     learner = make(method, variant, budget="epsilon=inf", classes=None)
     with pytest.warns(PrivacyLeakWarning, match="pass classes=") as caught:
@@ -483,7 +535,8 @@ def test_omitted_classes_warn_and_are_listed(method, variant):
     assert any("class list" in quantity for quantity in learner.guarantee_.unprotected)
     assert learner.guarantee_ == learner.promise()
     assert not any(
-        "class list" in quantity for quantity in make(method, variant, budget="epsilon=inf").promise().unprotected
+        "class list" in quantity
+        for quantity in make(method, variant, budget="epsilon=inf").promise().unprotected
     )
 
 
@@ -510,7 +563,9 @@ def test_fits_do_no_accounting(method, variant, monkeypatch):
 
 
 class DrawsPublicRows:
-    """What a learner of public rows needs for scikit-learn's checks, which know of none: it draws some of X's width."""
+    """What a learner of public rows needs for scikit-learn's checks, which know of none: it draws
+    some of X's width.
+    """
 
     def fit(self, X, y):
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
@@ -536,7 +591,8 @@ def checkable(kind):
     if not kind.needs_public and not kind.needs_names:
         return kind
     name, draws = f"Checked{kind.__name__}", DrawsPublicRows if kind.needs_public else DrawsNames
-    return globals().setdefault(name, type(name, (draws, kind), {"__module__": __name__}))  # found by pickle
+    # found by pickle
+    return globals().setdefault(name, type(name, (draws, kind), {"__module__": __name__}))
 
 
 CHECKED = [
@@ -561,7 +617,13 @@ def test_scikit_learn_checks(learner):
     random = learner.noise == "secure" and not Budget.parse(learner.budget).infinite
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = check_estimator(learner, expected_failed_checks=EXPECTED_FAILURES if random else {}, on_fail=None)
-    failed = {result["check_name"]: repr(result["exception"]) for result in results if result["status"] == "failed"}
+        results = check_estimator(
+            learner, expected_failed_checks=EXPECTED_FAILURES if random else {}, on_fail=None
+        )
+    failed = {
+        result["check_name"]: repr(result["exception"])
+        for result in results
+        if result["status"] == "failed"
+    }
     assert failed == {}
     assert sum(result["status"] == "passed" for result in results) > 40

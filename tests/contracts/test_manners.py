@@ -1,4 +1,6 @@
-"""scikit-learn's manners beyond its own checks: kinds of arrays, named columns, weights, what a notebook shows."""
+"""scikit-learn's manners beyond its own checks: kinds of arrays, named columns, weights, what a
+notebook shows.
+"""
 
 import re
 
@@ -30,7 +32,11 @@ def torch_tensors(rows):
 
 def polars_frames(rows):
     polars = pytest.importorskip("polars")
-    return polars.Series(rows) if rows.ndim == 1 else polars.DataFrame(dict(zip(NAMES, rows.T, strict=True)))
+    return (
+        polars.Series(rows)
+        if rows.ndim == 1
+        else polars.DataFrame(dict(zip(NAMES, rows.T, strict=True)))
+    )
 
 
 def pandas_frames(rows):
@@ -45,7 +51,9 @@ def test_tensors_and_frames_are_taken_as_the_arrays_that_they_hold(method, kind)
     other = make(method, **SEEDED, **public).fit(kind(X), kind(Y))
     assert same(of_arrays, other)
     assert np.array_equal(of_arrays.predict(X), other.predict(kind(X)))
-    assert np.array_equal(tacit.Release.of(other, name="r").predict(kind(X)), other.predict(kind(X)))
+    assert np.array_equal(
+        tacit.Release.of(other, name="r").predict(kind(X)), other.predict(kind(X))
+    )
 
 
 def test_tensors_of_names_persons_and_a_type_that_numpy_lacks():
@@ -53,11 +61,14 @@ def test_tensors_of_names_persons_and_a_type_that_numpy_lacks():
     persons = np.arange(len(X)) // 3
     given = SEEDED | {"public": PUBLIC, "unit": "add-remove-person"}
     of_arrays = make("auto", names=CENTRES, **given).fit(X, Y, persons=persons)
-    other = make("auto", names=torch.tensor(CENTRES), **given).fit(X, Y, persons=torch.tensor(persons))
+    other = make("auto", names=torch.tensor(CENTRES), **given).fit(
+        X, Y, persons=torch.tensor(persons)
+    )
     assert same(of_arrays, other)
     half = torch.tensor(X, dtype=torch.bfloat16)
     assert same(
-        make("noisy-sum", **SEEDED).fit(half, Y), make("noisy-sum", **SEEDED).fit(half.to(torch.float32).numpy(), Y)
+        make("noisy-sum", **SEEDED).fit(half, Y),
+        make("noisy-sum", **SEEDED).fit(half.to(torch.float32).numpy(), Y),
     )
 
 
@@ -72,7 +83,10 @@ def test_sparse_rows_are_learned_from_as_dense_ones(method, budget, unit):
     for kind in (sparse.csr_matrix, sparse.coo_array):
         other = make(method, budget=budget, unit=unit, **SEEDED).fit(kind(thin), Y, persons)
         assert same(dense, other)
-        for ours, theirs in ((dense.predict, other.predict), (dense.predict_proba, other.predict_proba)):
+        for ours, theirs in (
+            (dense.predict, other.predict),
+            (dense.predict_proba, other.predict_proba),
+        ):
             assert np.array_equal(ours(thin), theirs(kind(thin)))
         release = tacit.Release.of(other, name="r")
         assert np.array_equal(release.predict(kind(thin)), dense.predict(thin))
@@ -120,7 +134,8 @@ def spoiled(kind, part, place, value):
 @pytest.mark.parametrize(
     ("kind", "part", "place", "value"),
     [
-        (sparse.csr_array, "indices", 0, 3 * WIDTH + 1),  # would be written into row 3 of a dense block
+        # would be written into row 3 of a dense block
+        (sparse.csr_array, "indices", 0, 3 * WIDTH + 1),
         (sparse.csr_matrix, "indices", 0, -1),
         (sparse.csr_array, "indptr", -1, 0),
         (sparse.csr_array, "indptr", 1, 3 * WIDTH),
@@ -131,8 +146,16 @@ def spoiled(kind, part, place, value):
 def test_sparse_indices_out_of_bounds_are_refused(kind, part, place, value):
     learner = make("noisy-sum", **SEEDED).fit(X, Y)
     release = tacit.Release.of(learner, name="r")
-    message = r"X is a sparse matrix with indices out of bounds .*; rebuild it by scipy\.sparse\.csr_array\(\(values, "
-    for use in (lambda rows: make("noisy-sum").fit(rows, Y), learner.predict, release.predict, SparseRows):
+    message = (
+        r"X is a sparse matrix with indices out of bounds .*; rebuild it by"
+        r" scipy\.sparse\.csr_array\(\(values, "
+    )
+    for use in (
+        lambda rows: make("noisy-sum").fit(rows, Y),
+        learner.predict,
+        release.predict,
+        SparseRows,
+    ):
         with pytest.raises(InputError, match=message):
             use(spoiled(kind, part, place, value))
 
@@ -140,16 +163,24 @@ def test_sparse_indices_out_of_bounds_are_refused(kind, part, place, value):
 def test_sparse_rows_of_one_dimension_are_refused():
     row = sparse.coo_array(np.ones(WIDTH))
     learner = make("noisy-sum", **SEEDED).fit(X, Y)
-    for use in (learner.predict, tacit.Release.of(learner, name="r").predict, lambda rows: learner.fit(rows, Y)):
+    for use in (
+        learner.predict,
+        tacit.Release.of(learner, name="r").predict,
+        lambda rows: learner.fit(rows, Y),
+    ):
         with pytest.raises(InputError, match=stating("X", "sparse", f"({WIDTH},)", "(n, d)")):
             use(row)
 
 
 def test_a_sparse_matrix_with_duplicates_is_summed_and_stays_as_it_is():
     pairs, ends = np.ones(2 * len(X)), np.arange(0, 2 * len(X) + 1, 2)
-    rows = sparse.csr_array((pairs, np.tile([2, 1], len(X)) * np.repeat([0, 1], len(X)), ends), shape=X.shape)
+    rows = sparse.csr_array(
+        (pairs, np.tile([2, 1], len(X)) * np.repeat([0, 1], len(X)), ends), shape=X.shape
+    )
     before = [part.copy() for part in (rows.data, rows.indices, rows.indptr)]
-    sparse_fit, dense_fit = (make("noisy-sum", **SEEDED).fit(kind, Y) for kind in (rows, rows.toarray()))
+    sparse_fit, dense_fit = (
+        make("noisy-sum", **SEEDED).fit(kind, Y) for kind in (rows, rows.toarray())
+    )
     assert same(sparse_fit, dense_fit)
     release = tacit.Release.of(sparse_fit, name="r")
     assert np.array_equal(release.predict(rows), dense_fit.predict(rows.toarray()))
@@ -173,8 +204,15 @@ def test_tensors_that_numpy_cannot_hold_are_refused(said):
     learner = make("noisy-sum", **SEEDED).fit(X, Y)
     release = tacit.Release.of(learner, name="r")
     public = make("auto", **SEEDED | {"public": tensor})
-    for use in (lambda: public.fit(X, Y), lambda: learner.predict(tensor), lambda: release.predict(tensor)):
-        with pytest.raises(InputError, match=rf"a tensor \(.*{said}.*; pass a dense one, such as tensor.to_dense\(\)"):
+    for use in (
+        lambda: public.fit(X, Y),
+        lambda: learner.predict(tensor),
+        lambda: release.predict(tensor),
+    ):
+        with pytest.raises(
+            InputError,
+            match=rf"a tensor \(.*{said}.*; pass a dense one, such as tensor.to_dense\(\)",
+        ):
             use()
 
 
@@ -231,14 +269,18 @@ def test_weights_of_records_are_refused_with_the_reason(method):
     assert not hasattr(learner, "classes_")
     with pytest.raises(InputTypeError, match=stating("'wieght'", "argument")):
         learner.fit(X, Y, wieght=1)
-    assert not has_fit_parameter(learner, "sample_weight"), "ensembles would weigh records, and not draw them"
+    assert not has_fit_parameter(learner, "sample_weight"), (
+        "ensembles would weigh records, and not draw them"
+    )
 
 
 def test_no_weights_and_public_weights_of_a_score_are_fine():
     learner = make("noisy-sum", **SEEDED).fit(X, Y, sample_weight=None)
     right = learner.predict(X) == Y
     assert learner.score(X, Y, sample_weight=right) == 1
-    bagged = BaggingClassifier(make("noisy-sum", **SEEDED), n_estimators=2, random_state=0).fit(X, Y)
+    bagged = BaggingClassifier(make("noisy-sum", **SEEDED), n_estimators=2, random_state=0).fit(
+        X, Y
+    )
     assert bagged.score(X, Y) > 0.9
 
 
@@ -248,10 +290,16 @@ def test_columns_by_other_names_or_in_another_order_are_named(method):
     learner = make(method, **SEEDED).fit(frame, Y)
     assert list(learner.feature_names_in_) == NAMES
     assert learner.n_features_in_ == WIDTH
-    turned = "X has the columns of the fit in another order: column 0 is 'c1' and was 'c0'; pass X[model.feature_names"
+    turned = (
+        "X has the columns of the fit in another order: column 0 is 'c1' and was 'c0'; pass"
+        " X[model.feature_names"
+    )
     for rows, said in (
         (frame[["c1", "c0", *NAMES[2:]]], turned),
-        (frame.drop(columns="c3"), "X lacks column 'c3'; pass the columns of the fit (feature_names_in_)"),
+        (
+            frame.drop(columns="c3"),
+            "X lacks column 'c3'; pass the columns of the fit (feature_names_in_)",
+        ),
         (frame.rename(columns={"c0": "z"}), "X lacks column 'c0' and has unknown column 'z'; pass"),
         (frame.assign(extra=1.0), "X has unknown column 'extra'; pass"),
         (frame[["c5"]], "X lacks columns 'c0', 'c1', 'c2' and 2 more; pass"),
@@ -288,7 +336,12 @@ def test_a_notebook_shows_the_promise_before_and_after_a_fit(method):
     budget = "epsilon=1" if method == "label-private" else "rho=0.5"
     for title in ("Promise of a fit", "Guarantee of this fit"):
         text = shown(learner)
-        for part in (title, f"budget {budget}", promise.figures(), f"{promise.unit}: hides {promise.unit.hidden}"):
+        for part in (
+            title,
+            f"budget {budget}",
+            promise.figures(),
+            f"{promise.unit}: hides {promise.unit.hidden}",
+        ):
             assert part in text
         assert "noise research: not for release" in text
         learner.fit(X, Y)
@@ -298,6 +351,10 @@ def test_a_notebook_shows_the_promise_before_and_after_a_fit(method):
 def test_a_notebook_shows_what_is_not_protected_personal_budgets_and_mistakes():
     assert not lacking(shown(tacit.NoisySumPrototypes()), "class list", "private labels")
     assert "noise" not in shown(tacit.NoisySumPrototypes(classes=2)).split("covers")[1]
-    assert "epsilon = 4.377" in shown(tacit.NoisySumPrototypes("epsilon=4.3771775,delta=1e-5", classes=2))
+    assert "epsilon = 4.377" in shown(
+        tacit.NoisySumPrototypes("epsilon=4.3771775,delta=1e-5", classes=2)
+    )
     assert "{&#x27;a&#x27;: 1.0}" in shown(tacit.PATE(budgets={"a": 1.0}, classes=2))
-    assert "no promise budget &#x27;&lt;b&gt;&#x27; cannot be read" in shown(tacit.NoisySumPrototypes("<b>"))
+    assert "no promise budget &#x27;&lt;b&gt;&#x27; cannot be read" in shown(
+        tacit.NoisySumPrototypes("<b>")
+    )

@@ -27,7 +27,9 @@ def test_a_method_has_a_test_file_of_its_name(method):
 @METHOD
 def test_a_method_has_a_mutant(method):
     file = place(method).as_posix()
-    assert any(mutant.file == file for mutant in MUTANTS), f"add a mutant of {file} to tests/mutants/lists"
+    assert any(mutant.file == file for mutant in MUTANTS), (
+        f"add a mutant of {file} to tests/mutants/lists"
+    )
 
 
 @METHOD

@@ -18,7 +18,11 @@ from tacit.privacy.unit import Unit
 PERSON_UNITS = [unit for unit in Unit if unit.per_person]
 ALONE = [f"patient-{i}" for i in range(120)]
 SEVERAL = np.random.default_rng(4).integers(0, 20, 120)
-OFFERED = [(method, variant) for method, variant in CASES if Unit.ADD_REMOVE_PERSON in CLASSES[method].units]
+OFFERED = [
+    (method, variant)
+    for method, variant in CASES
+    if Unit.ADD_REMOVE_PERSON in CLASSES[method].units
+]
 ALL = pytest.mark.parametrize(("method", "variant"), OFFERED)
 SEEDED = {"noise": "research", "random_state": 0}
 
@@ -54,12 +58,16 @@ def test_one_record_a_person_gives_what_records_give(method, variant):
     if method == "coinpress":
         pytest.skip("under a unit per person each step carries its own weights")
     of_records = learner(method, variant, **SEEDED).fit(X, Y)
-    of_persons = learner(method, variant, unit="add-remove-person", **SEEDED).fit(X, Y, persons=ALONE)
+    of_persons = learner(method, variant, unit="add-remove-person", **SEEDED).fit(
+        X, Y, persons=ALONE
+    )
     assert of_persons.guarantee_.rho == of_records.guarantee_.rho
     arrays, others = of_records.released_.arrays, of_persons.released_.arrays
     assert arrays.keys() == others.keys()
     for name, array in arrays.items():
-        assert np.allclose(others[name], array, rtol=1e-6, atol=1e-6 * max(np.abs(array).max(), 1)), name
+        assert np.allclose(
+            others[name], array, rtol=1e-6, atol=1e-6 * max(np.abs(array).max(), 1)
+        ), name
 
 
 @ALL
@@ -67,7 +75,9 @@ def test_the_order_of_records_makes_no_difference(method, variant):
     """Sums are exact, and what a person adds depends on their own records alone."""
     order = np.random.default_rng(1).permutation(120)
     first = learner(method, variant, unit="add-remove-person", **SEEDED).fit(X, Y, persons=SEVERAL)
-    other = learner(method, variant, unit="add-remove-person", **SEEDED).fit(X[order], Y[order], persons=SEVERAL[order])
+    other = learner(method, variant, unit="add-remove-person", **SEEDED).fit(
+        X[order], Y[order], persons=SEVERAL[order]
+    )
     assert same(first, other)
 
 
@@ -84,7 +94,14 @@ def test_missing_and_bad_ids_are_refused_before_a_charge(method, variant, tmp_pa
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
     ledger.allow("epsilon=9" if "selection" in variant else "rho=9", "add-remove-person")
     model = learner(method, variant, unit="add-remove-person", ledger=ledger, **SEEDED)
-    bad = [None, ALONE[:-1], [*ALONE, "patient-0"], [*ALONE[:-1], None], [*ALONE[:-1], ""], np.full(120, np.nan)]
+    bad = [
+        None,
+        ALONE[:-1],
+        [*ALONE, "patient-0"],
+        [*ALONE[:-1], None],
+        [*ALONE[:-1], ""],
+        np.full(120, np.nan),
+    ]
     for ids in bad:
         with pytest.raises(InputError, match=r"persons") as caught:
             model.fit(X, Y, persons=ids)
@@ -112,7 +129,9 @@ def test_ids_go_through_pipelines(method):
     found = make_pipeline(keep, model).fit(X, Y, **{f"{step}__persons": SEVERAL})[-1]
     assert same(direct, found)
     with config_context(enable_metadata_routing=True):
-        asked = learner(method, {}, unit="add-remove-person", **SEEDED).set_fit_request(persons=True)
+        asked = learner(method, {}, unit="add-remove-person", **SEEDED).set_fit_request(
+            persons=True
+        )
         routed = make_pipeline(keep, asked).fit(X, Y, persons=SEVERAL)[-1]
     assert same(direct, routed)
 
@@ -128,7 +147,10 @@ def test_a_ledger_per_person_refuses_a_fit_per_record(tmp_path):
 
 def test_a_person_who_dominates_a_class_moves_it_by_one_unit():
     """A thousand equal records of one person count as one."""
-    rows, labels = np.concatenate([X, np.tile(X[:1], (1000, 1))]), np.concatenate([Y, np.full(1000, 2)])
+    rows, labels = (
+        np.concatenate([X, np.tile(X[:1], (1000, 1))]),
+        np.concatenate([Y, np.full(1000, 2)]),
+    )
     ids = np.concatenate([np.arange(120), np.full(1000, 120)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -145,7 +167,9 @@ def test_the_release_says_how_a_person_is_bounded(method, variant):
     model = learner(method, variant, unit="add-remove-person", **SEEDED)
     facts = model.fit(X, Y, persons=SEVERAL).released_.mechanism
     assert facts["bound of a person"] == model.person_bound
-    assert "bound of a person" not in learner(method, variant, **SEEDED).fit(X, Y).released_.mechanism
+    assert (
+        "bound of a person" not in learner(method, variant, **SEEDED).fit(X, Y).released_.mechanism
+    )
 
 
 @ALL

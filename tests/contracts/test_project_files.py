@@ -1,4 +1,6 @@
-"""What the files about the project say, they say alike: versions of Python and of tacit, targets of make, files."""
+"""What the files about the project say, they say alike: versions of Python and of tacit, targets of
+make, files.
+"""
 
 import json
 import re
@@ -18,7 +20,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 NAMING_TARGETS = [*WORKFLOWS, ROOT / ".pre-commit-config.yaml", ROOT / "CONTRIBUTING.md"]
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
-TARGETS = set(re.findall(r"^([a-z][a-z-]*(?: [a-z-]+)*):(?!=)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+TARGETS = set(
+    re.findall(
+        r"^([a-z][a-z-]*(?: [a-z-]+)*):(?!=)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M
+    )
+)
 MAKE = re.compile(r"(?:^|run: |entry: |`|&& )make ([a-z][a-z-]*)", re.M)
 release = runpy.run_path(str(ROOT / "tools" / "release.py"))
 
@@ -30,19 +36,25 @@ def steps(workflow):
 
 
 def test_the_pythons_that_are_tested_are_those_that_are_stated():
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))[
+        "jobs"
+    ]
     tested = jobs["tests"]["strategy"]["matrix"]["python"]
     stated = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
     assert tested == stated
     assert PROJECT["requires-python"] == f">={tested[0]}"
-    assert f"Python {tested[0]} to {tested[-1]}" in (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert f"Python {tested[0]} to {tested[-1]}" in (ROOT / "docs" / "install.md").read_text(
+        encoding="utf-8"
+    )
     others = {step["with"]["python-version"] for workflow in WORKFLOWS for step in steps(workflow)
               if step.get("uses", "").startswith("actions/setup-python@")} - {"${{ matrix.python }}"}  # fmt: skip
     assert others == {tested[0]}  # constraints.txt was resolved for it
 
 
 def test_the_workflow_runs_on_linux_and_macos():
-    matrix = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]
+    matrix = yaml.safe_load(
+        (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    )["jobs"]
     for job in ("tests", "wheels"):
         assert matrix[job]["strategy"]["matrix"]["os"] == ["ubuntu-latest", "macos-latest"]
 
@@ -55,7 +67,11 @@ def test_every_target_of_make_that_a_file_names_exists(path):
 
 
 def test_the_workflow_lints_tests_builds_pages_and_wheels():
-    named = {name for workflow in WORKFLOWS for name in MAKE.findall(workflow.read_text(encoding="utf-8"))}
+    named = {
+        name
+        for workflow in WORKFLOWS
+        for name in MAKE.findall(workflow.read_text(encoding="utf-8"))
+    }
     assert named == {"lint", "test", "test-all", "docs", "wheels", "release"}
 
 
@@ -66,8 +82,11 @@ def test_workflows_may_read_alone_and_use_pinned_actions(workflow):
     for name, job in content["jobs"].items():
         assert job.get("permissions", {}) == ({"contents": "write"} if name == "publish" else {})
     for step in steps(workflow):
-        assert "uses" not in step or re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", step["uses"]), step
-    for step in steps(workflow):  # nothing that a stranger may name, such as a branch, is pasted into a shell
+        assert "uses" not in step or re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", step["uses"]), (
+            step
+        )
+    # nothing that a stranger may name, such as a branch, is pasted into a shell
+    for step in steps(workflow):
         assert "${{" not in step.get("run", ""), step
 
 
@@ -77,11 +96,15 @@ def test_the_citation_states_the_package():
     assert citation["license"] == PROJECT["license"]
     assert citation["title"] == PROJECT["name"]
     assert citation["abstract"] == f"{PROJECT['description']}."
-    assert [author["name"] for author in citation["authors"]] == [author["name"] for author in PROJECT["authors"]]
+    assert [author["name"] for author in citation["authors"]] == [
+        author["name"] for author in PROJECT["authors"]
+    ]
     assert citation["keywords"] == PROJECT["keywords"]
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form.name != "config.yml"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "form", [form for form in FORMS if form.name != "config.yml"], ids=lambda path: path.name
+)
 def test_issue_forms_are_complete(form):
     content = yaml.safe_load(form.read_text(encoding="utf-8"))
     assert {"name", "description", "body"} <= set(content)
@@ -93,7 +116,9 @@ def test_issue_forms_are_complete(form):
 
 def test_bugs_and_broken_guarantees_point_to_private_reports():
     for name in ("bug.yml", "broken_guarantee.yml"):
-        assert "(../blob/HEAD/SECURITY.md)" in (ROOT / ".github" / "ISSUE_TEMPLATE" / name).read_text(encoding="utf-8")
+        assert "(../blob/HEAD/SECURITY.md)" in (
+            ROOT / ".github" / "ISSUE_TEMPLATE" / name
+        ).read_text(encoding="utf-8")
     assert "private vulnerability report" in (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 
 
@@ -101,7 +126,14 @@ def test_the_changelog_has_the_known_sections_in_order():
     lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
     headings = [line for line in lines if re.match(r"#{1,3} ", line)]
     assert headings[:2] == ["# Changelog", "## [Unreleased]"]
-    order = ["### Added", "### Changed", "### Deprecated", "### Removed", "### Fixed", "### Security"]
+    order = [
+        "### Added",
+        "### Changed",
+        "### Deprecated",
+        "### Removed",
+        "### Fixed",
+        "### Security",
+    ]
     for part in "\n".join(headings[1:]).split("## [")[1:]:
         title, *kinds = part.splitlines()
         assert re.fullmatch(r"Unreleased\]|\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", title)
@@ -110,7 +142,13 @@ def test_the_changelog_has_the_known_sections_in_order():
 
 def listed(site):
     """The versions of a site, once they are listed, and where its start page leads."""
-    command = [sys.executable, ROOT / "tools" / "versions.py", site, "--url", "https://me.example/tacit"]
+    command = [
+        sys.executable,
+        ROOT / "tools" / "versions.py",
+        site,
+        "--url",
+        "https://me.example/tacit",
+    ]
     subprocess.run(command, check=True)
     start = re.search(r"url=([^\"]*)", (site / "index.html").read_text(encoding="utf-8"))[1]
     return json.loads((site / "versions.json").read_text(encoding="utf-8")), start
@@ -125,16 +163,25 @@ def test_pages_of_releases_are_listed_beside_those_in_development(tmp_path):
     for name in ("v0.2.0", "v0.10.0", "v0.9.1", "assets"):
         (tmp_path / name).mkdir()
     newest, *older = (
-        {"version": name, "url": f"https://me.example/tacit/{name}/"} for name in ("v0.10.0", "v0.9.1", "v0.2.0")
+        {"version": name, "url": f"https://me.example/tacit/{name}/"}
+        for name in ("v0.10.0", "v0.9.1", "v0.2.0")
     )
     newest |= {"name": "v0.10.0 (stable)", "preferred": True}
     assert listed(tmp_path) == ([dev, newest, *older], "v0.10.0/")
 
 
-def project(root, *, version="1.2.0", changelog="## [1.2.0] - 2027-01-31\n\n### Added\n\n- A line.\n", citation=None):
+def project(
+    root,
+    *,
+    version="1.2.0",
+    changelog="## [1.2.0] - 2027-01-31\n\n### Added\n\n- A line.\n",
+    citation=None,
+):
     """The files of a small project whose tag v1.2.0 may be released."""
     (root / "src" / "tacit").mkdir(parents=True)
-    (root / "src" / "tacit" / "version.py").write_text(f'__version__ = "{version}"\n', encoding="utf-8")
+    (root / "src" / "tacit" / "version.py").write_text(
+        f'__version__ = "{version}"\n', encoding="utf-8"
+    )
     (root / "CHANGELOG.md").write_text(
         f"# Changelog\n\n{changelog}\n## [1.1.0] - 2027-01-01\n\n- Old.\n", encoding="utf-8"
     )

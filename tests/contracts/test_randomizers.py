@@ -71,7 +71,10 @@ def pairs(randomizer):
         for one, other in itertools.permutations(matrix, 2):
             used = (one > 0) | (other > 0)
             if not np.array_equal(one, other):
-                found[tuple(np.sort(np.round(np.log(one[used] / other[used]), 9))), round(one.max(), 9)] = (
+                found[
+                    tuple(np.sort(np.round(np.log(one[used] / other[used]), 9))),
+                    round(one.max(), 9),
+                ] = (
                     one[used],
                     other[used],
                 )
@@ -112,7 +115,10 @@ def test_the_stated_attack_rate_covers_the_matrix(name):
         rates = np.cumsum(other[order])[:-1], np.cumsum(one[order])[:-1]
         for false_positives, true_positives in zip(*rates, strict=True):
             if 0 < false_positives < 1:
-                assert accounting.attack_rate(randomizer.event, float(false_positives)) >= true_positives - 1e-9
+                assert (
+                    accounting.attack_rate(randomizer.event, float(false_positives))
+                    >= true_positives - 1e-9
+                )
 
 
 @pytest.mark.parametrize("count", [1, 50])
@@ -126,7 +132,9 @@ def test_many_answers_cost_no_more_than_stated(name, count):
 
 
 def test_answers_of_two_classes_among_a_hundred_are_not_priced_as_answers_of_a_hundred():
-    """50 of them cost 20.30 at 1e-6, by a binomial sum; as answers of a hundred classes 3.45 would be stated."""
+    """50 of them cost 20.30 at 1e-6, by a binomial sum; as answers of a hundred classes 3.45 would
+    be stated.
+    """
     prior = np.r_[0.5, 0.5, np.zeros(98)]
     chances = [binom.pmf(np.arange(51), 50, p) for p in RRWithPrior(0.5, prior).matrix()[:2, 0]]
     assert 1e-6 < delta(*chances, 20.30) < 1.01e-6
@@ -157,10 +165,17 @@ def needs_order(given):
 
 @pytest.mark.parametrize(
     ("name", "declared"),
-    [(name, declared) for name in PRIVATE for declared in (True, False) if declared or not needs_order(PRIVATE[name])],
+    [
+        (name, declared)
+        for name in PRIVATE
+        for declared in (True, False)
+        if declared or not needs_order(PRIVATE[name])
+    ],
 )
 def test_label_private_promises_what_its_answers_cost(name, declared, monkeypatch):
-    """Each label is answered for once, by one of the randomizers; the promise covers every one of them."""
+    """Each label is answered for once, by one of the randomizers; the promise covers every one of
+    them.
+    """
     used, own = [], label_private.of_classes
 
     def recorded(*given, **more):

@@ -1,12 +1,13 @@
 """Fits replayed on neighbouring data, with the released values forced to be the same.
 
-Every method under every unit, with each outcome of `auto`, of PATE and of `LabelPrivate`. A pair of neighbours must
-lose no more privacy than the guarantee states, over all noise that a fit draws. So must the worst pairs of each draw
-together, where draws are not of disjoint records. A replay on a stranger, which has nothing but public facts in common
-with the first data, must publish the same.
+Every method under every unit, with each outcome of `auto`, of PATE and of `LabelPrivate`. A pair of
+neighbours must lose no more privacy than the guarantee states, over all noise that a fit draws. So
+must the worst pairs of each draw together, where draws are not of disjoint records. A replay on a
+stranger, which has nothing but public facts in common with the first data, must publish the same.
 
-Not covered: whether samplers have the distribution that they state (`tests/mechanisms`); `DPSGD`, whose noise is that
-of Opacus; searches, since a secret number of runs has no loss for one transcript, and each run is a fit as here.
+Not covered: whether samplers have the distribution that they state (`tests/mechanisms`); `DPSGD`,
+whose noise is that of Opacus; searches, since a secret number of runs has no loss for one
+transcript, and each run is a fit as here.
 """
 
 import warnings
@@ -59,15 +60,32 @@ LABELS = {
     "gaussian": {"randomizer": "gaussian"} | NB,
 }
 
-FEW_VOTERS = {"n_teachers": 6, "teacher": GaussianNB(), "student": "linear", "student_training": {"epochs": 2}}
+FEW_VOTERS = {
+    "n_teachers": 6,
+    "teacher": GaussianNB(),
+    "student": "linear",
+    "student_training": {"epochs": 2},
+}
 VOTINGS = {
     "gnmax": {"aggregator": "gnmax", "sigma": 3.0},
     "calibrated": {"aggregator": "confident"},
     "confident": {"aggregator": "confident", "sigma": 10.0, "sigma1": 10.0, "threshold": 4.0},
-    "interactive": {"aggregator": "interactive", "sigma": 10.0, "sigma1": 10.0, "threshold": 2.0, "confidence": 0.4},
+    "interactive": {
+        "aggregator": "interactive",
+        "sigma": 10.0,
+        "sigma1": 10.0,
+        "threshold": 2.0,
+        "confidence": 0.4,
+    },
     "laplace": {"aggregator": "laplace", "gamma": 0.2},
     "limits": {"aggregator": "gnmax", "sigma": 40.0, "n_queries": 20, "n_labels": 10},
-    "names": {"aggregator": "gnmax", "sigma": 3.0, "names": CENTRES, "student": None, "student_training": None},
+    "names": {
+        "aggregator": "gnmax",
+        "sigma": 3.0,
+        "names": CENTRES,
+        "student": None,
+        "student_training": None,
+    },
 }
 COLLECTORS = ("gnmax", "upsampling", "vanishing", "weighting")
 
@@ -90,7 +108,8 @@ def fitted(monkeypatch, learner, data, tape, **arguments):
 
 
 def replay(fit, data, unit, pairs, rng):
-    """The learner that `fit(data, tape)` fits, and the calls of its tape and of each neighbour's replay.
+    """The learner that `fit(data, tape)` fits, and the calls of its tape and of each neighbour's
+    replay.
 
     Parameters
     ----------
@@ -104,7 +123,9 @@ def replay(fit, data, unit, pairs, rng):
         tape = Tape(0, first.calls)
         check_published(learner, fit(other, tape))
         if len(tape.calls) < len(first.calls):
-            raise LeakError(f"a replay draws noise {len(tape.calls)} times, and not {len(first.calls)} times")
+            raise LeakError(
+                f"a replay draws noise {len(tape.calls)} times, and not {len(first.calls)} times"
+            )
         return tape.calls
 
     for _ in range(2):
@@ -156,7 +177,9 @@ def test_a_method_loses_what_it_states(monkeypatch, method, number, unit):
 
 @pytest.mark.parametrize("number", range(3))
 def test_auto_has_every_outcome(monkeypatch, number):
-    """Sums of a quarter of the budget, of half of it and of all of it; names that are used and that are left out."""
+    """Sums of a quarter of the budget, of half of it and of all of it; names that are used and that
+    are left out.
+    """
     learners = check_method(monkeypatch, "auto", number, "add-remove", 5)
     assert {learner.spent_on_sums_ for learner in learners} == {0.25, 0.5, 1.0}
     used = {learner.names_used_ for learner in learners}
@@ -165,7 +188,9 @@ def test_auto_has_every_outcome(monkeypatch, number):
 
 @pytest.mark.parametrize("budget", ["rho=0.01", "rho=0.5", "rho=20"])
 def test_the_route_of_auto_follows_what_was_released_and_nothing_else(monkeypatch, budget):
-    """With the bar exactly at a signal that a fit had, anything else that moves the signal takes another route."""
+    """With the bar exactly at a signal that a fit had, anything else that moves the signal takes
+    another route.
+    """
     data, signals = next(iter(data_sets(30))), []
     signal = tacit.AutoPrototypes._signal
 
@@ -192,12 +217,18 @@ def check_labels(monkeypatch, variant, unit, pairs, size=60):
     rng = np.random.default_rng([size, pairs])
     sets, learners = list(data_sets(size)), []
     for place, budget in FITS_OF_LABELS:
-        budget = budget.replace("epsilon", "rho") if variant.get("randomizer") == "gaussian" else budget
+        budget = (
+            budget.replace("epsilon", "rho") if variant.get("randomizer") == "gaussian" else budget
+        )
 
         def fit(data, tape, budget=budget):
-            return fitted(monkeypatch, make("label-private", variant, budget=budget, unit=unit), data, tape)
+            return fitted(
+                monkeypatch, make("label-private", variant, budget=budget, unit=unit), data, tape
+            )
 
-        learner, first, replays = replay(fit, sets[place], unit, -(-pairs // len(FITS_OF_LABELS)), rng)
+        learner, first, replays = replay(
+            fit, sets[place], unit, -(-pairs // len(FITS_OF_LABELS)), rng
+        )
         check_pairs(first, replays, learner.guarantee_.event)
         learners.append(learner)
     return learners
@@ -210,7 +241,9 @@ def test_labels_lose_what_their_randomizer_states(monkeypatch, name, unit):
 
 
 def test_label_private_has_every_outcome(monkeypatch):
-    """Names that the first labels confirm or contradict, by enough labels, and powers of the prior from 0 on."""
+    """Names that the first labels confirm or contradict, by enough labels, and powers of the prior
+    from 0 on.
+    """
     variants = [LABELS["blocks of names"], LABELS["blocks of wrong names"]]
     learners = []
     for variant in variants:
@@ -252,7 +285,10 @@ def test_votes_lose_what_the_filter_states(monkeypatch, name, unit):
 @pytest.mark.parametrize("collector", COLLECTORS)
 def test_votes_of_budget_groups_lose_what_each_group_allows(monkeypatch, collector):
     groups = np.where(np.arange(60) % 3 == 0, "low", "high")
-    parameters = VOTINGS["confident"] | {"budgets": {"low": 1.5, "high": 3.0}, "collector": collector}
+    parameters = VOTINGS["confident"] | {
+        "budgets": {"low": 1.5, "high": 3.0},
+        "collector": collector,
+    }
     check_votes(monkeypatch, parameters, "replace", PAIRS, groups)
 
 
@@ -311,7 +347,9 @@ def test_labels_of_larger_data(monkeypatch, name, unit):
 
 
 def test_a_leak_is_noticed(monkeypatch):
-    """A learner that states the number of its records, and one whose noise covers half of a record."""
+    """A learner that states the number of its records, and one whose noise covers half of a
+    record.
+    """
     noisy_sum = CLASSES["noisy-sum"]
     fit = noisy_sum._fit
 

@@ -28,6 +28,8 @@ def test_every_part_has_every_class_and_proper_rows():
 
 def test_labels_belong_to_their_rows():
     split = load_digits_split()
-    means = np.array([split.private_x[split.private_y == label].mean(axis=0) for label in range(10)])
+    means = np.array(
+        [split.private_x[split.private_y == label].mean(axis=0) for label in range(10)]
+    )
     distances = ((split.test_x[:, None] - means) ** 2).sum(axis=2)
     assert (distances.argmin(axis=1) == split.test_y).mean() > 0.85

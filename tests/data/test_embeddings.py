@@ -33,7 +33,9 @@ def with_row(row, n=5):
 
 def files_of(folder):
     return sorted(
-        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name != ".lock"
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".lock"
     )
 
 
@@ -58,7 +60,9 @@ class FailingRows:
 
 @pytest.fixture
 def store(tmp_path):
-    return EmbeddingStore.write(tmp_path / "s", rows_of(7), list("abcabca"), classes=list("abcd"), shard_rows=3)
+    return EmbeddingStore.write(
+        tmp_path / "s", rows_of(7), list("abcabca"), classes=list("abcd"), shard_rows=3
+    )
 
 
 # Writing and reading
@@ -78,7 +82,11 @@ def test_a_store_gives_back_what_was_written(tmp_path):
         card={"encoder": "none"},
         metadata={"site": list("aabbc")},
     )
-    for store in (written, EmbeddingStore.open(str(tmp_path / "pets")), pickle.loads(pickle.dumps(written))):
+    for store in (
+        written,
+        EmbeddingStore.open(str(tmp_path / "pets")),
+        pickle.loads(pickle.dumps(written)),
+    ):
         assert isinstance(store.x, np.memmap)
         assert not store.x.flags.writeable
         assert np.array_equal(store.x, x)
@@ -87,7 +95,13 @@ def test_a_store_gives_back_what_was_written(tmp_path):
         assert store.classes == ["cat", "dog", "fox"]
         assert store.classes_declared
         assert store.card == {"encoder": "none"}
-        assert (store.identity, store.rows, len(store), store.dim, store.dtype) == ("pets", 5, 5, 3, np.float16)
+        assert (store.identity, store.rows, len(store), store.dim, store.dtype) == (
+            "pets",
+            5,
+            5,
+            3,
+            np.float16,
+        )
         assert store.metadata()["site"].to_pylist() == list("aabbc")
         assert store.metadata()["label"].type == pa.int32()
         assert repr(store) == "EmbeddingStore('pets': 5 x 3 float16, 3 declared classes)"
@@ -106,9 +120,17 @@ def test_an_unlabelled_store_has_no_labels(tmp_path):
 
 def test_undeclared_names_are_derived_and_undeclared_numbers_are_kept(tmp_path):
     names = EmbeddingStore.write(tmp_path / "a", rows_of(3), ["b", "a", "b"])
-    assert (names.classes, names.classes_declared, names.y.tolist()) == (["a", "b"], False, [1, 0, 1])
+    assert (names.classes, names.classes_declared, names.y.tolist()) == (
+        ["a", "b"],
+        False,
+        [1, 0, 1],
+    )
     numbers = EmbeddingStore.write(tmp_path / "b", rows_of(3), np.array([7, -2, 7], np.int16))
-    assert (numbers.classes, numbers.classes_declared, numbers.y.tolist()) == (None, False, [7, -2, 7])
+    assert (numbers.classes, numbers.classes_declared, numbers.y.tolist()) == (
+        None,
+        False,
+        [7, -2, 7],
+    )
     assert numbers.labels.tolist() == [7, -2, 7]
 
 
@@ -134,11 +156,18 @@ def test_labels_are_values_or_indexes_of_declared_classes(tmp_path, classes, y, 
 def test_any_array_like_is_accepted(tmp_path):
     x = rows_of(6).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
-    sources = [x.tolist(), np.load(tmp_path / "x.npy", mmap_mode="r"), np.asfortranarray(x), x.astype(">f4")]
+    sources = [
+        x.tolist(),
+        np.load(tmp_path / "x.npy", mmap_mode="r"),
+        np.asfortranarray(x),
+        x.astype(">f4"),
+    ]
     for number, source in enumerate(sources):
         assert np.array_equal(EmbeddingStore.write(tmp_path / str(number), source).x, rows_of(6))
     store = EmbeddingStore.write(tmp_path / "w", x * 1e6, dtype="float32", shard_rows=2)
-    assert np.array_equal(EmbeddingStore.write(tmp_path / "again", store.x, dtype="float64").x, x * np.float32(1e6))
+    assert np.array_equal(
+        EmbeddingStore.write(tmp_path / "again", store.x, dtype="float64").x, x * np.float32(1e6)
+    )
 
 
 def test_the_content_hash_follows_content_alone(tmp_path):
@@ -166,14 +195,21 @@ def test_progress_reaches_its_total(tmp_path):
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(1, 4), st.integers(1, 5), st.data())
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=4),
+    st.integers(1, 4),
+    st.integers(1, 5),
+    st.data(),
+)
 def test_write_and_appends_read_back_as_one(tmp_path_factory, sizes, dim, shard_rows, data):
     folder = tmp_path_factory.mktemp("round") / "s"
     total = sum(sizes)
     x = rows_of(total, dim, seed=total)
     y = np.array(data.draw(st.lists(st.integers(0, 3), min_size=total, max_size=total)))
     cuts = np.cumsum(sizes)
-    store = EmbeddingStore.write(folder, x[: sizes[0]], y[: sizes[0]], classes=4, shard_rows=shard_rows)
+    store = EmbeddingStore.write(
+        folder, x[: sizes[0]], y[: sizes[0]], classes=4, shard_rows=shard_rows
+    )
     for start, stop in pairwise(cuts):
         extended = store.append(x[start:stop], y[start:stop], shard_rows=shard_rows)
         assert extended is store
@@ -515,7 +551,9 @@ def test_rows_that_do_not_fit_are_not_appended(store, x, y, metadata, message):
 
 
 def test_appended_columns_keep_their_type(tmp_path):
-    store = EmbeddingStore.write(tmp_path / "s", rows_of(2), metadata={"site": ["a", "b"], "age": [3, 4]})
+    store = EmbeddingStore.write(
+        tmp_path / "s", rows_of(2), metadata={"site": ["a", "b"], "age": [3, 4]}
+    )
     store.append(rows_of(1), metadata={"age": [5], "site": ["c"]})
     assert store.metadata().to_pydict() == {"site": ["a", "b", "c"], "age": [3, 4, 5]}
     with pytest.raises(InputError, match="metadata is of another type"):

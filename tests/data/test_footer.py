@@ -25,8 +25,14 @@ def path(tmp_path):
 def test_values_are_counted(path):
     counts = value_counts(path)
     assert counts["lists"] == 150
-    assert counts["uneven"] == sum(max(i % 4, 1) for i in range(50))  # an empty list takes the place of a value
-    assert (counts["name, with a comma"], counts["truth"], counts["struct"], counts["39"]) == (50, 50, 150, 50)
+    # an empty list takes the place of a value
+    assert counts["uneven"] == sum(max(i % 4, 1) for i in range(50))
+    assert (counts["name, with a comma"], counts["truth"], counts["struct"], counts["39"]) == (
+        50,
+        50,
+        150,
+        50,
+    )
 
 
 def test_damaged_footers_are_read_or_refused(path):

@@ -1,4 +1,6 @@
-"""Files of strangers: sizes and widths are known before anything is unpacked, and each fault is one line."""
+"""Files of strangers: sizes and widths are known before anything is unpacked, and each fault is one
+line.
+"""
 
 import io
 import json
@@ -41,7 +43,9 @@ def refuses(path, message, **options):
 
 def npy_header(shape, descr="<f8", *, suffix=""):
     written = io.BytesIO()
-    np.lib.format.write_array_header_1_0(written, {"descr": descr, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        written, {"descr": descr, "fortran_order": False, "shape": shape}
+    )
     return written.getvalue().replace(b"), }" + b" " * len(suffix), f"{suffix}), }}".encode(), 1)
 
 
@@ -53,16 +57,25 @@ def few_bytes(monkeypatch):
 def test_an_array_that_states_terabytes_is_refused(tmp_path):
     header = npy_header((1 << 40, 3))
     (tmp_path / "x.npy").write_bytes(header)
-    refuses(tmp_path / "x.npy", f"its header states {len(header) + (24 << 40)} bytes and it has {len(header)}")
+    refuses(
+        tmp_path / "x.npy",
+        f"its header states {len(header) + (24 << 40)} bytes and it has {len(header)}",
+    )
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
         archive.writestr("x.npy", header)
-    refuses(tmp_path / "x.npz", f"its header states {len(header) + (24 << 40)} bytes and it has {len(header)}")
+    refuses(
+        tmp_path / "x.npz",
+        f"its header states {len(header) + (24 << 40)} bytes and it has {len(header)}",
+    )
 
 
 def test_an_archive_that_unpacks_to_far_more_is_refused(tmp_path, few_bytes):
     np.savez_compressed(tmp_path / "x.npz", x=np.ones((10_000, 30)))
     size = (tmp_path / "x.npz").stat().st_size
-    refuses(tmp_path / "x.npz", f"has {size} bytes and would unpack to 2400128, at most {100 * size} are read")
+    refuses(
+        tmp_path / "x.npz",
+        f"has {size} bytes and would unpack to 2400128, at most {100 * size} are read",
+    )
     np.savez_compressed(tmp_path / "x.npz", x=X)
     assert read_data(tmp_path / "x.npz").x.tolist() == X.tolist()
 
@@ -73,7 +86,10 @@ def test_a_table_that_unpacks_to_far_more_is_refused(tmp_path, few_bytes, lists)
     columns = {"x": list(rows)} if lists else {str(i): rows[:, i] for i in range(30)}
     pq.write_table(pa.table(columns), tmp_path / "x.parquet", compression="zstd")
     size = (tmp_path / "x.parquet").stat().st_size
-    refuses(tmp_path / "x.parquet", f"has {size} bytes and would unpack to 12000000, at most {100 * size} are read")
+    refuses(
+        tmp_path / "x.parquet",
+        f"has {size} bytes and would unpack to 12000000, at most {100 * size} are read",
+    )
 
 
 def test_labels_of_a_table_that_unpack_to_far_more_are_refused(tmp_path, few_bytes):
@@ -104,17 +120,24 @@ def test_packed_arrow_files_are_refused_before_they_are_unpacked(tmp_path, compr
 
 def test_arrow_offsets_outside_of_the_file_are_refused(tmp_path):
     table = pa.table({"x": [[1.0, 2.0]] * 1000})
-    with pa.OSFile(str(tmp_path / "data.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+    with (
+        pa.OSFile(str(tmp_path / "data.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as writer,
+    ):
         writer.write_table(table)
     offsets = np.arange(0, 2001, 2, dtype=np.int32).tobytes()
     whole = (tmp_path / "data.arrow").read_bytes()
     assert whole.count(offsets) == 1
-    (tmp_path / "data.arrow").write_bytes(whole.replace(offsets, np.full(1001, 1 << 30, np.int32).tobytes()))
+    (tmp_path / "data.arrow").write_bytes(
+        whole.replace(offsets, np.full(1001, 1 << 30, np.int32).tobytes())
+    )
     (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "data.arrow"}]}')
     refuses(tmp_path, "is not a complete saved data set")
 
 
-@pytest.mark.parametrize("kind", ["npy", "npz", "parquet", "floats.parquet", "safetensors", "store"])
+@pytest.mark.parametrize(
+    "kind", ["npy", "npz", "parquet", "floats.parquet", "safetensors", "store"]
+)
 def test_another_width_is_refused_before_rows_are_read(tmp_path, kind, monkeypatch):
     from safetensors.numpy import save_file
 
@@ -123,7 +146,9 @@ def test_another_width_is_refused_before_rows_are_read(tmp_path, kind, monkeypat
         "npy": lambda: np.save(path, X),
         "npz": lambda: np.savez(path, x=X),
         "parquet": lambda: pq.write_table(pa.table({"x": list(X)}), path),
-        "floats.parquet": lambda: pq.write_table(pa.table({str(i): X[:, i] for i in range(3)}), path),
+        "floats.parquet": lambda: pq.write_table(
+            pa.table({str(i): X[:, i] for i in range(3)}), path
+        ),
         "safetensors": lambda: save_file({"x": X}, path),
         "store": lambda: EmbeddingStore.write(path, X),
     }
@@ -145,7 +170,9 @@ def test_warnings_about_old_headers_are_not_printed(tmp_path):
 @pytest.mark.parametrize("value", ["[" * 5000, "-" * 5000 + "1", "(" * 5000])
 def test_headers_nested_without_end_are_refused(tmp_path, value):
     header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {value}}}\n".encode()
-    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    (tmp_path / "x.npy").write_bytes(
+        b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    )
     refuses(tmp_path / "x.npy", "is truncated or not a .npy array")
 
 
@@ -167,17 +194,25 @@ def as_parquet(table) -> bytes:
 
 @pytest.fixture
 def store(tmp_path):
-    return EmbeddingStore.write(tmp_path / "s", X, list("abcabc"), metadata={"when": list("uvwxyz")}).folder
+    return EmbeddingStore.write(
+        tmp_path / "s", X, list("abcabc"), metadata={"when": list("uvwxyz")}
+    ).folder
 
 
 def test_metadata_with_two_label_columns(store):
     label = pa.array([0, 1, 2, 0, 1, 2], pa.int32())
-    restated(store, "metadata.parquet", as_parquet(pa.table([label, label], names=["label", "label"])))
+    restated(
+        store, "metadata.parquet", as_parquet(pa.table([label, label], names=["label", "label"]))
+    )
     refuses(store, "metadata.parquet is not what this store's manifest describes")
 
 
 def test_metadata_of_more_rows_than_there_are_is_not_read(store, monkeypatch):
-    restated(store, "metadata.parquet", as_parquet(pa.table({"label": pa.array(np.zeros(10_000), pa.int32())})))
+    restated(
+        store,
+        "metadata.parquet",
+        as_parquet(pa.table({"label": pa.array(np.zeros(10_000), pa.int32())})),
+    )
     monkeypatch.setattr(pq.ParquetFile, "read", None)
     refuses(store, "metadata.parquet is not .* has 10000 rows where 6 are stated")
 
@@ -241,7 +276,9 @@ def test_labels_that_no_class_can_be_called_are_refused_where_they_are_written(t
 
 def test_a_folder_whose_name_is_no_text(tmp_path):
     folder = tmp_path / os.fsdecode(b"caf\xe9")
-    with pytest.raises(InputError, match=r"identity must be printable text .* not 'caf\\udce9'") as error:
+    with pytest.raises(
+        InputError, match=r"identity must be printable text .* not 'caf\\udce9'"
+    ) as error:
         EmbeddingStore.write(folder, X)
     assert str(error.value).isprintable()
     assert EmbeddingStore.write(folder, X, identity="cafe").identity == "cafe"

@@ -78,7 +78,10 @@ def test_names_and_classes_without_records_work():
         (lambda: class_sizes(0, 2, 2), stating("smallest=0", "n_classes=2", "positive")),
         (lambda: class_sizes(50, 2, 101), stating("ratio=101", "smallest class")),
         (lambda: imbalanced_subset([], 2, 0), "y is empty"),
-        (lambda: imbalanced_subset([0, 5], 2, 0, n_classes=3), "whole numbers 0..2; leave n_classes out"),
+        (
+            lambda: imbalanced_subset([0, 5], 2, 0, n_classes=3),
+            "whole numbers 0..2; leave n_classes out",
+        ),
         (lambda: imbalanced_subset(["a"], 2, 0, n_classes=3), "whole numbers 0..2"),
     ],
 )

@@ -51,7 +51,9 @@ def check(data, labels=LABELS, classes=None):
 
 def csv(path, heading, rows=X, end="\n"):
     lines = [",".join(map(repr, row)) for row in rows.tolist()]
-    path.write_bytes(("\n" + end.join([*([heading] if heading else []), *lines]) + end + "\n").encode())
+    path.write_bytes(
+        ("\n" + end.join([*([heading] if heading else []), *lines]) + end + "\n").encode()
+    )
     return path
 
 
@@ -70,8 +72,11 @@ def test_csv_may_have_labels_and_ids(tmp_path, label):
     named = read_data(path, persons="who")
     assert np.array_equal(named.x, X)
     assert named.labels.tolist() == LABELS
-    assert named.persons.tolist() == [f"{one}" for one in LABELS]  # ids are texts; an integral number loses ".0"
-    path.write_text("a,species\n" + "".join(f'{i}.5,"{NAMES[one]}, x"\n' for i, one in enumerate(Y)))
+    # ids are texts; an integral number loses ".0"
+    assert named.persons.tolist() == [f"{one}" for one in LABELS]
+    path.write_text(
+        "a,species\n" + "".join(f'{i}.5,"{NAMES[one]}, x"\n' for i, one in enumerate(Y))
+    )
     texts = read_data(path, y="species", width=1)
     assert texts.labels.tolist() == [f"{NAMES[one]}, x" for one in Y]
     path = csv(tmp_path / "bare.csv", "", np.column_stack([X, Y]))
@@ -139,7 +144,9 @@ def test_csv_of_other_bytes_names_or_widths_is_refused(tmp_path):
     path.write_bytes(b"a,b\n1,\xff\n")
     refused("t.csv is not a CSV file of numbers in UTF-8|t.csv line 2", path)
     path.write_text("a,b\n1,2\n")
-    refused("x=a does not apply to .*t.csv, whose columns are the features; leave it out", path, x="a")
+    refused(
+        "x=a does not apply to .*t.csv, whose columns are the features; leave it out", path, x="a"
+    )
     refused("has nothing named 'z'; choose y from: a, b", path, y="z")
     refused("has 2 columns, shape .1, 2., and must have 3 columns", path, width=3)
 
@@ -165,7 +172,9 @@ def test_npz_arrays_are_found_by_their_usual_names_or_by_the_names_given(tmp_pat
     data = read_data(path, x="train_x", y="train_y")
     check(data, [NAMES[i] for i in Y], NAMES)
     assert data.identity == "pets"
-    refused("no array with a usual name for features; choose x from: classes, train_x, train_y", path)
+    refused(
+        "no array with a usual name for features; choose x from: classes, train_x, train_y", path
+    )
     refused("has nothing named 'z'; choose y from", path, x="train_x", y="z")
     np.savez(path, x=X, y=Y, classes=["ant"])
     refused("row 1 has label 1, not one of the 1 classes", path)
@@ -180,7 +189,9 @@ def test_safetensors_are_read_like_npz(tmp_path):
     refused("pets.safetensors is truncated or not a safetensors file", path)
 
 
-@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 4), pa.large_list(pa.float32())])
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 4), pa.large_list(pa.float32())]
+)
 @pytest.mark.parametrize("label", ["label", "labels", "y", "target", "class"])
 def test_parquet_with_a_column_of_lists(tmp_path, kind, label):
     path = tmp_path / "t.parquet"
@@ -202,7 +213,10 @@ def test_parquet_with_a_column_for_each_feature(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"a": [[1.0], [2.0]], "b": [[1.0], [2.0]]}, "several columns of lists; choose x from: a, b"),
+        (
+            {"a": [[1.0], [2.0]], "b": [[1.0], [2.0]]},
+            "several columns of lists; choose x from: a, b",
+        ),
         ({"a": [[1.0], [1.0, 2.0]]}, "row 1 has 2 values in 'a', row 0 has 1"),
         ({"a": [[1.0], None]}, "row 1 has no value in column 'a'"),
         ({"a": [[1.0], [None]]}, "row 1 is not finite"),
@@ -222,9 +236,14 @@ def test_a_saved_hugging_face_dataset(tmp_path):
     datasets = pytest.importorskip("datasets", reason="datasets is a development dependency")
     datasets.disable_progress_bars()
     features = datasets.Features(
-        {"embedding": datasets.Sequence(datasets.Value("float32")), "label": datasets.ClassLabel(names=NAMES)}
+        {
+            "embedding": datasets.Sequence(datasets.Value("float32")),
+            "label": datasets.ClassLabel(names=NAMES),
+        }
     )
-    data = datasets.Dataset.from_dict({"embedding": X.tolist(), "label": Y.tolist()}, features=features)
+    data = datasets.Dataset.from_dict(
+        {"embedding": X.tolist(), "label": Y.tolist()}, features=features
+    )
     data.save_to_disk(tmp_path / "pets", num_shards=2)
     declared = [NAMES[i] for i in Y], NAMES
     check(read_data(tmp_path / "pets"), *declared)
@@ -268,7 +287,12 @@ def test_a_folder_of_splits_with_its_card(tmp_path):
     for split in ("train", "test"):
         saved(folder / f"{split}_x.npy", X)
         saved(folder / f"{split}_y.npy", Y.astype(np.int16))
-    card = {"dataset": "pets", "classes": NAMES, "files": {"train_x.npy": {}}, "label_counts": [2, 2, 2]}
+    card = {
+        "dataset": "pets",
+        "classes": NAMES,
+        "files": {"train_x.npy": {}},
+        "label_counts": [2, 2, 2],
+    }
     (folder / "card.json").write_text(json.dumps(card))
     assert splits(folder) == ["test", "train"]
     train = read_data(folder, split="train")
@@ -332,8 +356,13 @@ def test_a_folder_of_several_published_names_asks_which(tmp_path):
     check(read_data(f"{folder}#imagenet_train"), labels=None)
     check(read_data(f"{folder}#extra"))
     training = "cifar10_train, imagenet_train, stl10_train"
-    refused(f"vit has several splits for 'train'; choose split from: {training}$", f"{folder}#train")
-    refused(f"vit has no split 'cifar10'; choose split from: {names} .never learn from .*_test.$", f"{folder}#cifar10")
+    refused(
+        f"vit has several splits for 'train'; choose split from: {training}$", f"{folder}#train"
+    )
+    refused(
+        f"vit has no split 'cifar10'; choose split from: {names} .never learn from .*_test.$",
+        f"{folder}#cifar10",
+    )
 
 
 def test_published_pairs_that_do_not_fit_are_refused(tmp_path):
@@ -341,7 +370,11 @@ def test_published_pairs_that_do_not_fit_are_refused(tmp_path):
     path = folder / "cifar10_train.npy"
     for targets in (Y[:5], np.eye(3)[Y]):
         saved(folder / "cifar10_train_targets.npy", targets)
-        refused(r"cifar10_train_targets.npy: labels have shape \(.*\) beside 6 rows of .*; give exactly one", path)
+        refused(
+            r"cifar10_train_targets.npy: labels have shape \(.*\) beside 6 rows of .*; give"
+            r" exactly one",
+            path,
+        )
     saved(folder / "cifar10_train_targets.npy", Y)
     saved(path, X[None])
     refused("cifar10_train.npy has 3 dimension", path)
@@ -355,9 +388,14 @@ def test_published_pairs_that_do_not_fit_are_refused(tmp_path):
 def test_a_split_is_named_once_and_only_of_a_folder(tmp_path):
     folder = published(tmp_path / "vit")
     refused(
-        "split=test does not apply to .*vit#cifar10_train, which names one", f"{folder}#cifar10_train", split="test"
+        "split=test does not apply to .*vit#cifar10_train, which names one",
+        f"{folder}#cifar10_train",
+        split="test",
     )
-    refused("cifar10_test.npy is not a folder with splits.*leave #train out", f"{folder / 'cifar10_test.npy'}#train")
+    refused(
+        "cifar10_test.npy is not a folder with splits.*leave #train out",
+        f"{folder / 'cifar10_test.npy'}#train",
+    )
     (tmp_path / "stores").mkdir()
     EmbeddingStore.write(tmp_path / "stores" / "train", X, Y, classes=NAMES, dtype="float32")
     check(read_data(f"{tmp_path / 'stores'}#train"), [NAMES[i] for i in Y], NAMES)
@@ -386,7 +424,9 @@ def test_a_card_can_be_given(tmp_path):
 
 
 def test_a_store_is_opened_in_place(tmp_path):
-    store = EmbeddingStore.write(tmp_path / "s", X, Y, classes=NAMES, dtype="float32", identity="pets")
+    store = EmbeddingStore.write(
+        tmp_path / "s", X, Y, classes=NAMES, dtype="float32", identity="pets"
+    )
     data = read_data(tmp_path / "s")
     check(data, [NAMES[i] for i in Y], NAMES)
     assert (data.identity, data.content_hash) == ("pets", store.content_hash)
@@ -445,7 +485,10 @@ def test_rows_of_files_keep_the_rules_of_a_store(tmp_path):
     refused("x.npy row 4 is all zeros", path)
     read_data(path, check=False)  # left to EmbeddingStore.write, which checks as it copies
     refused("x.npy has 3 dimension", saved(path, X[None]))
-    refused(r"labels have shape \(5,\) beside 6 rows", [saved(path, X), saved(tmp_path / "y.npy", Y[:5])])
+    refused(
+        r"labels have shape \(5,\) beside 6 rows",
+        [saved(path, X), saved(tmp_path / "y.npy", Y[:5])],
+    )
     refused("x=a does not apply to .*x.npy", path, x="a")
     refused("split=a does not apply to .*x.npy", path, split="a")
 
@@ -458,8 +501,18 @@ def test_the_real_embeddings_become_a_store(tmp_path):
     assert splits(folder) == ["dev", "test", "train"]
     data = read_data(folder, split="dev")
     assert (data.x.shape, data.classes) == ((872, 384), ["negative", "positive"])
-    assert set(data.card) == {"dataset", "source_repository", "source_commit", "licence", "notes", "encoder", "order"}
-    store = EmbeddingStore.write(tmp_path / "s", data.x, data.labels, classes=data.classes, card=data.card)
+    assert set(data.card) == {
+        "dataset",
+        "source_repository",
+        "source_commit",
+        "licence",
+        "notes",
+        "encoder",
+        "order",
+    }
+    store = EmbeddingStore.write(
+        tmp_path / "s", data.x, data.labels, classes=data.classes, card=data.card
+    )
     assert np.array_equal(store.x, data.x)
     assert np.array_equal(store.y, np.load(folder / "dev_y.npy"))
     assert store.card["encoder"]["name"] == "sentence-transformers/all-MiniLM-L6-v2"

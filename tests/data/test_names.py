@@ -14,7 +14,11 @@ from tacit.data.names import carried_names, names_of
 from tacit.errors import InputError, StoreError
 
 CLASSES = ["ant", "bee", "cow"]
-NAMES = [np.array([[1.0, 0, 0, 0], [2, 0, 0, 0]]), np.array([[0, 1.0, 0, 0]]), np.array([[0, 0, 1.0, 0]])]
+NAMES = [
+    np.array([[1.0, 0, 0, 0], [2, 0, 0, 0]]),
+    np.array([[0, 1.0, 0, 0]]),
+    np.array([[0, 0, 1.0, 0]]),
+]
 
 
 def rows_of(n):
@@ -25,7 +29,9 @@ def rows_of(n):
 def store(tmp_path):
     card = {"name": "words", "encoder": {"name": "e"}, "templates": ["{}", "a {}"]}
     labels = CLASSES * 4
-    return EmbeddingStore.write(tmp_path / "s", rows_of(12), labels, classes=CLASSES, names=NAMES, names_card=card)
+    return EmbeddingStore.write(
+        tmp_path / "s", rows_of(12), labels, classes=CLASSES, names=NAMES, names_card=card
+    )
 
 
 def test_carried_names_follow_another_class_list_by_label(store):
@@ -37,7 +43,9 @@ def test_carried_names_follow_another_class_list_by_label(store):
 
 
 def same(found, wanted):
-    return len(found) == len(wanted) and all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
+    return len(found) == len(wanted) and all(
+        np.array_equal(a, b) for a, b in zip(found, wanted, strict=True)
+    )
 
 
 def test_a_store_carries_names(store, tmp_path):
@@ -62,8 +70,12 @@ def test_a_store_without_names_is_as_before(tmp_path, store):
 def test_appended_rows_split_and_subset_keep_names(store, tmp_path, capsys):
     store.append(rows_of(3), CLASSES)
     assert same(EmbeddingStore.open(store.folder).verify().names, NAMES)
-    assert main(["split", str(store.folder), "--n-public", "2", "--out", str(tmp_path / "parts")]) == 0
-    assert main(["subset", str(store.folder), "--imbalance", "2", "--out", str(tmp_path / "few")]) == 0
+    assert (
+        main(["split", str(store.folder), "--n-public", "2", "--out", str(tmp_path / "parts")]) == 0
+    )
+    assert (
+        main(["subset", str(store.folder), "--imbalance", "2", "--out", str(tmp_path / "few")]) == 0
+    )
     assert main(["import", str(store.folder), "--out", str(tmp_path / "again")]) == 0
     for name in ("parts/private", "parts/public", "few", "again"):
         part = EmbeddingStore.open(tmp_path / name)
@@ -83,7 +95,9 @@ def test_appended_rows_split_and_subset_keep_names(store, tmp_path, capsys):
 )
 def test_names_that_do_not_fit_are_refused_and_nothing_is_left(tmp_path, names, classes, said):
     with pytest.raises(InputError, match=said):
-        EmbeddingStore.write(tmp_path / "s", rows_of(6), ["ant", "bee"] * 3, classes=classes, names=names)
+        EmbeddingStore.write(
+            tmp_path / "s", rows_of(6), ["ant", "bee"] * 3, classes=classes, names=names
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -105,7 +119,10 @@ def restated(store, change):
         (lambda names: names["file"].update(file="../other.npy"), "points outside the folder"),
         (lambda names: names["file"].update(bytes=30), stating("names.npy", "4 rows", "30 bytes")),
         (lambda names: names["file"].update(bytes=161), stating("names.npy", "160 bytes", "161")),
-        (lambda names: names["file"].update(file="gone.npy"), stating("gone.npy", "missing", "store")),
+        (
+            lambda names: names["file"].update(file="gone.npy"),
+            stating("gone.npy", "missing", "store"),
+        ),
     ],
 )
 def test_a_manifest_that_states_other_names_is_refused(store, change, said):
@@ -135,7 +152,9 @@ def test_names_follow_the_class_list_by_label(tmp_path):
     rows = rows_of(5)
     labels = ["cow", "ant", "bee", "cow", "ant"]
     card = {"encoder": {"name": "e"}, "names": {"templates": ["{}"]}}
-    words = EmbeddingStore.write(tmp_path / "words", rows, labels, classes=CLASSES[::-1], dtype="float64", card=card)
+    words = EmbeddingStore.write(
+        tmp_path / "words", rows, labels, classes=CLASSES[::-1], dtype="float64", card=card
+    )
     found = names_of(words, CLASSES, "words")
     assert same(found.rows, [rows[[1, 4]], rows[[2]], rows[[0, 3]]])
     assert found.count == 5
@@ -157,8 +176,12 @@ def test_names_without_labels_follow_their_order(tmp_path):
 def test_whole_numbers_are_positions_beside_names_and_else_values(tmp_path):
     arrays = make_arrays(np.eye(3), [2, 0, 1], (tmp_path / "n.npz",), "n")
     arrays.__dict__["content_hash"] = "0"
-    assert same(names_of(arrays, CLASSES, "n").rows, [np.eye(3)[[1]], np.eye(3)[[2]], np.eye(3)[[0]]])
-    assert same(names_of(arrays, [1, 2, 0], "n").rows, [np.eye(3)[[2]], np.eye(3)[[0]], np.eye(3)[[1]]])
+    assert same(
+        names_of(arrays, CLASSES, "n").rows, [np.eye(3)[[1]], np.eye(3)[[2]], np.eye(3)[[0]]]
+    )
+    assert same(
+        names_of(arrays, [1, 2, 0], "n").rows, [np.eye(3)[[2]], np.eye(3)[[0]], np.eye(3)[[1]]]
+    )
     numbered = EmbeddingStore.write(tmp_path / "s", np.eye(3), [2, 0, 1], classes=3)
     with pytest.raises(InputError, match=stating("s", "class 0")):
         names_of(numbered, CLASSES, "s")

@@ -26,7 +26,10 @@ def test_same_content_and_near_directions(tmp_path, monkeypatch):
     own[9] = other[40] = other[250] = "same"
     for block in (1 << 24, 17 * 4096):
         monkeypatch.setattr(module, "BLOCK_VALUES", block)
-        found = overlap(store(tmp_path / f"a{block}", private, own), store(tmp_path / f"b{block}", public, other))
+        found = overlap(
+            store(tmp_path / f"a{block}", private, own),
+            store(tmp_path / f"b{block}", public, other),
+        )
         assert found.same.tolist() == [[9, 40]]
         assert found.near.tolist() == [[5, 200], [64, 7]]
         assert found.cosines == pytest.approx([1, 1], abs=1e-4)
@@ -56,7 +59,9 @@ def test_what_cannot_be_compared(tmp_path):
         overlap(store(tmp_path / "a", rows), store(tmp_path / "b", np.ones((3, 5))))
     for cosine in (0, 1.5, float("nan")):
         with pytest.raises(InputError, match="cosine="):
-            overlap(store(tmp_path / f"c{cosine}", rows), store(tmp_path / f"d{cosine}", rows), cosine)
+            overlap(
+                store(tmp_path / f"c{cosine}", rows), store(tmp_path / f"d{cosine}", rows), cosine
+            )
 
 
 def test_examples_among_class_names_are_found(tmp_path):
@@ -99,7 +104,9 @@ def test_a_tenth_of_the_smaller_data_is_too_much(tmp_path):
     rows = rng.normal(size=(400, 8)).astype(np.float32)
 
     def holds(public, private):
-        return holds_private(*(store(tmp_path / f"s{rng.integers(1 << 60)}", x) for x in (public, private)))
+        return holds_private(
+            *(store(tmp_path / f"s{rng.integers(1 << 60)}", x) for x in (public, private))
+        )
 
     assert holds(rows, rows)
     assert holds(rows[:20], rows)

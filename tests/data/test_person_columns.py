@@ -48,7 +48,11 @@ def test_a_store_gives_back_the_ids_as_they_were(tmp_path, ids):
 
 def test_ids_are_in_the_metadata_alone(tmp_path):
     store = write(tmp_path / "s")
-    holding = [path.name for path in store.folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    holding = [
+        path.name
+        for path in store.folder.rglob("*")
+        if path.is_file() and SECRET.encode() in path.read_bytes()
+    ]
     assert holding == ["metadata.parquet"]
     assert SECRET not in repr(store)
 
@@ -98,7 +102,11 @@ def test_a_column_of_that_name_cannot_be_given_besides(tmp_path):
 
 def test_rows_are_appended_with_ids_if_and_only_if_the_store_has_some(tmp_path):
     store = write(tmp_path / "s", y=[0, 1, 0, 1, 0])
-    assert store.append(ROWS[:2], [1, 1], persons=["new", SECRET]).persons.tolist() == [*TEXTS, "new", SECRET]
+    assert store.append(ROWS[:2], [1, 1], persons=["new", SECRET]).persons.tolist() == [
+        *TEXTS,
+        "new",
+        SECRET,
+    ]
     EmbeddingStore.open(store.folder).verify()
     with pytest.raises(InputError, match="s has person ids; pass persons="):
         store.append(ROWS[:2], [1, 1])
@@ -110,10 +118,20 @@ def test_rows_are_appended_with_ids_if_and_only_if_the_store_has_some(tmp_path):
 
 
 def test_numbers_and_texts_of_two_sources_are_the_same_persons(tmp_path):
-    texts, numbers = (write(tmp_path / name, ids) for name, ids in (("a", TEXTS), ("b", [7, 8, 9, 7, 7])))
+    texts, numbers = (
+        write(tmp_path / name, ids) for name, ids in (("a", TEXTS), ("b", [7, 8, 9, 7, 7]))
+    )
     assert shared_persons(texts, numbers) == shared_persons(numbers, texts) == 1
     assert texts.append(ROWS[:2], persons=[7.0, 8.0]).persons.tolist() == [*TEXTS, "7", "8"]
-    assert numbers.append(ROWS[:2], persons=["007", "7.0"]).persons.tolist() == ["7", "8", "9", "7", "7", "007", "7"]
+    assert numbers.append(ROWS[:2], persons=["007", "7.0"]).persons.tolist() == [
+        "7",
+        "8",
+        "9",
+        "7",
+        "7",
+        "007",
+        "7",
+    ]
     for store in (texts, numbers):
         assert EmbeddingStore.open(store.folder).verify().rows == 7
 
@@ -135,7 +153,9 @@ def test_an_older_store_is_read_by_the_rule(tmp_path):
     assert {0, 1} <= set(parts.public.tolist()) or not {0, 1} & set(parts.public.tolist())
 
 
-@pytest.mark.parametrize("given", ["ids.txt", "ids.npy", "t.csv", "t.jsonl", "t.parquet", "f.parquet"])
+@pytest.mark.parametrize(
+    "given", ["ids.txt", "ids.npy", "t.csv", "t.jsonl", "t.parquet", "f.parquet"]
+)
 def test_every_source_of_ids_has_one_rule(here, given):
     ids = [" 17", "17.0", "17", "17 ", "017"]
     (here / "ids.txt").write_text("\n".join(ids))
@@ -226,7 +246,9 @@ def test_files_that_name_no_ids(here, given, message):
 def test_a_column_or_array_of_the_data_holds_the_ids(here):
     y = np.arange(5) % 2
     np.savez("d.npz", x=ROWS, y=y, who=TEXTS)
-    pq.write_table(pa.table({"embedding": ROWS.astype(float).tolist(), "label": y, "who": TEXTS}), "d.parquet")
+    pq.write_table(
+        pa.table({"embedding": ROWS.astype(float).tolist(), "label": y, "who": TEXTS}), "d.parquet"
+    )
     save_file({"x": ROWS, "y": y, "who": np.arange(5)}, "d.safetensors")
     EmbeddingStore.write("old", ROWS, y, metadata={"who": TEXTS})
     (here / "ids.txt").write_text("\n".join(TEXTS))
@@ -250,7 +272,10 @@ def test_a_column_or_array_of_the_data_holds_the_ids(here):
 
 def test_a_column_of_ids_that_are_numbers_is_no_feature(here):
     pq.write_table(
-        pa.table({"a": ROWS[:, 0].astype(float), "b": ROWS[:, 1].astype(float), "who": np.arange(5.0)}), "f.parquet"
+        pa.table(
+            {"a": ROWS[:, 0].astype(float), "b": ROWS[:, 1].astype(float), "who": np.arange(5.0)}
+        ),
+        "f.parquet",
     )
     assert read_data("f.parquet").x.shape == (5, 3)
     assert read_data("f.parquet", persons="who").persons.tolist() == [0, 1, 2, 3, 4]
@@ -269,7 +294,11 @@ def test_no_person_is_in_two_parts():
     assert len(set.union(*of)) == sum(map(len, of)) == 90
     assert all(np.all(np.diff(part) > 0) for part in together)
     few = tacit.split(1000, n_public=200, n_private=100, persons=ids)
-    assert [len(set(ids[part].tolist())) for part in (few.private, few.public, few.test)] == [9, 18, 0]
+    assert [len(set(ids[part].tolist())) for part in (few.private, few.public, few.test)] == [
+        9,
+        18,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("of", [int, "p{:d}".format])
@@ -277,9 +306,12 @@ def test_no_person_is_in_two_parts():
 def test_a_person_who_is_replaced_moves_nobody(of, other):
     numbers = np.random.default_rng(1).integers(0, 30, 200) * 2
     ids, changed = (
-        np.array([of(int(one)) for one in given]) for given in (numbers, np.where(numbers == 30, other, numbers))
+        np.array([of(int(one)) for one in given])
+        for given in (numbers, np.where(numbers == 30, other, numbers))
     )
-    parts, others = (tacit.split(200, n_public=60, n_test=60, persons=given) for given in (ids, changed))
+    parts, others = (
+        tacit.split(200, n_public=60, n_test=60, persons=given) for given in (ids, changed)
+    )
     for name in ("private", "public", "test"):
         assert getattr(parts, name).tolist() == getattr(others, name).tolist()
 

@@ -123,7 +123,24 @@ def test_spellings_of_one_id_are_one_person(spellings, person):
 
 
 def test_ids_that_may_be_two_persons_stay_two():
-    texts = ["7", "007", "07", "7e0", "1e3", "1000", "P1", "p1", "007.0", "7.5", "7.00", "+7", "P 1", "b", "b\0", ".0"]
+    texts = [
+        "7",
+        "007",
+        "07",
+        "7e0",
+        "1e3",
+        "1000",
+        "P1",
+        "p1",
+        "007.0",
+        "7.5",
+        "7.00",
+        "+7",
+        "P 1",
+        "b",
+        "b\0",
+        ".0",
+    ]
     assert canonical_ids(texts).tolist() == texts
     assert len(set(person_codes(texts, len(texts)).tolist())) == len(texts)
     numbers = [2**53 - 1, 2**53, 2**53 + 1, 2**70, 2**70 + 1]
@@ -133,7 +150,9 @@ def test_ids_that_may_be_two_persons_stay_two():
 
 def test_a_number_and_its_text_are_one_person():
     for number, text in ((17, "17"), (-5, "-5.0"), (2**62 + 1, str(2**62 + 1))):
-        assert as_texts(canonical_ids([number])).tolist() == as_texts(canonical_ids([text])).tolist()
+        assert (
+            as_texts(canonical_ids([number])).tolist() == as_texts(canonical_ids([text])).tolist()
+        )
 
 
 def test_the_form_of_an_id_is_its_own_form():

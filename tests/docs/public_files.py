@@ -1,4 +1,6 @@
-"""The public files that pages name, made from the shared real data under the names that their sources give them."""
+"""The public files that pages name, made from the shared real data under the names that their
+sources give them.
+"""
 
 import csv
 import gzip
@@ -21,9 +23,9 @@ def banking77(folder: Path, split: str = "train") -> None:
     """The columns text and category of the file as published, and of every fourth row."""
     with gzip.open(_shared(f"text/banking77_{split}.csv.gz"), "rt", encoding="utf-8") as source:
         rows = list(csv.DictReader(source))[::EVERY]
-    names = json.loads(_shared("embeddings/all-minilm-l6-v2/banking77/card.json").read_text(encoding="utf-8"))[
-        "classes"
-    ]
+    names = json.loads(
+        _shared("embeddings/all-minilm-l6-v2/banking77/card.json").read_text(encoding="utf-8")
+    )["classes"]
     with (folder / f"{split}.csv").open("w", encoding="utf-8", newline="") as out:
         table = csv.writer(out)
         table.writerow(["text", "category"])
@@ -41,9 +43,9 @@ def questions(folder: Path) -> None:
 
 
 def categories(folder: Path) -> None:
-    names = json.loads(_shared("embeddings/all-minilm-l6-v2/banking77/card.json").read_text(encoding="utf-8"))[
-        "classes"
-    ]
+    names = json.loads(
+        _shared("embeddings/all-minilm-l6-v2/banking77/card.json").read_text(encoding="utf-8")
+    )["classes"]
     (folder / "categories.json").write_text(json.dumps(names), encoding="utf-8")
 
 
@@ -58,7 +60,11 @@ def minilm(folder: Path) -> None:
 def mnist(folder: Path) -> None:
     """The arrays of the file that Keras distributes, with fewer pictures."""
     with np.load(_shared("mnist.npz")) as file:
-        arrays = {f"{kind}_{part}": file[f"{part}_{kind}"][::n] for part, n in EVERY_PICTURE.items() for kind in "xy"}
+        arrays = {
+            f"{kind}_{part}": file[f"{part}_{kind}"][::n]
+            for part, n in EVERY_PICTURE.items()
+            for kind in "xy"
+        }
     np.savez(folder / "mnist.npz", **arrays)
 
 
@@ -68,7 +74,11 @@ def cifar10(folder: Path) -> None:
         kept: dict[str, int] = {}
         for name in archive.namelist():
             kind = Path(name).parent.as_posix()
-            if name.startswith("train/") and name.endswith(".png") and kept.setdefault(kind, 0) < 60:
+            if (
+                name.startswith("train/")
+                and name.endswith(".png")
+                and kept.setdefault(kind, 0) < 60
+            ):
                 kept[kind] += 1
                 archive.extract(name, folder / "CIFAR-10-dataset")
 

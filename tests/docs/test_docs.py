@@ -1,4 +1,6 @@
-"""What the README and the pages show is run as shown, each page alone, and so is every example in a docstring."""
+"""What the README and the pages show is run as shown, each page alone, and so is every example in a
+docstring.
+"""
 
 import doctest
 import importlib
@@ -19,11 +21,16 @@ from tacit.cli.main import main
 ROOT = Path(__file__).resolve().parents[2]
 # a block, after a comment that says why it is not run, or that it runs in a clone
 BLOCK = re.compile(
-    r"(?:^ *<!-- (not run: .*?|in a clone) -->\n\n?)?^ *```(bash|python)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
+    r"(?:^ *<!-- (not run: .*?|in a clone) -->\n\n?)?^ *```(bash|python)\n(.*?)^ *```$",
+    re.MULTILINE | re.DOTALL,
 )
 OTHER = re.compile(r"^ *```(sh|shell|console|py|python3)$", re.MULTILINE)
 FILES = re.compile(r"^<!-- files: (.*) -->$", re.MULTILINE)
-PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if BLOCK.search(path.read_text())]
+PAGES = [
+    path
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    if BLOCK.search(path.read_text())
+]
 NOT_RUN = [
     pytest.param(mark.removeprefix("not run: "), id=f"{page.name}-{number}")
     for page in PAGES
@@ -41,7 +48,11 @@ def run_bash(block):
             continue
         refused = line.rstrip().endswith("# refused")
         words = shlex.split(line, comments=True)
-        if Path(words[0]).name == "tacit" and not {"|", ">", "&&", ";"} & set(words) and "$" not in line:
+        if (
+            Path(words[0]).name == "tacit"
+            and not {"|", ">", "&&", ";"} & set(words)
+            and "$" not in line
+        ):
             status = main(words[1:])
         else:
             status = in_shell(line)
@@ -95,7 +106,9 @@ def test_every_block_of_code_is_one_that_is_run():
 def test_every_page_is_in_the_table_of_contents():
     trees = re.compile(r"^```{toctree}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     pages = {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}
-    listed = [line for text in pages.values() for tree in trees.findall(text) for line in tree.split("\n")]
+    listed = [
+        line for text in pages.values() for tree in trees.findall(text) for line in tree.split("\n")
+    ]
     for page in pages.keys() - {"index"}:
         assert listed.count(page) == 1, f"list docs/{page}.md in the toctree of one page"
 
@@ -106,7 +119,10 @@ def test_the_readme_says_in_words_what_the_guarantee_says():
     readme, words = (ROOT / "README.md").read_text(encoding="utf-8"), f"\n> {promise.in_words()}\n"
     assert words in readme[readme.index("<!-- words -->") : readme.index("<!-- end of words -->")]
     index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
-    assert "```{include} ../README.md\n:start-after: <!-- words -->\n:end-before: <!-- end of words -->\n```" in index
+    assert (
+        "```{include} ../README.md\n:start-after: <!-- words -->\n:end-before: <!-- end of words"
+        " -->\n```" in index
+    )
 
 
 EXTRAS = [
@@ -149,9 +165,13 @@ for name in NAMES:
 
 def test_the_reference_builds_without_the_other_extras():
     """`make docs` installs the extra docs alone, and autodoc imports what api.md lists."""
-    names = re.findall(r"^   (tacit\.[\w.]+)$", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.MULTILINE)
+    names = re.findall(
+        r"^   (tacit\.[\w.]+)$", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     program = f"EXTRAS = {EXTRAS}\nNAMES = {names}\n{IMPORT_WITHOUT_EXTRAS}"
-    outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    outcome = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert outcome.returncode == 0, outcome.stderr
     assert "EXTRA := .[docs]\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
@@ -163,7 +183,9 @@ def test_the_readme_is_short():
 def test_every_example_is_in_the_gallery():
     gallery = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
     for script in (ROOT / "examples").glob("*.py"):
-        assert f"{{literalinclude}} ../examples/{script.name}\n" in gallery, f"show {script.name} in docs/gallery.md"
+        assert f"{{literalinclude}} ../examples/{script.name}\n" in gallery, (
+            f"show {script.name} in docs/gallery.md"
+        )
 
 
 def test_pages_have_the_tables_that_make_lint_compares():
@@ -185,12 +207,18 @@ def test_tests_listed_as_slow_exist():
 def test_tests_named_in_the_docs_exist():
     """`tests/.../test_x.py::test_y` in a page names a test that is there."""
     for page in (ROOT / "docs").glob("*.md"):
-        for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page.read_text(encoding="utf-8")):
-            assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), f"{page.name}: {file}::{name}"
+        for file, name in re.findall(
+            r"`(tests/[\w/]+\.py)::(\w+)`", page.read_text(encoding="utf-8")
+        ):
+            assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), (
+                f"{page.name}: {file}::{name}"
+            )
 
 
 def failures(text):
-    """How many examples in the `pycon` blocks of a page, run one after the other, print something else."""
+    """How many examples in the `pycon` blocks of a page, run one after the other, print something
+    else.
+    """
     runner, names = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE), {}
     for block in SESSION.findall(text):
         examples = doctest.DocTestParser().get_doctest(block, names, "page", None, 0)
@@ -203,7 +231,9 @@ def failures(text):
 def test_examples_in_pages(page):
     text = page.read_text(encoding="utf-8")
     assert failures(text) == 0
-    assert text.count(">>> ") == sum(block.count(">>> ") for block in SESSION.findall(text)), "mark the block as pycon"
+    assert text.count(">>> ") == sum(block.count(">>> ") for block in SESSION.findall(text)), (
+        "mark the block as pycon"
+    )
 
 
 def test_an_example_that_rots_is_noticed():

@@ -23,7 +23,9 @@ def onnx_model(models):
 
     weights = np.random.default_rng(0).normal(size=(3 * 16, 12)).astype(np.float32)
     nodes = [
-        helper.make_node("AveragePool", ["pixels"], ["pooled"], kernel_shape=[8, 8], strides=[8, 8]),
+        helper.make_node(
+            "AveragePool", ["pixels"], ["pooled"], kernel_shape=[8, 8], strides=[8, 8]
+        ),
         helper.make_node("Flatten", ["pooled"], ["flat"]),
         helper.make_node("MatMul", ["flat", "weights"], ["features"]),
     ]
@@ -36,7 +38,9 @@ def onnx_model(models):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     path = models / "tiny.onnx"
     onnx.save(model, path)
-    path.with_suffix(".json").write_text(json.dumps({"size": [SIZE, SIZE], "scale": 255, "resize": "bilinear"}))
+    path.with_suffix(".json").write_text(
+        json.dumps({"size": [SIZE, SIZE], "scale": 255, "resize": "bilinear"})
+    )
     return path
 
 
@@ -52,13 +56,17 @@ def timm_model(models):
     folder.mkdir()
     _save(model, folder)
     facts = {"architecture": "test_vit", "num_classes": 7, "num_features": model.num_features}
-    (folder / "config.json").write_text(json.dumps(facts | {"pretrained_cfg": _plain(model.pretrained_cfg)}))
+    (folder / "config.json").write_text(
+        json.dumps(facts | {"pretrained_cfg": _plain(model.pretrained_cfg)})
+    )
     return folder
 
 
 @pytest.fixture(scope="session")
 def torchvision_model(models):
-    """A small model of torchvision under the name that its weights have in the cache of torch's hub."""
+    """A small model of torchvision under the name that its weights have in the cache of torch's
+    hub.
+    """
     from tacit.encoding.encoders.on_torch import ready
 
     ready("torchvision")
@@ -68,7 +76,10 @@ def torchvision_model(models):
     folder = models / "hub" / "checkpoints"
     folder.mkdir(parents=True)
     torch.manual_seed(0)
-    torch.save(shufflenet_v2_x0_5().state_dict(), folder / ShuffleNet_V2_X0_5_Weights.DEFAULT.url.rpartition("/")[2])
+    torch.save(
+        shufflenet_v2_x0_5().state_dict(),
+        folder / ShuffleNet_V2_X0_5_Weights.DEFAULT.url.rpartition("/")[2],
+    )
     return folder
 
 
@@ -93,7 +104,9 @@ def clip_model(models):
         "interpolation": "bicubic",
         "resize_mode": "shortest",
     }
-    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": facts, "preprocess_cfg": own}))
+    (folder / "open_clip_config.json").write_text(
+        json.dumps({"model_cfg": facts, "preprocess_cfg": own})
+    )
     _save(model, folder, "open_clip_model.safetensors")
     return folder
 
@@ -107,7 +120,12 @@ def vit_model(models):
     from transformers import ViTConfig, ViTModel
 
     config = ViTConfig(
-        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, image_size=SIZE, patch_size=8
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        image_size=SIZE,
+        patch_size=8,
     )
     folder = models / "vit"
     ViTModel(config, add_pooling_layer=False).save_pretrained(folder)
@@ -147,7 +165,9 @@ def _save_tokenizer(folder, longest):
     from tokenizers.pre_tokenizers import Whitespace
     from transformers import PreTrainedTokenizerFast
 
-    own = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    own = Tokenizer(
+        WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]")
+    )
     own.pre_tokenizer = Whitespace()
     PreTrainedTokenizerFast(
         tokenizer_object=own,
@@ -167,11 +187,18 @@ def siglip_model(models):
     ready("transformers")
     from transformers import SiglipConfig, SiglipModel
 
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
     words = {"vocab_size": len(WORDS), "max_position_embeddings": 16, "projection_size": 16}
     pictures = {"image_size": SIZE, "patch_size": 16}
     folder = models / "siglip"
-    SiglipModel(SiglipConfig(text_config=sizes | words, vision_config=sizes | pictures)).save_pretrained(folder)
+    SiglipModel(
+        SiglipConfig(text_config=sizes | words, vision_config=sizes | pictures)
+    ).save_pretrained(folder)
     _save_tokenizer(folder, 64)
     return folder
 
@@ -186,17 +213,16 @@ def sentence_model(models, bert_model):
 
     body = Transformer(str(bert_model), max_seq_length=32)
     folder = models / "sentences"
-    SentenceTransformer(modules=[body, Pooling(body.get_embedding_dimension()), Normalize()], device="cpu").save(
-        str(folder)
-    )
+    SentenceTransformer(
+        modules=[body, Pooling(body.get_embedding_dimension()), Normalize()], device="cpu"
+    ).save(str(folder))
     return folder
 
 
 @pytest.fixture
 def own_module(tmp_path, monkeypatch):
     """A user's own file with a torch module, in the working directory."""
-    (tmp_path / "ours.py").write_text(
-        """
+    (tmp_path / "ours.py").write_text("""
 import torch
 
 class Net(torch.nn.Sequential):
@@ -219,8 +245,7 @@ def number():
 
 def broken():
     raise RuntimeError("no GPU here")
-"""
-    )
+""")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
@@ -234,7 +259,11 @@ def _save(model, folder, name="model.safetensors"):
 
 
 def _plain(facts):
-    return {key: value for key, value in facts.items() if isinstance(value, str | int | float | list | tuple | bool)}
+    return {
+        key: value
+        for key, value in facts.items()
+        if isinstance(value, str | int | float | list | tuple | bool)
+    }
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""No command leaves a file outside its outputs, except kernels that numba cached, or contacts another machine."""
+"""No command leaves a file outside its outputs, except kernels that numba cached, or contacts
+another machine.
+"""
 
 import json
 import os
@@ -82,7 +84,9 @@ LEFT_OUT = {"demo", "adapt"}
 
 @pytest.fixture
 def session(tmp_path, onnx_model):
-    """Private files in a folder, and an environment with an empty home whose processes are watched."""
+    """Private files in a folder, and an environment with an empty home whose processes are
+    watched.
+    """
     rng = np.random.default_rng(0)
     work = tmp_path / "work"
     for name in ("work", "home", "watch", "temporary", "work/pictures/0", "work/pictures/1"):
@@ -97,7 +101,11 @@ def session(tmp_path, onnx_model):
         pixels = rng.integers(0, 255, (40, 40, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(work / f"pictures/{number % 2}/{number}.png")
     (tmp_path / "watch/sitecustomize.py").write_text(WATCH)
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "HF_", "PYTEST"))}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("XDG_", "HF_", "PYTEST"))
+    }
     environment = {name: value for name, value in inherited.items() if name not in OPT_OUTS}
     paths = [str(tmp_path / "watch"), *filter(None, [environment.get("PYTHONPATH")])]
     environment |= {
@@ -110,13 +118,17 @@ def session(tmp_path, onnx_model):
 
 
 def files_in(folder):
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()
+    )
 
 
 def test_commands_write_only_their_outputs_and_contact_nobody(session, tmp_path, onnx_model):
     lines = [line.replace("ENCODER", str(onnx_model)) for line in SESSION]
     code = [sys.executable, "-c", RUN, json.dumps(lines), str(tmp_path / "created")]
-    done = subprocess.run(code, cwd=tmp_path / "work", env=session, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        code, cwd=tmp_path / "work", env=session, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     created = json.loads((tmp_path / "created").read_text())
     expected = [[0, names] for names in SESSION.values()]
@@ -135,7 +147,9 @@ def test_every_command_is_in_the_session():
 
 
 def test_the_watch_sees_a_host_that_is_resolved(session, tmp_path):
-    """The hook itself works: without this test an empty record could mean that nothing was recorded."""
+    """The hook itself works: without this test an empty record could mean that nothing was
+    recorded.
+    """
     code = "import socket\ntry: socket.getaddrinfo('host.invalid', 80)\nexcept OSError: pass"
     subprocess.run([sys.executable, "-c", code], env=session, check=True)
     assert "host.invalid" in (tmp_path / "contacts").read_text()
@@ -153,7 +167,10 @@ HONOURED = {
     ),
     "ORT_DISABLE_TELEMETRY": (
         "onnxruntime",
-        "import onnxruntime, os; print(not os.path.exists(os.environ['HOME'] + '/.cache/Microsoft'))",
+        (
+            "import onnxruntime, os; print(not os.path.exists(os.environ['HOME'] +"
+            " '/.cache/Microsoft'))"
+        ),
     ),
     "RAY_USAGE_STATS_ENABLED": (
         "ray",
@@ -177,7 +194,9 @@ def test_a_library_sends_no_telemetry_once_tacit_is_imported(variable, session):
 def test_a_value_that_the_user_set_stays(variable, session):
     session[variable] = "as set"
     code = f"import os, tacit; print(os.environ[{variable!r}])"
-    done = subprocess.run([sys.executable, "-c", code], env=session, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=session, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "as set\n"
 
 

@@ -26,7 +26,10 @@ def sums_of_unit_rows(x, y, n_classes):
 
 
 def accuracy(prototypes, x, y):
-    return np.mean(np.argmax(x @ (prototypes / np.linalg.norm(prototypes, axis=1, keepdims=True)).T, axis=1) == y)
+    return np.mean(
+        np.argmax(x @ (prototypes / np.linalg.norm(prototypes, axis=1, keepdims=True)).T, axis=1)
+        == y
+    )
 
 
 def test_first_release(tmp_path, capsys):
@@ -36,7 +39,8 @@ def test_first_release(tmp_path, capsys):
     centre = digits.public_x.mean(axis=0)
     release = tacit.Release.load(tmp_path / "release").verify()
     exact = sums_of_unit_rows(digits.private_x - centre, digits.private_y, 10)
-    assert np.std(release.arrays["prototypes"] - exact) == pytest.approx(1, abs=0.2)  # 640 draws of N(0, 1)
+    # 640 draws of N(0, 1)
+    assert np.std(release.arrays["prototypes"] - exact) == pytest.approx(1, abs=0.2)
     found = np.mean(release.predict(digits.test_x - centre) == digits.test_y)
     assert found == pytest.approx(accuracy(exact, digits.test_x - centre, digits.test_y), abs=0.05)
 
@@ -59,7 +63,9 @@ def test_shared_ledger(tmp_path, capsys):
 
 @pytest.fixture
 def a_third_of_the_public_rows(embeddings, tmp_path):
-    """The embeddings that the example takes, for secure choices among all 60,000 rows take minutes."""
+    """The embeddings that the example takes, for secure choices among all 60,000 rows take
+    minutes.
+    """
     source, folder = embeddings / "mobilenetv2-in1k-160", tmp_path / "embeddings"
     (folder / "tiny_imagenet").mkdir(parents=True)
     (folder / "cifar100").symlink_to(source / "cifar100")
@@ -72,20 +78,32 @@ def a_third_of_the_public_rows(embeddings, tmp_path):
 @pytest.mark.thorough
 @pytest.mark.slow
 def test_cifar100(a_third_of_the_public_rows, cifar100, tmp_path, capsys):
-    example("cifar100.py")["main"]([str(a_third_of_the_public_rows), "--out", str(tmp_path / "out")])
-    table = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
+    example("cifar100.py")["main"](
+        [str(a_third_of_the_public_rows), "--out", str(tmp_path / "out")]
+    )
+    table = [
+        line.strip("| ").split(" | ")
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("| `")
+    ]
     found = {row[0].strip("`"): row[1:] for row in table}
     assert [row[1] for row in found.values()] == ["4.89", "2", "2", "26.4", "26.4"]
     exact = sums_of_unit_rows(cifar100.train_x.astype(float), cifar100.train_y, 100)
     expected = accuracy(exact, cifar100.test_x.astype(float), cifar100.test_y)
     assert float(found["noisy-sum"][2]) == pytest.approx(expected, abs=0.01)
-    assert float(found["public --public PUBLIC --k 5"][2]) > float(found["public --public PUBLIC"][2]) > 0.3
+    assert (
+        float(found["public --public PUBLIC --k 5"][2])
+        > float(found["public --public PUBLIC"][2])
+        > 0.3
+    )
 
 
 def test_label_privacy(tmp_path, capsys):
     """A table with true epsilons, and a page with two figures."""
     example("label_privacy.py")["main"](tmp_path / "out")
-    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    rows = [
+        line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")
+    ]
     epsilons = [float(row[1]) for row in rows]
     assert epsilons == pytest.approx([1, 2.05, 1, 1, 1, float("inf")])
     assert rows[-1][2] == "0.0%"

@@ -1,4 +1,6 @@
-"""The claims of the prototype paper, on the results of quick plans over real embeddings (docs/papers.md lists them)."""
+"""The claims of the prototype paper, on the results of quick plans over real embeddings
+(docs/papers.md lists them).
+"""
 
 import json
 from collections import defaultdict
@@ -39,7 +41,11 @@ class Found:
         assert [one.error for one in self.results if one.error] == []
 
     def __call__(self, measure="balanced_accuracy", **fields):
-        chosen = [getattr(one, measure) for one in self.results if all(getattr(one, k) == v for k, v in fields.items())]
+        chosen = [
+            getattr(one, measure)
+            for one in self.results
+            if all(getattr(one, k) == v for k, v in fields.items())
+        ]
         assert chosen, fields
         return np.mean(chosen)
 
@@ -57,7 +63,10 @@ def test_public_is_ahead_of_mean_at_small_budgets_with_imbalance_and_behind_at_l
         assert public > floor
         assert public > found(learner="DPPL-Mean", imbalance=50, budget=budget) + 0.05
     for ratio in (1, 50):
-        mean, public = (found(learner=one, imbalance=ratio, budget="rho=32") for one in ("DPPL-Mean", "DPPL-Public"))
+        mean, public = (
+            found(learner=one, imbalance=ratio, budget="rho=32")
+            for one in ("DPPL-Mean", "DPPL-Public")
+        )
         assert mean > public + 0.1
     # on balanced data both hold from the smallest budgets on, one at a time
     assert found(learner="DPPL-Public", imbalance=1, budget="rho=0.005") > 0.3
@@ -65,11 +74,17 @@ def test_public_is_ahead_of_mean_at_small_budgets_with_imbalance_and_behind_at_l
     # DP-LS is ahead of both prototypes where classes are of equal size
     for budget in all_but_ends[1:]:
         ahead = found(learner="DP-LS", imbalance=1, budget=budget)
-        assert all(ahead > found(learner=one, imbalance=1, budget=budget) for one in ("DPPL-Mean", "DPPL-Public"))
+        assert all(
+            ahead > found(learner=one, imbalance=1, budget=budget)
+            for one in ("DPPL-Mean", "DPPL-Public")
+        )
 
 
 def test_public_keeps_small_classes_that_mean_loses(swept):
-    learners, budgets = ("DPPL-Mean", "DPPL-Public", "DPSGD-Global-Adapt"), ("rho=0.125", "rho=0.5", "rho=2")
+    learners, budgets = (
+        ("DPPL-Mean", "DPPL-Public", "DPSGD-Global-Adapt"),
+        ("rho=0.125", "rho=0.5", "rho=2"),
+    )
     found = swept("minority", *learners, budgets=budgets)
     for budget, floor in (("rho=0.125", 0.12), ("rho=0.5", 0.2), ("rho=2", 0.25)):
         public = found("minority_accuracy", learner="DPPL-Public", budget=budget)
@@ -78,7 +93,9 @@ def test_public_keeps_small_classes_that_mean_loses(swept):
             assert public > 2 * found("minority_accuracy", learner=other, budget=budget)
 
 
-def test_the_window_from_public_rows_is_ahead_of_none_and_of_windows_made_for_another_encoder(swept):
+def test_the_window_from_public_rows_is_ahead_of_none_and_of_windows_made_for_another_encoder(
+    swept,
+):
     found = swept("windows", budgets=("rho=0.005", "rho=0.125"))
     others = ("no window", "no window, centred", "[1.34, 1.64]", "[1.54, 1.58]")
     for ratio, budget in ((1, "rho=0.005"), (50, "rho=0.005"), (50, "rho=0.125")):
@@ -87,16 +104,23 @@ def test_the_window_from_public_rows_is_ahead_of_none_and_of_windows_made_for_an
         assert all(ours > found(learner=other, **cell) + 0.02 for other in others)
     for ratio in (1, 50):
         means = {
-            one: found(learner=one, imbalance=ratio, budget="rho=0.005") for one in ("window from public rows", *others)
+            one: found(learner=one, imbalance=ratio, budget="rho=0.005")
+            for one in ("window from public rows", *others)
         }
         assert max(means, key=means.get) == "window from public rows"  # over all data sets
 
 
 def test_the_best_k_grows_with_the_budget(swept):
     found = swept("top-k")
-    ks, budgets = (1, 2, 5, 10, 20), ("rho=0.0002", "rho=0.005", "rho=0.02", "rho=0.125", "rho=8", "inf")
+    ks, budgets = (
+        (1, 2, 5, 10, 20),
+        ("rho=0.0002", "rho=0.005", "rho=0.02", "rho=0.125", "rho=8", "inf"),
+    )
     best = {
-        ratio: [max(ks, key=lambda k: found(learner=f"Top-K, k={k}", imbalance=ratio, budget=one)) for one in budgets]
+        ratio: [
+            max(ks, key=lambda k: found(learner=f"Top-K, k={k}", imbalance=ratio, budget=one))
+            for one in budgets
+        ]
         for ratio in (1, 50)
     }
     for ratio, chosen in best.items():
@@ -110,7 +134,10 @@ def test_more_public_rows_are_better(swept):
     found = swept("public-size")
     for ratio in (1, 50):
         for budget in ("rho=0.02", "rho=8"):
-            sizes = [found(imbalance=ratio, budget=budget, public_rows=n) for n in (100, 1000, 10000, 30000)]
+            sizes = [
+                found(imbalance=ratio, budget=budget, public_rows=n)
+                for n in (100, 1000, 10000, 30000)
+            ]
             assert sizes == sorted(sizes)
             assert sizes[-1] > 1.3 * sizes[0]
 
@@ -120,7 +147,8 @@ def test_public_rows_of_the_task_itself_are_best(swept):
     for ratio in (1, 50):
         for budget in ("rho=0.02", "rho=8"):
             own, *others = (
-                found(imbalance=ratio, budget=budget, public=one) for one in ("in distribution", "close", "far")
+                found(imbalance=ratio, budget=budget, public=one)
+                for one in ("in distribution", "close", "far")
             )
             assert own > max(others) + 0.03
 
@@ -130,7 +158,9 @@ def test_coinpress_diverges_at_small_budgets(swept):
     radii = defaultdict(list)
     for one in found.results:
         steps = json.loads(one.extra)["steps_"]
-        radii[one.imbalance, one.learner, one.budget].append([np.median(step["radius"]) for step in steps])
+        radii[one.imbalance, one.learner, one.budget].append(
+            [np.median(step["radius"]) for step in steps]
+        )
     for (_, learner, budget), rows in radii.items():
         first, *_, last = np.mean(rows, axis=0)
         if budget != "rho=0.00005":
@@ -152,7 +182,10 @@ def test_the_order_of_methods_is_that_through_other_encoders(swept):
     found = swept("encoders")
     for data in ("cifar10", "banking77"):
         small, large = (
-            {one: found(learner=one, data=data, imbalance=10, budget=budget) for one in ("DPPL-Mean", "DPPL-Public")}
+            {
+                one: found(learner=one, data=data, imbalance=10, budget=budget)
+                for one in ("DPPL-Mean", "DPPL-Public")
+            }
             for budget in ("rho=0.005" if data == "cifar10" else "rho=0.125", "inf")
         )
         assert small["DPPL-Public"] > small["DPPL-Mean"] + 0.03
@@ -163,7 +196,10 @@ def test_a_layer_before_public_rows_pays_where_the_budget_is_ample(swept):
     found = swept("projection", "DPPL-Public", "Projected public rows")
 
     def best(ratio, budget, learner):
-        return max(found(learner=f"{learner}, share={one}", imbalance=ratio, budget=budget) for one in (0.1, 0.5, 0.9))
+        return max(
+            found(learner=f"{learner}, share={one}", imbalance=ratio, budget=budget)
+            for one in (0.1, 0.5, 0.9)
+        )
 
     alone, layer = "DPPL-Public", "Projected public rows"
     for budget in ("rho=0.02", "rho=0.125"):

@@ -59,7 +59,11 @@ def test_keys_follow_the_names_and_are_as_before_without(plan, folder):
     before = keys(plan(PLAN))
     cell = prepare(plan(PLAN), folder / "runs").cells[0]
     values = {one.name: getattr(cell, one.name) for one in dataclasses.fields(cell)}
-    values = {name: value for name, value in values.items() if name not in ("plan", "source", "timed", "names")}
+    values = {
+        name: value
+        for name, value in values.items()
+        if name not in ("plan", "source", "timed", "names")
+    }
     source = cell.source
     data = [[source.hash_of("train"), source.hash_of("test")], None, source.classes, None, None]
     text = json.dumps([tacit.__version__, data, values], sort_keys=True)
@@ -75,8 +79,11 @@ def test_names_that_the_training_store_carries(plan, folder):
     train = tacit.EmbeddingStore.open(folder / "train")
     x, y = np.array(train.x), train.labels
     tacit.EmbeddingStore.write(folder / "train", x, y, classes=CLASSES, names=ROWS, force=True)
-    assert keys(plan(PLAN.replace(", names: names", ""))) == before  # the same rows, and no other records
-    assert [one.status for one in sweep(plan(PLAN.replace(", names: names", "")), folder / "runs")] == ["done"] * 2
+    # the same rows, and no other records
+    assert keys(plan(PLAN.replace(", names: names", ""))) == before
+    assert [
+        one.status for one in sweep(plan(PLAN.replace(", names: names", "")), folder / "runs")
+    ] == ["done"] * 2
     assert Named.seen.tolist() == np.eye(3, 5).tolist()
 
 
@@ -84,7 +91,10 @@ def test_results_of_earlier_versions_are_read(plan, folder):
     first, second = sweep(plan(PLAN), folder / "runs")
     path = folder / "runs" / "cells" / f"{first.key}.parquet"
     pq.write_table(pq.read_table(path).drop_columns("names"), path)
-    assert {one.key: one.names for one in read_results(folder / "runs")} == {first.key: False, second.key: second.names}
+    assert {one.key: one.names for one in read_results(folder / "runs")} == {
+        first.key: False,
+        second.key: second.names,
+    }
 
 
 @pytest.mark.parametrize(
@@ -114,7 +124,9 @@ def test_what_is_refused_before_anything_runs(plan, folder, old, new, line, said
     np.save(folder / "two.npy", ROWS[:2])
     train = tacit.EmbeddingStore.open(folder / "train")
     card = {"subset": {}}
-    tacit.EmbeddingStore.write(folder / "few", train.x[:9], train.labels[:9], card=card, identity="train")
+    tacit.EmbeddingStore.write(
+        folder / "few", train.x[:9], train.labels[:9], card=card, identity="train"
+    )
     with pytest.raises(PlanError) as error:
         prepare(plan(PLAN.replace(old, new)), folder / "runs")
     assert f"line {line}: " in str(error.value)

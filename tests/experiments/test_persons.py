@@ -1,4 +1,6 @@
-"""Plans under units per person: ids reach the learner, decide the key, and what is missing is refused."""
+"""Plans under units per person: ids reach the learner, decide the key, and what is missing is
+refused.
+"""
 
 import json
 
@@ -23,12 +25,16 @@ learners:
 budgets: [rho=1]
 imbalance: [1, 3]
 """
-OF_FILES = PLAN.replace("train: train, test: test", "train: d.npz, test: d.npz, persons: who, test_persons: ids.txt")
+OF_FILES = PLAN.replace(
+    "train: train, test: test", "train: d.npz, test: d.npz, persons: who, test_persons: ids.txt"
+)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Stores with ids, and files with the same rows: 200 records of 40 persons, and other persons in the test set."""
+    """Stores with ids, and files with the same rows: 200 records of 40 persons, and other persons
+    in the test set.
+    """
     rng = np.random.default_rng(0)
     y = np.arange(200) % 3
     x = np.eye(3, 5)[y] * 3 + rng.normal(size=(200, 5))
@@ -36,7 +42,9 @@ def folder(tmp_path):
     ids[0] = ids[1].upper()  # of which the owner is warned, and no result says so
     others = [f"test-{one}" for one in ids]
     for name, persons in (("train", ids), ("test", others)):
-        tacit.EmbeddingStore.write(tmp_path / name, x, y, classes=3, persons=persons, dtype="float64")
+        tacit.EmbeddingStore.write(
+            tmp_path / name, x, y, classes=3, persons=persons, dtype="float64"
+        )
     np.savez(tmp_path / "d.npz", train_x=x, train_y=y, test_x=x, test_y=y, who=ids)
     (tmp_path / "ids.txt").write_text("\n".join(others))
     return tmp_path
@@ -49,7 +57,9 @@ def by_unit(results):
 def test_units_are_compared_on_the_same_data(plan, folder):
     found = by_unit(sweep(plan(PLAN), folder / "runs"))
     assert [one.error for one in found.values()] == [None] * 4
-    assert set(found) == {(unit, ratio) for unit in ("add-remove", "add-remove-person") for ratio in (1.0, 3.0)}
+    assert set(found) == {
+        (unit, ratio) for unit in ("add-remove", "add-remove-person") for ratio in (1.0, 3.0)
+    }
     for (unit, _), one in found.items():
         assert json.loads(one.guarantee)["unit"] == unit
         assert one.rho == pytest.approx(1)
@@ -79,7 +89,10 @@ def test_ids_of_the_subset_reach_the_learner(plan, folder, monkeypatch):
 
     monkeypatch.setattr(tacit.NoisySumPrototypes, "fit", watched)
     store = tacit.EmbeddingStore.open(folder / "train")
-    of_row = {row.tobytes(): one for row, one in zip(np.asarray(store.x), store.persons.tolist(), strict=True)}
+    of_row = {
+        row.tobytes(): one
+        for row, one in zip(np.asarray(store.x), store.persons.tolist(), strict=True)
+    }
     sweep(plan(PLAN), folder / "runs")
     lengths = set()
     for unit, rows, persons in seen:
@@ -96,15 +109,22 @@ def test_ids_of_the_subset_reach_the_learner(plan, folder, monkeypatch):
 
 
 def test_files_give_the_same_as_stores(plan, folder):
-    stores, files = (by_unit(sweep(plan(text), folder / name)) for name, text in (("a", PLAN), ("b", OF_FILES)))
+    stores, files = (
+        by_unit(sweep(plan(text), folder / name)) for name, text in (("a", PLAN), ("b", OF_FILES))
+    )
     assert files.keys() == stores.keys()
     assert all(one.status == "done" for one in files.values())
-    assert {key: one.class_sizes for key, one in files.items()} == {key: one.class_sizes for key, one in stores.items()}
+    assert {key: one.class_sizes for key, one in files.items()} == {
+        key: one.class_sizes for key, one in stores.items()
+    }
 
 
 def test_ids_are_in_the_key_under_a_unit_per_person_alone(plan, folder):
     def keys():
-        return {(cell.unit, cell.imbalance): cell.key for cell in prepare(plan(OF_FILES), folder / "runs").cells}
+        return {
+            (cell.unit, cell.imbalance): cell.key
+            for cell in prepare(plan(OF_FILES), folder / "runs").cells
+        }
 
     before = keys()
     arrays = dict(np.load(folder / "d.npz"))
@@ -112,7 +132,10 @@ def test_ids_are_in_the_key_under_a_unit_per_person_alone(plan, folder):
     text = OF_FILES.replace("persons: who", "persons: who.txt")
 
     def keys_of_file():
-        return {(cell.unit, cell.imbalance): cell.key for cell in prepare(plan(text), folder / "runs").cells}
+        return {
+            (cell.unit, cell.imbalance): cell.key
+            for cell in prepare(plan(text), folder / "runs").cells
+        }
 
     assert keys_of_file() == before
     (folder / "who.txt").write_text("\n".join(arrays["who"][::-1]))

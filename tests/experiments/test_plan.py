@@ -1,4 +1,6 @@
-"""Plans: what they multiply out to, and that a wrong one says where it is wrong before anything runs."""
+"""Plans: what they multiply out to, and that a wrong one says where it is wrong before anything
+runs.
+"""
 
 import time
 from itertools import pairwise
@@ -36,7 +38,8 @@ def test_keys_are_of_the_content_alone(plan, tmp_path):
 
 def test_published_names_of_methods_make_the_same_cells(plan, tmp_path):
     ours, theirs = (
-        prepare(plan(SMALL.replace("noisy-sum", name)), tmp_path / "runs").cells for name in ("coinpress", "DPPL-Mean")
+        prepare(plan(SMALL.replace("noisy-sum", name)), tmp_path / "runs").cells
+        for name in ("coinpress", "DPPL-Mean")
     )
     assert [cell.key for cell in theirs] == [cell.key for cell in ours]
     assert theirs[0].method == "coinpress"
@@ -47,7 +50,11 @@ def test_keys_follow_the_data(plan, tmp_path):
 
     def key(change):
         for name in ("train", "test"):
-            np.savez(tmp_path / f"{name}.npz", x=rng.normal(size=(20, 3)) * 0 + 1 + change, y=np.arange(20) % 2)
+            np.savez(
+                tmp_path / f"{name}.npz",
+                x=rng.normal(size=(20, 3)) * 0 + 1 + change,
+                y=np.arange(20) % 2,
+            )
         path = plan(
             "name: own\ndata:\n  - {name: d, train: train.npz, test: test.npz}\n"
             "learners:\n  - {name: sums, method: noisy-sum}\nbudgets: [rho=1]\n"
@@ -62,7 +69,9 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
         SMALL.replace("method: noisy-sum", f"method: coinpress\n    parameters: {{{text}}}")
         for text in ("pooling: 3, radius: 1.5", "radius: 1.5, pooling: 3")
     ]
-    one, other = ([cell.key for cell in prepare(plan(text), tmp_path / "runs").cells] for text in pair)
+    one, other = (
+        [cell.key for cell in prepare(plan(text), tmp_path / "runs").cells] for text in pair
+    )
     assert one == other
 
 
@@ -202,7 +211,11 @@ def test_keys_tell_parts_of_a_file_and_public_sets_from_private_ones(plan, tmp_p
     np.savez(tmp_path / "t.npz", x=rng.normal(size=(30, 3)), y=np.arange(30) % 2)
 
     def key(train="d.npz", test="d.npz", public="d.npz#own", name="pool"):
-        text = PARTS.replace("TRAIN", f"'{train}'").replace("TEST", f"'{test}'").replace("PUBLIC", f"'{public}'")
+        text = (
+            PARTS.replace("TRAIN", f"'{train}'")
+            .replace("TEST", f"'{test}'")
+            .replace("PUBLIC", f"'{public}'")
+        )
         (cell,) = prepare(plan(text.replace("NAME", name)), tmp_path / "runs").cells
         return cell.key
 
@@ -217,14 +230,24 @@ def test_keys_tell_parts_of_a_file_and_public_sets_from_private_ones(plan, tmp_p
 
 def test_published_pairs_are_data_of_a_plan(plan, tmp_path):
     rng = np.random.default_rng(0)
-    for name, labelled in (("cifar10_train", True), ("cifar10_test", True), ("imagenet_train", False)):
+    for name, labelled in (
+        ("cifar10_train", True),
+        ("cifar10_test", True),
+        ("imagenet_train", False),
+    ):
         np.save(tmp_path / f"{name}.npy", rng.normal(size=(30, 3)))
         if labelled:
             np.save(tmp_path / f"{name}_targets.npy", np.arange(30) % 2)
 
     def key(train, test="cifar10_test.npy"):
-        text = PARTS.replace("TRAIN", f"'{train}'").replace("TEST", f"'{test}'").replace("NAME", "pool")
-        (cell,) = prepare(plan(text.replace("PUBLIC", "imagenet_train.npy")), tmp_path / "runs").cells
+        text = (
+            PARTS.replace("TRAIN", f"'{train}'")
+            .replace("TEST", f"'{test}'")
+            .replace("NAME", "pool")
+        )
+        (cell,) = prepare(
+            plan(text.replace("PUBLIC", "imagenet_train.npy")), tmp_path / "runs"
+        ).cells
         return cell.key
 
     assert key("cifar10_train.npy") == key(".#cifar10_train") == key(".#cifar10_train", ".")
@@ -294,7 +317,10 @@ def test_ranges_of_trials_are_checked_before(plan, tmp_path):
     ):
         with pytest.raises(PlanError, match=f"line 4: .*{says}"):
             prepare(plan(text.replace("CHOICE", choice)), tmp_path / "runs")
-    assert len(prepare(plan(text.replace("CHOICE", "{low: 1, high: 5}")), tmp_path / "runs").cells) == 1
+    assert (
+        len(prepare(plan(text.replace("CHOICE", "{low: 1, high: 5}")), tmp_path / "runs").cells)
+        == 1
+    )
 
 
 OF_FILES = """

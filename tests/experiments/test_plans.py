@@ -29,7 +29,11 @@ LONG = ["label-privacy", "pate"]  # ten seconds and half a minute
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=[pytest.mark.thorough] * (path.stem in LONG), id=path.stem) for path in SMALL]
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.thorough] * (path.stem in LONG), id=path.stem)
+        for path in SMALL
+    ],
 )
 def test_small_plans_run(path, tmp_path):
     found = sweep(path, tmp_path / "runs")
@@ -59,7 +63,11 @@ def test_published_pairs_are_read_as_they_are(tmp_path):
     folder = tmp_path / "vit_h_14"
     folder.mkdir()
     rng = np.random.default_rng(0)
-    for name, rows, classes in (("cifar10", 1000, 10), ("cifar100", 20_000, 100), ("imagenet", 50, 10)):
+    for name, rows, classes in (
+        ("cifar10", 1000, 10),
+        ("cifar100", 20_000, 100),
+        ("imagenet", 50, 10),
+    ):
         for part, n in (("train", rows), ("test", 50)):
             np.save(folder / f"{name}_{part}.npy", rng.normal(size=(n, 4)).astype(np.float32))
             if name != "imagenet":

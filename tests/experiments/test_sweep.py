@@ -31,7 +31,9 @@ from tacit.report.sweep import figures
 
 def starts(folder):
     """How often each cell was begun."""
-    return Counter(key for file in (folder / STARTED).glob("*.txt") for key in file.read_text().split())
+    return Counter(
+        key for file in (folder / STARTED).glob("*.txt") for key in file.read_text().split()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +47,14 @@ def undisturbed(tmp_path_factory):
 def test_results_are_those_of_the_learner_by_itself(undisturbed):
     parts = load_digits_split()
     (found,) = (
-        one for one in undisturbed if (one.learner, one.budget, one.imbalance, one.seed) == ("sums", "inf", 1, 0)
+        one
+        for one in undisturbed
+        if (one.learner, one.budget, one.imbalance, one.seed) == ("sums", "inf", 1, 0)
     )
     centre = parts.public_x.mean(axis=0)
-    model = tacit.NoisySumPrototypes("rho=inf", classes=10).fit(parts.private_x - centre, parts.private_y)
+    model = tacit.NoisySumPrototypes("rho=inf", classes=10).fit(
+        parts.private_x - centre, parts.private_y
+    )
     right = model.predict(parts.test_x - centre) == parts.test_y
     assert found.accuracy == right.mean()
     assert found.recall == [right[parts.test_y == c].mean() for c in range(10)]
@@ -75,15 +81,25 @@ def test_subsets_have_the_ratio_and_are_shared_by_all_cells(undisturbed):
 def test_seeds_differ_and_repeat(undisturbed, plan, tmp_path):
     again = sweep(plan(), tmp_path / "runs", jobs=2)
     assert results.content_hash(again) == results.content_hash(undisturbed)
-    first = {(one.learner, one.imbalance): one.accuracy for one in again if one.seed == 0 and one.budget == "rho=0.1"}
-    second = {(one.learner, one.imbalance): one.accuracy for one in again if one.seed == 1 and one.budget == "rho=0.1"}
+    first = {
+        (one.learner, one.imbalance): one.accuracy
+        for one in again
+        if one.seed == 0 and one.budget == "rho=0.1"
+    }
+    second = {
+        (one.learner, one.imbalance): one.accuracy
+        for one in again
+        if one.seed == 1 and one.budget == "rho=0.1"
+    }
     assert first != second
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("engine", "options"), [("ray", {}), ("slurm", {"cluster": "local"})])
 def test_other_engines_give_the_same(undisturbed, plan, tmp_path, engine, options):
-    pytest.importorskip({"ray": "ray", "slurm": "submitit"}[engine], reason="the extra 'cluster' is not installed")
+    pytest.importorskip(
+        {"ray": "ray", "slurm": "submitit"}[engine], reason="the extra 'cluster' is not installed"
+    )
     found = sweep(plan(), tmp_path / "runs", engine=engine, jobs=2, **options)
     assert results.content_hash(found) == results.content_hash(undisturbed)
     assert set(starts(tmp_path / "runs").values()) == {1}
@@ -105,7 +121,8 @@ def test_shared_work_is_done_once(plan, tmp_path):
     sweep(plan(), tmp_path / "runs")
     kept = [path.name.rpartition("-")[0] for path in (tmp_path / "runs" / "shared").glob("*.npy")]
     assert (tmp_path / "runs" / "shared").stat().st_mode & 0o077 == 0  # it may hold private data
-    assert Counter(kept) == {"subset": 1, "public-scores": 2}  # one for each imbalance, for all budgets, k and seeds
+    # one for each imbalance, for all budgets, k and seeds
+    assert Counter(kept) == {"subset": 1, "public-scores": 2}
 
 
 @pytest.fixture
@@ -113,7 +130,9 @@ def windows(monkeypatch):
     """Each computation of a window adds to the list."""
     computed, quantiles = [], window._quantiles
     monkeypatch.setattr(shared, "_cache", OrderedDict())
-    monkeypatch.setattr(window, "_quantiles", lambda *given: computed.append(given) or quantiles(*given))
+    monkeypatch.setattr(
+        window, "_quantiles", lambda *given: computed.append(given) or quantiles(*given)
+    )
     return computed
 
 
@@ -141,7 +160,10 @@ def test_two_sweeps_into_one_folder_exclude_each_other(plan, tmp_path):
     from tacit.compute.shared import locked
 
     (tmp_path / "runs").mkdir()
-    with locked(tmp_path / "runs" / ".lock"), pytest.raises(InputError, match="another sweep is running"):
+    with (
+        locked(tmp_path / "runs" / ".lock"),
+        pytest.raises(InputError, match="another sweep is running"),
+    ):
         sweep(plan(), tmp_path / "runs")
 
 
@@ -185,7 +207,9 @@ def test_killed_it_ends_as_if_undisturbed(plan, tmp_path, kills):
     finished_before: set[str] = set()
     for _ in range(kills):
         before = starts(runs)
-        process = subprocess.Popen([sys.executable, "-c", SLOW, str(path), str(runs)], start_new_session=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", SLOW, str(path), str(runs)], start_new_session=True
+        )
         time.sleep(float(rng.uniform(2.5, 6.0)))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -194,7 +218,9 @@ def test_killed_it_ends_as_if_undisturbed(plan, tmp_path, kills):
         finished_before = {file.stem for file in (runs / "cells").glob("*.parquet")}
     found = sweep(path, runs)
     assert not finished_before & set(key for key, n in (starts(runs) - before - again).items() if n)
-    assert results.content_hash(found) == results.content_hash(sweep(path, tmp_path / "undisturbed"))
+    assert results.content_hash(found) == results.content_hash(
+        sweep(path, tmp_path / "undisturbed")
+    )
     assert len(list((runs / "cells").glob("*.parquet"))) == len(found) == 12
 
 
@@ -286,8 +312,14 @@ def test_trials_of_a_plan_repeat_and_are_unpaid(plan, tmp_path):
 def test_a_result_says_that_public_rows_are_private_records_but_not_how_many(plan, tmp_path):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(60, 5)), np.arange(60) % 3
-    for name, rows, labels in (("train", x, y), ("test", rng.normal(size=(60, 5)), y), ("pool", x[:17], None)):
-        tacit.EmbeddingStore.write(tmp_path / name, rows, labels, classes=None if labels is None else 3)
+    for name, rows, labels in (
+        ("train", x, y),
+        ("test", rng.normal(size=(60, 5)), y),
+        ("pool", x[:17], None),
+    ):
+        tacit.EmbeddingStore.write(
+            tmp_path / name, rows, labels, classes=None if labels is None else 3
+        )
     text = """
     name: overlap
     data:
@@ -320,16 +352,38 @@ def test_a_condition_on_a_cost_finds_what_shows_as_it(plan, tmp_path, capsys):
     found = sweep(plan(text), tmp_path / "runs")
     for one in found:
         guarantee = tacit.Guarantee.from_json(json.loads(one.guarantee))
-        for stated, true in ((one.rho, guarantee.rho), (one.epsilon, guarantee.epsilon(1e-6)), (one.mu, guarantee.mu)):
+        for stated, true in (
+            (one.rho, guarantee.rho),
+            (one.epsilon, guarantee.epsilon(1e-6)),
+            (one.mu, guarantee.mu),
+        ):
             assert stated is true is None or stated >= true * (1 - 1e-12)
     for amount in (0.005, 0.02, 0.125, 8):
-        kept = results.read_results(tmp_path / "runs", f"rho = {amount} and budget = 'rho={amount}'")
-        assert len(kept) == sum(one.status == "done" and one.budget == f"rho={amount}" for one in found) >= 4
+        kept = results.read_results(
+            tmp_path / "runs", f"rho = {amount} and budget = 'rho={amount}'"
+        )
+        assert (
+            len(kept)
+            == sum(one.status == "done" and one.budget == f"rho={amount}" for one in found)
+            >= 4
+        )
     # a single selection of pure epsilon 1 costs less at delta 1e-6
     of_choice = results.read_results(tmp_path / "runs", "epsilon < 1 and budget like 'eps%'")
     assert [one.learner for one in of_choice] == ["public"]
     assert len(results.read_results(tmp_path / "runs", "epsilon = 1 and budget like 'eps%'")) == 4
-    assert main(["results", str(tmp_path / "runs"), "--columns", "mu", "--where", "method = 'noisy-sum'"]) == 0
+    assert (
+        main(
+            [
+                "results",
+                str(tmp_path / "runs"),
+                "--columns",
+                "mu",
+                "--where",
+                "method = 'noisy-sum'",
+            ]
+        )
+        == 0
+    )
     for shown in capsys.readouterr().out.split()[1:-2]:
         assert results.read_results(tmp_path / "runs", f"mu = {shown}")
 
@@ -344,7 +398,8 @@ def test_timed_cells_share_nothing_and_tell_their_phases(plan, tmp_path, monkeyp
     windows.clear()
     found = sweep(plan(text + "timed: true\n"), tmp_path / "runs")
     assert len(windows) == 8  # the check of the plan took it from the cache
-    assert calls == {"LeastSquares": 4, "PublicPrototypes": 8}  # two seeds, each fitted twice, of one and two learners
+    # two seeds, each fitted twice, of one and two learners
+    assert calls == {"LeastSquares": 4, "PublicPrototypes": 8}
     assert not list((tmp_path / "runs" / "shared").glob("public-scores*"))
     assert not {one.key for one in found} & {one.key for one in untimed}
     phases = {"least-squares": {"set-up", "solving"}, "public": {"scoring", "selection"}}
@@ -371,7 +426,9 @@ def counted(monkeypatch, kind, calls):
     monkeypatch.setattr(kind, "_fit", counting)
 
 
-@pytest.mark.parametrize("method", ["auto", "coinpress", "feature-covariance", "global-adapt", "newton", "projected"])
+@pytest.mark.parametrize(
+    "method", ["auto", "coinpress", "feature-covariance", "global-adapt", "newton", "projected"]
+)
 def test_most_of_a_timed_fit_is_in_phases(plan, tmp_path, monkeypatch, method):
     # seconds of this process, which do not depend on what else the machine does
     monkeypatch.setattr(time, "perf_counter", time.process_time)
@@ -416,13 +473,25 @@ def test_realised_counts_are_those_of_the_cell_and_marked(plan, tmp_path):
         )
         given = records(cell.source, imbalance, 0)
         model = tacit.CoinPressPrototypes(
-            "rho=8", classes=10, counts=given.sizes, noise="research", random_state=int(cell.key, 16) % 2**32
+            "rho=8",
+            classes=10,
+            counts=given.sizes,
+            noise="research",
+            random_state=int(cell.key, 16) % 2**32,
         ).fit(given.x, given.y)
         one = found["mean, counts=realised", imbalance]
-        assert one.accuracy == (model.predict(parts.test_x - parts.public_x.mean(axis=0)) == parts.test_y).mean()
+        assert (
+            one.accuracy
+            == (model.predict(parts.test_x - parts.public_x.mean(axis=0)) == parts.test_y).mean()
+        )
     captions = [figure.caption for _, figure in figures(SweepResults.of(list(found.values())))]
-    assert all(not lacking(said, "Not protected", "class counts", "'mean, counts=realised'") for said in captions)
-    assert not lacking(captions[0], "Not protected", "class counts", "'mean, counts=realised'", "'probe'")
+    assert all(
+        not lacking(said, "Not protected", "class counts", "'mean, counts=realised'")
+        for said in captions
+    )
+    assert not lacking(
+        captions[0], "Not protected", "class counts", "'mean, counts=realised'", "'probe'"
+    )
     for (learner, _), one in found.items():
         quantities = json.loads(one.guarantee)["unprotected"]
         realised = learner in ("mean, counts=realised", "probe")
@@ -438,22 +507,27 @@ def test_a_class_without_records_counts_as_one(plan, tmp_path):
         "{name: d, train: train.npz, test: test.npz}",
         "{name: s, method: coinpress, parameters: {counts: realised}}",
     )
-    (found,) = sweep(plan(f"name: own\ndata: [{data}]\nlearners: [{learner}]\nbudgets: [rho=1]\n"), tmp_path / "runs")
+    (found,) = sweep(
+        plan(f"name: own\ndata: [{data}]\nlearners: [{learner}]\nbudgets: [rho=1]\n"),
+        tmp_path / "runs",
+    )
     assert found.error is None
     assert found.class_sizes == [15, 15, 0]
 
 
 def test_kept_pictures_of_means(plan, tmp_path):
-    text = SMALL.replace("method: noisy-sum", "method: coinpress\n    keep: [steps_, means_2d]").replace(
-        "rho=0.1, inf", "rho=0.1"
-    )
+    text = SMALL.replace(
+        "method: noisy-sum", "method: coinpress\n    keep: [steps_, means_2d]"
+    ).replace("rho=0.1, inf", "rho=0.1")
     found = [one for one in sweep(plan(text), tmp_path / "runs") if one.method == "coinpress"]
     kept = json.loads(found[0].extra)
     assert len(kept["steps_"][0]["radius"]) == 10
     assert np.shape(kept["means_2d"]["true"]) == np.shape(kept["means_2d"]["private"]) == (10, 2)
     assert {point[2] for point in kept["means_2d"]["points"]} == {0, 1}
     assert len(kept["means_2d"]["points"]) == 300
-    pictured = [figure for kind, figure in figures(SweepResults.of(found)) if kind.heading == "Means"]
+    pictured = [
+        figure for kind, figure in figures(SweepResults.of(found)) if kind.heading == "Means"
+    ]
     assert len(pictured) == 2
     for figure in pictured:
         assert {len(panel.rows) for panel in figure.panels} == {300}
@@ -473,14 +547,20 @@ def test_kept_pictures_of_means(plan, tmp_path):
     ],
 )
 def test_a_picture_shows_the_means_of_what_the_learner_averages(method, parameters, of):
-    """Without noise private means are the true ones; for chosen rows they are rows of the public set."""
+    """Without noise private means are the true ones; for chosen rows they are rows of the public
+    set.
+    """
     parts = load_digits_split()
     test_y = np.sort(parts.test_y)  # by class, as stores may be
     test_x = parts.test_x[np.argsort(parts.test_y, kind="stable")]
     sparse = parts.private_y != 3
-    given = Records(parts.private_x[sparse], parts.private_y[sparse], test_x, test_y, tuple(range(10)))
+    given = Records(
+        parts.private_x[sparse], parts.private_y[sparse], test_x, test_y, tuple(range(10))
+    )
     more = {"public": parts.public_x} if "public" in parameters else {}
-    learner = load(METHODS[method])("rho=inf", classes=10, **(parameters | more)).fit(given.x, given.y)
+    learner = load(METHODS[method])("rho=inf", classes=10, **(parameters | more)).fit(
+        given.x, given.y
+    )
     if of is None:
         with pytest.raises(InputError, match=stating("class means")):
             means_2d(learner, given, learner.predict(test_x))
@@ -498,18 +578,24 @@ def test_a_picture_shows_the_means_of_what_the_learner_averages(method, paramete
     assert len(picture["points"]) == 300
     shown = np.linspace(0, 399, 300).astype(int)
     assert set(test_y[shown]) == set(range(10))
-    assert [bool(point[2]) for point in picture["points"]] == list((learner.predict(test_x) == test_y)[shown])
+    assert [bool(point[2]) for point in picture["points"]] == list(
+        (learner.predict(test_x) == test_y)[shown]
+    )
 
 
 def test_subsets_are_those_of_the_records_that_are_used(plan, tmp_path):
     """A data set of 300 records and one of all, from one file, in one folder."""
     text = SMALL.replace(
-        "    builtin: digits\n", "    builtin: digits\n    rows: 300\n  - {name: whole, builtin: digits}\n"
+        "    builtin: digits\n",
+        "    builtin: digits\n    rows: 300\n  - {name: whole, builtin: digits}\n",
     )
     records.cache_clear()
     both = {one.key: one for one in sweep(plan(text), tmp_path / "both")}
     records.cache_clear()
-    alone = sweep(plan(SMALL.replace("name: digits", "name: whole").replace("pixels", "as given")), tmp_path / "alone")
+    alone = sweep(
+        plan(SMALL.replace("name: digits", "name: whole").replace("pixels", "as given")),
+        tmp_path / "alone",
+    )
     assert all(one.error is None for one in both.values())
     for one in alone:
         assert results.content_hash([one]) == results.content_hash([both[one.key]])
@@ -538,7 +624,9 @@ def test_a_condition_writes_no_files(plan, tmp_path):
 
 
 def test_relative_paths_hold_in_workers_that_were_started_elsewhere(plan, tmp_path, monkeypatch):
-    np.savez(tmp_path / "d.npz", x=np.random.default_rng(0).normal(size=(30, 3)), y=np.arange(30) % 2)
+    np.savez(
+        tmp_path / "d.npz", x=np.random.default_rng(0).normal(size=(30, 3)), y=np.arange(30) % 2
+    )
     data, learner = "{name: d, train: d.npz, test: d.npz}", "{name: s, method: noisy-sum}"
     path = plan(f"name: own\ndata: [{data}]\nlearners: [{learner}]\nbudgets: [rho=1]\nseeds: 4\n")
     (tmp_path / "elsewhere").mkdir()

@@ -7,19 +7,78 @@ from hypothesis import strategies as st
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 STRING = re.compile(rb'"[^"\\\n]{0,80}"')
 NUMBERS = (
-    *(b"-1", b"0", b"1", b"2", b"-0.0", b"0.5", b"1e-300", b"1e300", b"1e999", b"-1e999", b"NaN", b"Infinity", b"inf"),
-    *(b"1000000", b"2147483648", b"9223372036854775807", b"18446744073709551616", b"9" * 400, b"true", b"null", b'"1"'),
+    *(
+        b"-1",
+        b"0",
+        b"1",
+        b"2",
+        b"-0.0",
+        b"0.5",
+        b"1e-300",
+        b"1e300",
+        b"1e999",
+        b"-1e999",
+        b"NaN",
+        b"Infinity",
+        b"inf",
+    ),
+    *(
+        b"1000000",
+        b"2147483648",
+        b"9223372036854775807",
+        b"18446744073709551616",
+        b"9" * 400,
+        b"true",
+        b"null",
+        b'"1"',
+    ),
 )
 TEXTS = (
-    *(b'""', b'"\\ud800"', b'"\\u0000"', b'"\\u001b[31m"', b'"\xff\xfe"', b'"../../etc/passwd"', b'"a\\nb"', b"'"),
-    *(b'"' + b"A" * 3000 + b'"', b"[" * 3000, b'{"a":' * 2000, b"[" * 90 + b"]" * 90, b"{}", b"[]", b"null", b"1"),
+    *(
+        b'""',
+        b'"\\ud800"',
+        b'"\\u0000"',
+        b'"\\u001b[31m"',
+        b'"\xff\xfe"',
+        b'"../../etc/passwd"',
+        b'"a\\nb"',
+        b"'",
+    ),
+    *(
+        b'"' + b"A" * 3000 + b'"',
+        b"[" * 3000,
+        b'{"a":' * 2000,
+        b"[" * 90 + b"]" * 90,
+        b"{}",
+        b"[]",
+        b"null",
+        b"1",
+    ),
 )
-WORDS = tuple(number.to_bytes(size, "little") for size in (2, 4, 8) for number in (0, 1, 2 ** (8 * size - 1) - 1))
-BYTES = (b"\x00", b"\xff", b"\n", b"\r", b'"', b"\x80", b"\xed\xa0\x80", b"\x1b[2J", b",", b"&a [*a]", b"\x00" * 64)
+WORDS = tuple(
+    number.to_bytes(size, "little")
+    for size in (2, 4, 8)
+    for number in (0, 1, 2 ** (8 * size - 1) - 1)
+)
+BYTES = (
+    b"\x00",
+    b"\xff",
+    b"\n",
+    b"\r",
+    b'"',
+    b"\x80",
+    b"\xed\xa0\x80",
+    b"\x1b[2J",
+    b",",
+    b"&a [*a]",
+    b"\x00" * 64,
+)
 
 
 def flip(data: bytes, at: int, salt: int) -> bytes:
-    return data[:at] + bytes([data[at] ^ (1 << salt % 8)]) + data[at + 1 :] if at < len(data) else data
+    return (
+        data[:at] + bytes([data[at] ^ (1 << salt % 8)]) + data[at + 1 :] if at < len(data) else data
+    )
 
 
 def insert(data: bytes, at: int, salt: int) -> bytes:
@@ -74,7 +133,9 @@ KINDS = (flip, insert, delete, truncate, splice, word, number, text, value, twic
 
 
 def damaged(data: bytes, steps: list[tuple[int, float, int]], textual: bool) -> bytes:
-    """The file after some steps; those that need names and numbers take bytes where the file has none."""
+    """The file after some steps; those that need names and numbers take bytes where the file has
+    none.
+    """
     for kind, place, salt in steps:
         change = KINDS[kind] if textual else KINDS[kind % 6 if kind != 6 else 6]
         data = change(data, int(place * len(data)), salt)
@@ -83,7 +144,9 @@ def damaged(data: bytes, steps: list[tuple[int, float, int]], textual: bool) -> 
 
 steps = st.lists(
     st.tuples(
-        st.integers(0, len(KINDS) - 1), st.floats(0, 1, exclude_max=True, allow_subnormal=False), st.integers(0, 10_000)
+        st.integers(0, len(KINDS) - 1),
+        st.floats(0, 1, exclude_max=True, allow_subnormal=False),
+        st.integers(0, 10_000),
     ),
     min_size=1,
     max_size=3,

@@ -1,4 +1,6 @@
-"""How each format is read, as the command line and the library do: all that is read, and what is said of it."""
+"""How each format is read, as the command line and the library do: all that is read, and what is
+said of it.
+"""
 
 import json
 import zipfile
@@ -29,11 +31,22 @@ class Refused(Exception):
 def store(folder: Path) -> None:
     _restate_sizes(folder / "s")
     found = read_data(folder / "s")
-    print(found, found.labels, found.classes, found.identity, found.card, found.names, found.persons, found.metadata())
+    print(
+        found,
+        found.labels,
+        found.classes,
+        found.identity,
+        found.card,
+        found.names,
+        found.persons,
+        found.metadata(),
+    )
 
 
 def _restate_sizes(folder: Path) -> None:
-    """State the sizes of damaged files in a manifest that is whole, so that the files themselves are read."""
+    """State the sizes of damaged files in a manifest that is whole, so that the files themselves
+    are read.
+    """
     file = folder / "manifest.json"
     try:
         stated = json.loads(file.read_text())

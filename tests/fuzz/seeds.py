@@ -71,7 +71,9 @@ def parquet(folder: Path) -> None:
     columns = {"x": list(X), "label": pa.array(NAMES).dictionary_encode()}
     pq.write_table(pa.table(columns), folder / "lists.parquet")
     pq.write_table(
-        pa.table({"a": X[:, 0], "b": X[:, 1], "label": NAMES}), folder / "floats.parquet", compression="gzip"
+        pa.table({"a": X[:, 0], "b": X[:, 1], "label": NAMES}),
+        folder / "floats.parquet",
+        compression="gzip",
     )
 
 
@@ -79,7 +81,9 @@ def comma_separated(folder: Path) -> None:
     rows = [",".join(map(str, row)) for row in X.tolist()]
     (folder / "bare.csv").write_text("\n".join(rows) + "\n")
     named = [f'{row},"{name}"' for row, name in zip(rows, NAMES, strict=True)]
-    (folder / "named.csv").write_text("\n".join([",".join([*map(str, range(X.shape[1])), "label"]), *named, ""]))
+    (folder / "named.csv").write_text(
+        "\n".join([",".join([*map(str, range(X.shape[1])), "label"]), *named, ""])
+    )
 
 
 def safetensors(folder: Path) -> None:
@@ -90,22 +94,33 @@ def huggingface(folder: Path) -> None:
     saved = folder / "saved"
     saved.mkdir()
     table = pa.table({"x": list(X), "label": Y})
-    with pa.OSFile(str(saved / "data.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+    with (
+        pa.OSFile(str(saved / "data.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as writer,
+    ):
         writer.write_table(table, max_chunksize=10)
-    (saved / "state.json").write_text('{"_data_files": [{"filename": "data.arrow"}], "_indices_data_files": null}')
+    (saved / "state.json").write_text(
+        '{"_data_files": [{"filename": "data.arrow"}], "_indices_data_files": null}'
+    )
     info = {"features": {"label": {"names": ["ant", "bee", "cow"], "_type": "ClassLabel"}}}
     (saved / "dataset_info.json").write_text(json.dumps(info))
 
 
 def release(folder: Path) -> None:
-    Release.of(tacit.NoisySumPrototypes(classes=["ant", "bee", "cow"]).fit(X, NAMES)).save(folder / "r")
+    Release.of(tacit.NoisySumPrototypes(classes=["ant", "bee", "cow"]).fit(X, NAMES)).save(
+        folder / "r"
+    )
 
 
 def events(folder: Path) -> None:
     release(folder)
     file = folder / "r" / "release.json"
     document = json.loads(file.read_text())
-    event = 100 * SampledGaussian(2.0, 0.01) + 3 * Laplace(10.0) + RepeatAndSelect(Exponential(0.1), 5.0, 1.0)
+    event = (
+        100 * SampledGaussian(2.0, 0.01)
+        + 3 * Laplace(10.0)
+        + RepeatAndSelect(Exponential(0.1), 5.0, 1.0)
+    )
     groups = (("a", Laplace(5.0)), ("b", 2 * Exponential(0.5)))
     document["guarantee"] = Guarantee(Unit.ADD_REMOVE, event, (), groups).to_json()
     file.write_text(json.dumps(document, indent=1))
@@ -162,17 +177,28 @@ def tables(folder: Path) -> None:
     texts = [f"text {i}, of many" for i in range(30)]
     lines = [json.dumps({"text": text, "label": int(y)}) for text, y in zip(texts, Y, strict=True)]
     (folder / "t.jsonl").write_text("\n".join(lines) + "\n")
-    (folder / "t.csv").write_text("text,label\n" + "".join(f'"{text}",{y}\n' for text, y in zip(texts, Y, strict=True)))
+    (folder / "t.csv").write_text(
+        "text,label\n" + "".join(f'"{text}",{y}\n' for text, y in zip(texts, Y, strict=True))
+    )
     pq.write_table(pa.table({"text": texts, "label": NAMES}), folder / "t.parquet")
 
 
 def pictures(folder: Path) -> None:
-    np.savez_compressed(folder / "p.npz", train_x=np.zeros((5, 8, 8), np.uint8), train_y=np.arange(5))
+    np.savez_compressed(
+        folder / "p.npz", train_x=np.zeros((5, 8, 8), np.uint8), train_y=np.arange(5)
+    )
     np.save(folder / "q.npy", np.zeros((5, 8, 8, 3), np.uint8))
 
 
 def sidecar(folder: Path) -> None:
-    facts = {"size": [160, 160], "layout": "nchw", "scale": 255, "resize": "bicubic", "mean": [0.5], "std": [0.5]}
+    facts = {
+        "size": [160, 160],
+        "layout": "nchw",
+        "scale": 255,
+        "resize": "bicubic",
+        "mean": [0.5],
+        "std": [0.5],
+    }
     (folder / "model.json").write_text(json.dumps(facts))
 
 

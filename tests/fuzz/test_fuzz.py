@@ -1,6 +1,8 @@
-"""Files of every format, damaged in 2,000 ways: each is read, or refused in one line, in 5 s and 500 MB.
+"""Files of every format, damaged in 2,000 ways: each is read, or refused in one line, in 5 s and
+500 MB.
 
-Hypothesis draws the damage, from the same seeds each time. `FUZZ_EXAMPLES=1000 pytest tests/fuzz` tries more for each.
+Hypothesis draws the damage, from the same seeds each time. `FUZZ_EXAMPLES=1000 pytest tests/fuzz`
+tries more for each.
 """
 
 import os
@@ -17,7 +19,9 @@ from fuzz.mutations import damaged, steps
 from fuzz.seeds import SEEDS
 from fuzz.worker import MEGABYTES, SECONDS, Worker
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is measured by /proc, which only Linux has")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="memory is measured by /proc, which only Linux has"
+)
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "112"))  # of each of the formats
 TEXTUAL = (".json", ".jsonl", ".yaml", ".csv", ".txt", ".md")
@@ -42,10 +46,16 @@ def whole(tmp_path_factory):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", [seed.__name__ for seed in SEEDS])
 def test_damaged_files_are_read_or_refused_in_one_line(worker, whole, name):
-    files = sorted(path.relative_to(whole / name) for path in (whole / name).rglob("*") if path.is_file())
+    files = sorted(
+        path.relative_to(whole / name) for path in (whole / name).rglob("*") if path.is_file()
+    )
 
     @settings(
-        max_examples=EXAMPLES, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+        max_examples=EXAMPLES,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
     )
     @given(st.integers(0, 10_000), steps)
     def one(which, changes):

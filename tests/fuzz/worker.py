@@ -93,11 +93,15 @@ def _outcome(read: Any, folder: Path) -> Outcome:
         except BaseException:
             kind, said = "fault", traceback.format_exc()
     taken, grown = time.process_time() - start, (_memory("VmHWM") - before) / 1024
-    leaked = os.pread(2, 10_000, 0).decode(errors="replace") + "".join(f"warning: {one.message}" for one in warned)
+    leaked = os.pread(2, 10_000, 0).decode(errors="replace") + "".join(
+        f"warning: {one.message}" for one in warned
+    )
     return Outcome(kind, said, leaked, taken, grown)
 
 
 def _memory(name: str) -> int:
     """Kilobytes, of the process."""
-    line = next(one for one in Path("/proc/self/status").read_text().splitlines() if one.startswith(name))
+    line = next(
+        one for one in Path("/proc/self/status").read_text().splitlines() if one.startswith(name)
+    )
     return int(line.split()[1])

@@ -12,7 +12,10 @@ def steps_drawn(monkeypatch):
 
     def noisy_products(blocks, *, shape, noise_multiplier, noise):
         exact = outer_products.product_sums(blocks, shape=shape)
-        released = noise.gaussian(exact, scale=noise_multiplier * outer_products.UNIT) / outer_products.UNIT
+        released = (
+            noise.gaussian(exact, scale=noise_multiplier * outer_products.UNIT)
+            / outer_products.UNIT
+        )
         drawn.append((noise_multiplier, released - exact / outer_products.UNIT))
         return released
 

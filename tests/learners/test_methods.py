@@ -2,12 +2,23 @@
 
 import pytest
 
-from tacit.learners.methods import ALIASES, METHODS, SETTINGS, load, method_called, published, setting_called
+from tacit.learners.methods import (
+    ALIASES,
+    METHODS,
+    SETTINGS,
+    load,
+    method_called,
+    published,
+    setting_called,
+)
 from tacit.learners.pate.aggregators import AGGREGATORS
 from tacit.learners.pate.collectors import COLLECTORS
 
 NOISE = {"sigma": 40.0, "sigma1": 40.0, "threshold": 40.0, "confidence": 0.9, "gamma": 0.1}
-OF_AGGREGATOR = {"laplace": ["gamma"], "interactive": ["sigma", "sigma1", "threshold", "confidence"]}
+OF_AGGREGATOR = {
+    "laplace": ["gamma"],
+    "interactive": ["sigma", "sigma1", "threshold", "confidence"],
+}
 
 
 @pytest.mark.parametrize("name", ALIASES)

@@ -57,7 +57,9 @@ def make(kind, estimator=None, candidates=CANDIDATES, **parameters):
 @pytest.mark.parametrize("unit", ["add-remove", "replace", "change-label"])
 @pytest.mark.parametrize("budget", [APPROX, "epsilon=1", "epsilon=20,delta=1e-9"])
 def test_promise_is_kept_and_spends_the_budget(kind, unit, budget):
-    slow = kind is tacit.GridSearch and (unit, budget) != ("add-remove", APPROX) and "delta" in budget
+    slow = (
+        kind is tacit.GridSearch and (unit, budget) != ("add-remove", APPROX) and "delta" in budget
+    )
     search = make(kind, budget=budget, unit=unit, **(SUMS if slow else {}))
     promise = search.promise()
     search.fit(X, Y)
@@ -107,13 +109,21 @@ def test_a_grid_adds_up_all_it_does():
     assert guarantee.rho == pytest.approx(0.6, rel=1e-7)
     assert len(guarantee.events) == 2 * len(CANDIDATES)
     assert {round(event.rho, 6) for event in guarantee.events} == {0.18, 0.02}
-    assert make(tacit.GridSearch, budget="epsilon=0.6").promise().epsilon(0) == pytest.approx(0.6, rel=1e-7)
+    assert make(tacit.GridSearch, budget="epsilon=0.6").promise().epsilon(0) == pytest.approx(
+        0.6, rel=1e-7
+    )
 
 
 @PAID_KIND
 def test_public_rows_score_at_no_cost(kind):
-    search = make(kind, budget="epsilon=1", validation=(PUBLIC, PUBLIC_Y), noise="research", random_state=0)
-    costs = [part for part, _ in search.promise().event.contained() if not isinstance(part, RepeatAndSelect)]
+    search = make(
+        kind, budget="epsilon=1", validation=(PUBLIC, PUBLIC_Y), noise="research", random_state=0
+    )
+    costs = [
+        part
+        for part, _ in search.promise().event.contained()
+        if not isinstance(part, RepeatAndSelect)
+    ]
     assert {type(part) for part in costs} == {Exponential}
     search.fit(X, Y)
     truth = max(score for _, score in search.scores_)
@@ -127,7 +137,9 @@ def test_the_noise_of_scores_is_what_the_promise_says(kind, budget, noise, monke
     charged = []
     draw = counts.noisy_count
     monkeypatch.setattr(
-        counts, "noisy_count", lambda hits, cost, source: charged.append(cost) or draw(hits, cost, source)
+        counts,
+        "noisy_count",
+        lambda hits, cost, source: charged.append(cost) or draw(hits, cost, source),
     )
     search = make(kind, budget=budget, noise=noise).fit(X, Y)
     assert len(charged) == len(CANDIDATES) if kind is tacit.GridSearch else len(charged) > 0
@@ -138,21 +150,32 @@ def test_the_noise_of_scores_is_what_the_promise_says(kind, budget, noise, monke
 @PAID_KIND
 def test_a_run_is_fitted_at_the_noise_that_the_promise_says(kind):
     search = make(kind, tacit.NoisySumPrototypes(), [{}, {}]).fit(X, Y)
-    charged = [part.noise_multiplier for part, _ in search.guarantee_.event.contained() if isinstance(part, Gaussian)]
+    charged = [
+        part.noise_multiplier
+        for part, _ in search.guarantee_.event.contained()
+        if isinstance(part, Gaussian)
+    ]
     assert search.released_.mechanism["noise standard deviation"] == min(charged)
 
 
 def test_scores_count_the_records_that_the_run_gets_right():
-    search = make(tacit.GridSearch, candidates=[{"k": 1}], budget="rho=1e6", noise="research", random_state=0).fit(X, Y)
+    search = make(
+        tacit.GridSearch, candidates=[{"k": 1}], budget="rho=1e6", noise="research", random_state=0
+    ).fit(X, Y)
     assert search.scores_[0][1] == pytest.approx(np.sum(search.predict(X) == Y), abs=0.1)
 
 
 def test_a_record_changes_the_prediction_of_no_other():
-    """Classes that tie but for rounding, so that the last bits decide; in sum of any part of the records."""
+    """Classes that tie but for rounding, so that the last bits decide; in sum of any part of the
+    records.
+    """
     rng = np.random.default_rng(0)
     half, left, right = rng.normal(size=(400, 128)), rng.normal(size=128), rng.normal(size=128)
     rows, truth = np.column_stack([half, half]), np.arange(400) % 2
-    arrays = {"coefficients": np.stack([np.append(left, right), np.append(right, left)]), "intercepts": np.zeros(2)}
+    arrays = {
+        "coefficients": np.stack([np.append(left, right), np.append(right, left)]),
+        "intercepts": np.zeros(2),
+    }
     released = Released("a tie", arrays, LinearHead())
     alone = [hits_of(released, rows[[i]], truth[[i]]) for i in range(400)]
     assert 0 < sum(alone) < 400
@@ -161,7 +184,12 @@ def test_a_record_changes_the_prediction_of_no_other():
 
 
 def test_runs_are_as_many_as_drawn_and_candidates_are_drawn_in_each():
-    search = make(tacit.RandomSearch, candidates=[{"k": k} for k in range(1, 5)], mean_runs=6, noise="research")
+    search = make(
+        tacit.RandomSearch,
+        candidates=[{"k": k} for k in range(1, 5)],
+        mean_runs=6,
+        noise="research",
+    )
     fits = [clone(search).set_params(random_state=seed).fit(X[::8], Y[::8]) for seed in range(30)]
     runs = [len(fit.scores_) for fit in fits]
     assert min(runs) >= 1
@@ -170,7 +198,9 @@ def test_runs_are_as_many_as_drawn_and_candidates_are_drawn_in_each():
     assert {fit.scores_[0][0]["k"] for fit in fits} == {1, 2, 3, 4}
     drawn = np.bincount([candidate["k"] for fit in fits for candidate, _ in fit.scores_])[1:]
     assert stats.chisquare(drawn).pvalue > 1e-6
-    assert any(len({candidate["k"] for candidate, _ in fit.scores_}) < len(fit.scores_) for fit in fits)
+    assert any(
+        len({candidate["k"] for candidate, _ in fit.scores_}) < len(fit.scores_) for fit in fits
+    )
 
 
 def test_the_number_of_runs_is_drawn_for_the_event_that_is_promised(monkeypatch):
@@ -181,7 +211,12 @@ def test_the_number_of_runs_is_drawn_for_the_event_that_is_promised(monkeypatch)
 
 
 def test_only_the_best_run_leaves():
-    search = make(tacit.RandomSearch, candidates=[{"d_min": 1.999, "d_max": 2.0}, {}], noise="research", mean_runs=12)
+    search = make(
+        tacit.RandomSearch,
+        candidates=[{"d_min": 1.999, "d_max": 2.0}, {}],
+        noise="research",
+        mean_runs=12,
+    )
     search.set_params(random_state=3, budget="epsilon=30,delta=1e-6").fit(X, Y)
     best = max(search.scores_, key=lambda run: run[1])
     assert search.best_params_ == best[0]
@@ -197,7 +232,9 @@ def test_only_the_best_run_leaves():
 @pytest.mark.parametrize("kind", PAID, ids=lambda kind: kind.__name__)
 def test_a_tuned_classifier_can_be_released(kind, tmp_path):
     search = make(kind).fit(X, Y)
-    release = tacit.Release.load(tacit.Release.of(search, name="tuned").save(tmp_path / "tuned")).verify()
+    release = tacit.Release.load(
+        tacit.Release.of(search, name="tuned").save(tmp_path / "tuned")
+    ).verify()
     assert np.array_equal(release.predict(X), search.predict(X))
     assert release.document.stamp is None
     expected = "approximate" if kind is tacit.RandomSearch else "zCDP"
@@ -226,7 +263,9 @@ def test_an_unpaid_search_is_not_private_and_says_so(tmp_path):
 
 
 def test_an_unpaid_run_has_the_full_budget_in_its_unit():
-    search = make(tacit.UnpaidSearch, tacit.NoisySumPrototypes(), [{}], budget="rho=0.5", unit="replace")
+    search = make(
+        tacit.UnpaidSearch, tacit.NoisySumPrototypes(), [{}], budget="rho=0.5", unit="replace"
+    )
     alone = tacit.NoisySumPrototypes("rho=0.5", classes=3, unit="replace")
     assert alone.promise().event in [part for part, _ in search.promise().event.counted()]
 
@@ -236,7 +275,9 @@ SPACE = {"k": [1, 3], "d_min": {"low": 0.0, "high": 1.0}, "d_max": {"low": 1.2, 
 
 def trials(number=12, space=SPACE, **parameters):
     pytest.importorskip("optuna", reason="optuna is a development dependency")
-    return make(tacit.UnpaidSearch, candidates=space, trials=number, **({"budget": "rho=0.5"} | parameters))
+    return make(
+        tacit.UnpaidSearch, candidates=space, trials=number, **({"budget": "rho=0.5"} | parameters)
+    )
 
 
 def test_trials_stay_in_their_ranges_and_the_best_is_kept():
@@ -246,7 +287,10 @@ def test_trials_stay_in_their_ranges_and_the_best_is_kept():
     for candidate, score in search.scores_:
         assert list(candidate) == list(SPACE)
         assert candidate["k"] in SPACE["k"]
-        assert all(SPACE[name]["low"] <= candidate[name] <= SPACE[name]["high"] for name in ("d_min", "d_max"))
+        assert all(
+            SPACE[name]["low"] <= candidate[name] <= SPACE[name]["high"]
+            for name in ("d_min", "d_max")
+        )
         assert score == int(score)
     best = max(search.scores_, key=lambda run: run[1])
     assert search.best_params_ == best[0]
@@ -268,7 +312,9 @@ def test_trials_follow_the_scores(monkeypatch):
 
         with monkeypatch.context() as patch:
             patch.setattr(base.Search, "_learner", noted)
-            patch.setattr(base, "hits_of", lambda *_, given=given, sign=sign: int(1000 * sign * given[-1]))
+            patch.setattr(
+                base, "hits_of", lambda *_, given=given, sign=sign: int(1000 * sign * given[-1])
+            )
             search = trials(40, noise="research", random_state=1).fit(X[::8], Y[::8])
         ways[sign] = np.mean([candidate["d_min"] for candidate, _ in search.scores_[20:]])
     assert ways[1] > 0.7
@@ -280,7 +326,8 @@ def test_trials_repeat_with_their_seed():
         return trials(6, noise="research", random_state=seed, budget="rho=0.01").fit(X, Y).scores_
 
     assert run(0) == run(0) != run(1)
-    assert trials(2).fit(X, Y).scores_ != trials(2).fit(X, Y).scores_  # secure noise has no seed, nor have its trials
+    # secure noise has no seed, nor have its trials
+    assert trials(2).fit(X, Y).scores_ != trials(2).fit(X, Y).scores_
 
 
 def test_trials_are_not_private_and_say_how_many(tmp_path):
@@ -298,7 +345,11 @@ def test_trials_are_not_private_and_say_how_many(tmp_path):
 
 
 def test_values_of_any_kind_can_be_tried():
-    space = {"steps": [(1.0,), (0.5, 0.5)], "pooling": {"low": 1, "high": 3}, "radius": {"low": 1, "high": 2.0}}
+    space = {
+        "steps": [(1.0,), (0.5, 0.5)],
+        "pooling": {"low": 1, "high": 3},
+        "radius": {"low": 1, "high": 2.0},
+    }
     search = trials(8, space | {"public": [None]}, estimator=tacit.CoinPressPrototypes()).fit(X, Y)
     assert {type(candidate["steps"]) for candidate, _ in search.scores_} == {tuple}
     assert {type(candidate["pooling"]) for candidate, _ in search.scores_} == {int}
@@ -401,8 +452,11 @@ def test_the_ledger_is_charged_once_for_all(kind, tmp_path):
 
 def test_research_runs_repeat_with_their_seed_and_differ_from_each_other():
     def scores(seed):
-        rows = {"validation": (PUBLIC, PUBLIC_Y), "budget": "rho=0.001"}  # exact scores of fits that are mostly noise
-        search = make(tacit.GridSearch, tacit.NoisySumPrototypes(), [{}] * 5, noise="research", **rows)
+        # exact scores of fits that are mostly noise
+        rows = {"validation": (PUBLIC, PUBLIC_Y), "budget": "rho=0.001"}
+        search = make(
+            tacit.GridSearch, tacit.NoisySumPrototypes(), [{}] * 5, noise="research", **rows
+        )
         return [score for _, score in search.set_params(random_state=seed).fit(X, Y).scores_]
 
     assert scores(1) == scores(1) != scores(2)
@@ -416,7 +470,9 @@ def test_grids_of_scikit_learn_pipelines_and_names_as_classes():
     pipeline = make_pipeline(FunctionTransformer(), search).fit(X, names[Y])
     assert pipeline.score(X, names[Y]) > 0.9
     assert len(pipeline[-1].scores_) == 4
-    search = make(tacit.GridSearch, budget="rho=1e4", classes=names, validation=(PUBLIC, names[PUBLIC_Y]))
+    search = make(
+        tacit.GridSearch, budget="rho=1e4", classes=names, validation=(PUBLIC, names[PUBLIC_Y])
+    )
     assert max(score for _, score in search.fit(X, names[Y]).scores_) > 50
 
 
@@ -437,7 +493,10 @@ BAD = [
     ({"candidates": [{"budget": "rho=1"}]}, stating("'budget'", "search")),
     ({"candidates": [{"k": 0}]}, "k=0 must be a whole number"),
     ({"estimator": 3}, "estimator=3 must be a tacit learner"),
-    ({"estimator": tacit.GridSearch(None, None, budget=APPROX)}, stating("tacit learner", "search")),
+    (
+        {"estimator": tacit.GridSearch(None, None, budget=APPROX)},
+        stating("tacit learner", "search"),
+    ),
     ({"estimator": public(classes=3), "classes": None}, stating("classes", "estimator")),
     ({"mean_runs": 0.5}, stating("mean_runs=0.5", "1")),
     ({"mean_runs": math.nan}, stating("mean_runs=nan")),
@@ -468,7 +527,9 @@ BAD_WITH_DATA = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "message"), BAD_WITH_DATA, ids=[message for _, message in BAD_WITH_DATA])
+@pytest.mark.parametrize(
+    ("parameters", "message"), BAD_WITH_DATA, ids=[message for _, message in BAD_WITH_DATA]
+)
 def test_what_does_not_fit_the_data_is_refused_before_it_is_charged(parameters, message, tmp_path):
     ledger = Ledger(tmp_path / "ledger.jsonl", "data")
     search = make(tacit.RandomSearch, ledger=ledger, **parameters)
@@ -502,13 +563,19 @@ def test_progress_is_over_runs():
     seen = []
     with reporting(lambda label, done, total: seen.append((label, done, total))):
         make(tacit.GridSearch).fit(X, Y)
-    assert [entry for entry in seen if entry[0] == "search"] == [("search", done, 3) for done in (1, 2, 3)]
+    assert [entry for entry in seen if entry[0] == "search"] == [
+        ("search", done, 3) for done in (1, 2, 3)
+    ]
 
 
 def test_events_inside_a_recorded_search_are_counted(tmp_path):
-    folder = tacit.Release.of(make(tacit.RandomSearch).fit(X, Y), name="many").save(tmp_path / "many")
+    folder = tacit.Release.of(make(tacit.RandomSearch).fit(X, Y), name="many").save(
+        tmp_path / "many"
+    )
     document = json.loads((folder / "release.json").read_text())
-    inside = [{"count": 1, "event": {"type": "Laplace", "noise_multiplier": 1.0 + i}} for i in range(60)]
+    inside = [
+        {"count": 1, "event": {"type": "Laplace", "noise_multiplier": 1.0 + i}} for i in range(60)
+    ]
     document["guarantee"]["event"]["event"] = inside
     (folder / "release.json").write_text(json.dumps(document))
     with pytest.raises(ReleaseError, match="more than 50 events"):
@@ -538,7 +605,9 @@ PER_PERSON = pytest.mark.parametrize("unit", [unit for unit in Unit if unit.per_
 @KIND
 @PER_PERSON
 @pytest.mark.parametrize("budget", [APPROX, "epsilon=1"])
-def test_units_per_person_spend_the_budget_in_fits_and_scores_of_persons(kind, unit, budget, monkeypatch):
+def test_units_per_person_spend_the_budget_in_fits_and_scores_of_persons(
+    kind, unit, budget, monkeypatch
+):
     seen = []
     fit = tacit.PublicPrototypes.fit
 
@@ -556,7 +625,9 @@ def test_units_per_person_spend_the_budget_in_fits_and_scores_of_persons(kind, u
     assert all(np.array_equal(codes, PERSONS) for _, codes in seen)
     if kind is not tacit.UnpaidSearch:
         limit = Budget.parse(budget)
-        assert limit.epsilon * 0.9999 < search.guarantee_.epsilon(limit.delta or 0.0) <= limit.epsilon
+        assert (
+            limit.epsilon * 0.9999 < search.guarantee_.epsilon(limit.delta or 0.0) <= limit.epsilon
+        )
     if unit is Unit.ADD_REMOVE_PERSON and kind is not tacit.UnpaidSearch:
         by_record = make(kind, budget=budget).promise()
         assert search.guarantee_.event == by_record.event.base()
@@ -567,7 +638,12 @@ def test_units_per_person_spend_the_budget_in_fits_and_scores_of_persons(kind, u
 
 @pytest.mark.parametrize("budget", ["rho=1e7", "epsilon=1e4"])
 def test_scores_add_up_the_share_of_each_person(budget):
-    given = {"candidates": [{"k": 1}], "noise": "research", "random_state": 0, "unit": "add-remove-person"}
+    given = {
+        "candidates": [{"k": 1}],
+        "noise": "research",
+        "random_state": 0,
+        "unit": "add-remove-person",
+    }
     search = make(tacit.GridSearch, budget=budget, **given).fit(X, Y, persons=PERSONS)
     right = search.predict(X) == Y
     shares = np.bincount(PERSONS[right], minlength=35) / np.bincount(PERSONS)
@@ -581,7 +657,12 @@ def test_scores_add_up_the_share_of_each_person(budget):
 
 
 def test_public_rows_to_score_on_are_of_no_person():
-    search = make(tacit.GridSearch, budget="epsilon=1", unit="add-remove-person", validation=(PUBLIC, PUBLIC_Y))
+    search = make(
+        tacit.GridSearch,
+        budget="epsilon=1",
+        unit="add-remove-person",
+        validation=(PUBLIC, PUBLIC_Y),
+    )
     search.fit(X, Y, persons=PERSONS)
     assert max(score for _, score in search.scores_) == np.sum(search.predict(PUBLIC) == PUBLIC_Y)
 
@@ -591,11 +672,17 @@ def test_public_rows_to_score_on_are_of_no_person():
 def test_with_one_record_per_person_a_search_is_that_of_records(kind, budget):
     for seed in range(4):
         given = {"budget": budget, "noise": "research", "random_state": seed}
-        by_person = make(kind, unit="add-remove-person", **given).fit(X, Y, persons=np.arange(len(X)))
+        by_person = make(kind, unit="add-remove-person", **given).fit(
+            X, Y, persons=np.arange(len(X))
+        )
         by_record = make(kind, **given).fit(X, Y)
         assert by_person.best_params_ == by_record.best_params_
-        assert np.array_equal(by_person.released_.arrays["prototypes"], by_record.released_.arrays["prototypes"])
-        assert [score for _, score in by_person.scores_] == pytest.approx([score for _, score in by_record.scores_])
+        assert np.array_equal(
+            by_person.released_.arrays["prototypes"], by_record.released_.arrays["prototypes"]
+        )
+        assert [score for _, score in by_person.scores_] == pytest.approx(
+            [score for _, score in by_record.scores_]
+        )
 
 
 @PER_PERSON

@@ -1,4 +1,6 @@
-"""Answers with blocks by words: which of the 2^64 words give which block, one by one at every boundary."""
+"""Answers with blocks by words: which of the 2^64 words give which block, one by one at every
+boundary.
+"""
 
 import numpy as np
 import pytest
@@ -45,11 +47,15 @@ def test_the_event_has_the_smallest_number_of_blocks():
 
 def test_every_label_is_answered_by_its_own_partition():
     labels, which = np.tile(np.arange(5), 3000), np.repeat(np.arange(3), 5000)
-    answers = block_response.BlockResponses(12.0, BLOCKS, COUNTS).sample(labels, which, ResearchNoise(0))
+    answers = block_response.BlockResponses(12.0, BLOCKS, COUNTS).sample(
+        labels, which, ResearchNoise(0)
+    )
     assert np.mean(answers == BLOCKS[which, labels]) > 0.999
 
 
 @pytest.mark.parametrize("label", [-1, 5])
 def test_a_label_that_is_no_class_is_refused(label):
     with pytest.raises(IndexError):
-        block_response.BlockResponses(1.0, BLOCKS, COUNTS).sample(np.array([label]), np.array([0]), ResearchNoise(0))
+        block_response.BlockResponses(1.0, BLOCKS, COUNTS).sample(
+            np.array([label]), np.array([0]), ResearchNoise(0)
+        )

@@ -17,7 +17,9 @@ def test_blocks_of_records_are_cut_and_those_of_persons_are_not():
 
 @pytest.mark.parametrize(("ends", "most"), [(None, 3), (np.array([1, 4]), 1)])
 def test_records_or_persons_are_counted(ends, most):
-    with pytest.raises(InputError, match=f"more than {most} {'rows' if ends is None else 'persons'} would overflow"):
+    with pytest.raises(
+        InputError, match=f"more than {most} {'rows' if ends is None else 'persons'} would overflow"
+    ):
         list(short_blocks([Block(ROWS, LABELS, ends)], 10, most))
 
 

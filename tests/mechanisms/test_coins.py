@@ -47,10 +47,23 @@ def test_many_coins_have_their_probabilities_and_are_independent(scale):
 @pytest.mark.parametrize("scale", [3.0, 1e6 / 3, 2.0**55])
 @pytest.mark.parametrize(
     "share",
-    [0.0, 1e-12, 0.3, 1.0, 20.0, 44.3, 46.0, 80.0, 1e6, *np.random.default_rng(0).uniform(0.01, 3, 30).round(9)],
+    [
+        0.0,
+        1e-12,
+        0.3,
+        1.0,
+        20.0,
+        44.3,
+        46.0,
+        80.0,
+        1e6,
+        *np.random.default_rng(0).uniform(0.01, 3, 30).round(9),
+    ],
 )
 def test_more_bits_decide_coins_that_float64_does_not(scale, share):
-    """Numbers of 64 bits within 2^30 of the truth, that at the truth with every kind of bits to follow."""
+    """Numbers of 64 bits within 2^30 of the truth, that at the truth with every kind of bits to
+    follow.
+    """
     gap = min(round(share * scale), 2**62)
     with localcontext() as context:
         context.prec, context.Emin = 100, -(10**9)
@@ -77,6 +90,11 @@ def test_more_bits_decide_coins_that_float64_does_not(scale, share):
 
 def test_a_gap_beyond_all_bits_is_not_treated_as_zero():
     words, following = iter([0]), iter([0, 0, 1])
-    found = flips_exp(np.array([10**15]), 1.0, lambda n: np.array([next(words)], np.uint64), lambda n: next(following))
+    found = flips_exp(
+        np.array([10**15]),
+        1.0,
+        lambda n: np.array([next(words)], np.uint64),
+        lambda n: next(following),
+    )
     assert not found[0]
     assert not list(following)

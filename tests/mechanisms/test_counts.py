@@ -26,7 +26,9 @@ def test_gaussian_counts_have_the_stated_deviation(noise, z):
 @pytest.mark.thorough
 @pytest.mark.parametrize("epsilon", [0.4, 1.5])
 def test_secure_pure_counts_are_discrete_laplace(epsilon):
-    values = np.array([counts.noisy_count(40, PureDP(epsilon), SecureNoise()) for _ in range(1500)]) - 40
+    values = (
+        np.array([counts.noisy_count(40, PureDP(epsilon), SecureNoise()) for _ in range(1500)]) - 40
+    )
     share = math.exp(-epsilon)
     support = np.arange(-3, 4)
     expected = (1 - share) / (1 + share) * share ** np.abs(support)
@@ -41,7 +43,9 @@ def test_research_pure_counts_are_about_laplace():
 
 
 def test_neighbours_of_a_pure_count_lose_what_randomized_response_does():
-    """P(k) against P(k-1) of the discrete Laplace distribution, summed exactly over k: not that of continuous noise."""
+    """P(k) against P(k-1) of the discrete Laplace distribution, summed exactly over k: not that of
+    continuous noise.
+    """
     epsilon, order = 0.8, 3.0
     k = np.arange(-400, 401)
     one = np.exp(-epsilon * np.abs(k)) * np.tanh(epsilon / 2)
@@ -52,7 +56,11 @@ def test_neighbours_of_a_pure_count_lose_what_randomized_response_does():
 
 @SOURCE
 def test_without_a_bound_the_count_is_exact(noise):
-    assert counts.noisy_count(7, Gaussian(0.0), noise) == counts.noisy_count(7, PureDP(math.inf), noise) == 7
+    assert (
+        counts.noisy_count(7, Gaussian(0.0), noise)
+        == counts.noisy_count(7, PureDP(math.inf), noise)
+        == 7
+    )
 
 
 def test_the_event_spends_the_budget():
@@ -66,21 +74,31 @@ def share(right):
     return counts.counted(np.array(right), np.array([len(right)])) if right else Fraction()
 
 
-PEOPLE = [right for m in range(7) for right in itertools.combinations_with_replacement((False, True), m)]
+PEOPLE = [
+    right for m in range(7) for right in itertools.combinations_with_replacement((False, True), m)
+]
 
 
 def test_a_person_and_a_record_of_a_person_move_the_count_by_one_at_most():
-    """All persons with up to six records; whole numbers for Laplace noise too, whatever other persons add."""
+    """All persons with up to six records; whole numbers for Laplace noise too, whatever other
+    persons add.
+    """
     added = [(right, ()) for right in PEOPLE]
     joined = [((*right, new), right) for right in PEOPLE for new in (False, True)]
-    moves = {name: [share(one) - share(other) for one, other in pairs] for name, pairs in (("p", added), ("r", joined))}
+    moves = {
+        name: [share(one) - share(other) for one, other in pairs]
+        for name, pairs in (("p", added), ("r", joined))
+    }
     assert max(moves["p"]) == max(moves["r"]) == 1
     assert min(moves["p"]) == 0
     assert min(moves["r"]) >= -1
     assert min(moves["r"]) < Fraction(-49, 100)  # a wrong record beside a right one
     for pairs in (added, joined):
         for others in (Fraction(0), Fraction(1, 3), Fraction(7, 2)):
-            whole = [math.floor(others + share(one)) - math.floor(others + share(other)) for one, other in pairs]
+            whole = [
+                math.floor(others + share(one)) - math.floor(others + share(other))
+                for one, other in pairs
+            ]
             assert -1 <= min(whole) <= max(whole) == 1
 
 
@@ -96,15 +114,23 @@ def test_persons_count_by_their_shares():
 def test_shares_are_released_as_they_are_or_rounded_down(noise):
     shares = Fraction(29, 8)
     assert (
-        counts.noisy_count(shares, Gaussian(0.0), noise) == counts.noisy_count(shares, PureDP(math.inf), noise) == 3.625
+        counts.noisy_count(shares, Gaussian(0.0), noise)
+        == counts.noisy_count(shares, PureDP(math.inf), noise)
+        == 3.625
     )
     assert counts.noisy_count(shares, Gaussian(1e-6), noise) == pytest.approx(3.625, abs=1e-4)
     assert counts.noisy_count(shares, PureDP(1e6), noise) == 3
 
 
 def test_a_count_moves_by_one_if_a_record_or_person_is_another():
-    """A record is counted or not; of two persons with other records each has a share between 0 and 1."""
-    marks = [np.array(bits) for size in (1, 2, 3) for bits in itertools.product([False, True], repeat=size)]
+    """A record is counted or not; of two persons with other records each has a share between 0 and
+    1.
+    """
+    marks = [
+        np.array(bits)
+        for size in (1, 2, 3)
+        for bits in itertools.product([False, True], repeat=size)
+    ]
     records = {counts.counted(own) for own in marks if len(own) == 1}
     shares = {counts.counted(own, np.array([len(own)])) for own in marks}
     for values, moved in ((records, counts.COUNT.replace), (shares, counts.COUNT.replace_person)):

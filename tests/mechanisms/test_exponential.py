@@ -1,4 +1,6 @@
-"""The exponential mechanism and permute-and-flip: exact enumeration over neighbours, and their samplers."""
+"""The exponential mechanism and permute-and-flip: exact enumeration over neighbours, and their
+samplers.
+"""
 
 import itertools
 import math
@@ -34,7 +36,9 @@ def permute_and_flip_probabilities(scores, sensitivity, epsilon):
 
 
 def neighbours(levels, n):
-    """All score vectors on a grid and all that one more record can make of them, in units of 1/levels."""
+    """All score vectors on a grid and all that one more record can make of them, in units of
+    1/levels.
+    """
     for base in itertools.product(range(0, 2 * levels + 1, levels), repeat=n):
         for rise in itertools.product(range(levels + 1), repeat=n):
             yield np.array(base), np.array(base) + np.array(rise)
@@ -48,7 +52,8 @@ def test_enumeration_over_all_neighbours(epsilon, of, n):
         ratio = np.log(of(scores, 2, epsilon) / of(grown, 2, epsilon))
         worst = max(worst, np.abs(ratio).max())
     assert worst <= epsilon * (1 + 1e-12)
-    # the grid holds no score gap so wide that the bound is attained; a wide one shows that it is tight
+    # the grid holds no score gap so wide that the bound is attained; a wide one shows that it is
+    # tight
     wide = np.array([0] + [100 * 2] * (n - 1))
     grown = wide + np.array([0] + [2] * (n - 1))
     worst = max(worst, np.abs(np.log(of(wide, 2, epsilon)[0] / of(grown, 2, epsilon)[0])))
@@ -72,7 +77,13 @@ def test_the_scale_is_rounded_to_the_safe_side(epsilon, sensitivity):
 
 def draw(noise, scores, selection, times, sensitivity=2**20):
     found = [
-        exponential.select(scores * sensitivity, sensitivity=sensitivity, epsilon=1.0, noise=noise, selection=selection)
+        exponential.select(
+            scores * sensitivity,
+            sensitivity=sensitivity,
+            epsilon=1.0,
+            noise=noise,
+            selection=selection,
+        )
         for _ in range(times)
     ]
     return np.bincount(found, minlength=len(scores))
@@ -81,7 +92,8 @@ def draw(noise, scores, selection, times, sensitivity=2**20):
 @pytest.mark.parametrize("noise", SOURCES, ids=lambda source: type(source).__name__)
 @pytest.mark.parametrize("scores", [[0, 0, 0], [3, 2, 0, -1], [10, 9, 9, -50], [-60, 0, -1, -3]])
 @pytest.mark.parametrize(
-    ("selection", "of"), [("exponential", probabilities), ("permute-and-flip", permute_and_flip_probabilities)]
+    ("selection", "of"),
+    [("exponential", probabilities), ("permute-and-flip", permute_and_flip_probabilities)],
 )
 def test_samplers_have_the_stated_distribution(noise, scores, selection, of):
     scores = np.array(scores, dtype=np.int64)
@@ -90,7 +102,9 @@ def test_samplers_have_the_stated_distribution(noise, scores, selection, of):
     observed = draw(noise, scores, selection, times)
     likely = expected * times > 8
     assert observed[expected < 1e-9].sum() == 0
-    statistic = ((observed[likely] - times * expected[likely]) ** 2 / (times * expected[likely])).sum()
+    statistic = (
+        (observed[likely] - times * expected[likely]) ** 2 / (times * expected[likely])
+    ).sum()
     assert stats.chi2.sf(statistic, max(1, likely.sum() - 1)) > 1e-6
 
 
@@ -100,12 +114,17 @@ def test_samplers_have_the_stated_distribution(noise, scores, selection, of):
     [(SOURCES[0], 100_000, 40), (SOURCES[1], 1_000_000, 100)],
 )
 def test_a_leader_among_very_many_wins_with_its_probability(noise, n, times):
-    """One candidate ahead of n equal ones by ln n wins half the time: the far tail of the noise decides."""
+    """One candidate ahead of n equal ones by ln n wins half the time: the far tail of the noise
+    decides.
+    """
     unit = 2**20
     scores = np.zeros(n, dtype=np.int64)
     scores[n // 2] = round(math.log(n) * unit)
     wins = sum(
-        exponential.select(scores, sensitivity=unit, epsilon=1.0, noise=noise, selection="exponential") == n // 2
+        exponential.select(
+            scores, sensitivity=unit, epsilon=1.0, noise=noise, selection="exponential"
+        )
+        == n // 2
         for _ in range(times)
     )
     assert stats.binomtest(wins, times, n / (2 * n - 1)).pvalue > 1e-6
@@ -113,7 +132,9 @@ def test_a_leader_among_very_many_wins_with_its_probability(noise, n, times):
 
 @pytest.mark.parametrize("gap", [1, 4, 8, 12, 13.8])
 def test_research_noise_keeps_far_candidates_as_likely_as_they_are(gap):
-    """One candidate ahead of very many by up to their logarithm; ties would fall to low positions."""
+    """One candidate ahead of very many by up to their logarithm; ties would fall to low
+    positions.
+    """
     n, unit, times = 1_000_000, 2**20, 25
     scores = np.zeros(n, dtype=np.int64)
     scores[0] = round(gap * unit)
@@ -128,8 +149,9 @@ def test_research_noise_keeps_far_candidates_as_likely_as_they_are(gap):
 @pytest.mark.thorough
 @pytest.mark.slow
 def test_far_candidates_among_a_million_win_with_their_probability():
-    """Half a million candidates 4 behind half a million others win 1.8 % of the time, by noise above 17. Float32
-    uniforms end near 16.6 and never draw them: the published code samples them 15 times too rarely."""
+    """Half a million candidates 4 behind half a million others win 1.8 % of the time, by noise
+    above 17. Float32 uniforms end near 16.6 and never draw them: the published code samples them 15
+    times too rarely."""
     n, unit, times = 1_000_000, 2**20, 700
     scores = np.zeros(n, dtype=np.int64)
     scores[::2] = -4 * unit
@@ -146,6 +168,9 @@ def test_events():
 def test_permute_and_flip_range_is_wider_than_epsilon():
     """Why it may not be charged as bounded range under a zCDP budget: 1.66 epsilon here."""
     scores, grown = np.array([15, 50, 55]), np.array([15, 60, 55])
-    losses = np.log(permute_and_flip_probabilities(scores, 10, 1.0) / permute_and_flip_probabilities(grown, 10, 1.0))
+    losses = np.log(
+        permute_and_flip_probabilities(scores, 10, 1.0)
+        / permute_and_flip_probabilities(grown, 10, 1.0)
+    )
     assert losses.max() - losses.min() == pytest.approx(1.66, abs=0.005)
     assert np.abs(losses).max() <= 1

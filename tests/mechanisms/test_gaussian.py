@@ -19,7 +19,11 @@ def sums(rows, labels, n_classes=3):
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10**6), width=st.integers(1, 40), scale=st.sampled_from([1e-3, 1.0, 1e3, 1e200]))
+@given(
+    seed=st.integers(0, 10**6),
+    width=st.integers(1, 40),
+    scale=st.sampled_from([1e-3, 1.0, 1e3, 1e200]),
+)
 def test_the_sensitivity_of_the_table_is_one_unit(seed, width, scale):
     """Sensitivity in exact arithmetic, rows of any length, any order and block shape."""
     rng = np.random.default_rng(seed)
@@ -49,7 +53,9 @@ def test_a_class_without_records_and_no_records_at_all_work():
 @pytest.mark.parametrize("z", [0.4, 5.0])
 def test_noise_has_the_stated_deviation_and_is_gaussian(noise, z):
     rows = np.array([[1.0] + [0.0] * 1999])
-    table = gaussian.noisy_class_sums([(rows, np.array([1]))], n_classes=3, width=2000, noise_multiplier=z, noise=noise)
+    table = gaussian.noisy_class_sums(
+        [(rows, np.array([1]))], n_classes=3, width=2000, noise_multiplier=z, noise=noise
+    )
     table[1, 0] -= 1
     values = table.ravel() / z
     assert stats.kstest(values, "norm").pvalue > 1e-6
@@ -58,7 +64,9 @@ def test_noise_has_the_stated_deviation_and_is_gaussian(noise, z):
 
 
 def test_sums_and_counts_are_one_vector_with_the_noise_of_each():
-    """A record has norm 1 in it; noise is that of two releases, and the costs of both are its cost."""
+    """A record has norm 1 in it; noise is that of two releases, and the costs of both are its
+    cost.
+    """
     seen = []
 
     class Spy(ResearchNoise):
@@ -79,7 +87,10 @@ def test_sums_and_counts_are_one_vector_with_the_noise_of_each():
     exact = np.array([20.0, 0, 30])[:, None] * rows[0]
     assert ((sums - exact) / 2).std() == pytest.approx(1, abs=0.05)
     assert counts.shape == (3,)
-    many = [gaussian.noisy_sums_and_counts([(rows, labels)], noise=ResearchNoise(i), **facts)[1] for i in range(500)]
+    many = [
+        gaussian.noisy_sums_and_counts([(rows, labels)], noise=ResearchNoise(i), **facts)[1]
+        for i in range(500)
+    ]
     assert (np.array(many) - [20, 0, 30]).std() == pytest.approx(15, rel=0.1)
 
 
@@ -107,7 +118,8 @@ def test_secure_noise_is_the_discrete_gaussian(sigma):
 def test_sums_that_could_overflow_64_bits_are_refused():
     """As many rows of norm 1 as are not refused add up to less than 2^63."""
     n = 2**63 // gaussian.UNIT
-    rows, labels = np.broadcast_to(np.ones(1), (n, 1)), np.broadcast_to(0, n)  # which take no memory
+    # which take no memory
+    rows, labels = np.broadcast_to(np.ones(1), (n, 1)), np.broadcast_to(0, n)
     with pytest.raises(InputError, match="would overflow"):
         gaussian.class_sums([(rows, labels)], n_classes=1, width=1)
     assert gaussian._EXACT_ROWS * gaussian.UNIT <= 2**53  # whole numbers that float64 holds
@@ -125,7 +137,9 @@ def test_opendp_states_the_same_privacy_cost():
 
     enable_features("contrib")
     z = 1.7
-    measurement = make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T=float), scale=z * gaussian.UNIT)
+    measurement = make_gaussian(
+        vector_domain(atom_domain(T="i64")), l2_distance(T=float), scale=z * gaussian.UNIT
+    )
     assert measurement.map(float(gaussian.UNIT)) == pytest.approx(gaussian.event(z).rho, rel=1e-12)
 
 
@@ -147,7 +161,9 @@ def test_other_neighbours_move_sums_and_counts_by_what_is_stated():
         if row == other:
             reached["change-label"] = max(reached["change-label"], distance)
         ones = table([[1.0]], [c]), table([[1.0]], [k])
-        reached["counts"] = max(reached["counts"], sum((a - b) ** 2 for a, b in zip(*ones, strict=True)))
+        reached["counts"] = max(
+            reached["counts"], sum((a - b) ** 2 for a, b in zip(*ones, strict=True))
+        )
     stated = {
         "replace": gaussian.CLASS_SUMS.replace,
         "change-label": gaussian.CLASS_SUMS.change_label,

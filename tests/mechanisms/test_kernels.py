@@ -101,14 +101,21 @@ def test_extreme_rows_keep_their_direction(row):
 def test_extreme_rows_in_balls(row, radius):
     row, far = np.array([row], np.float64), np.full((1, 5), 1e300)
     for centre in (np.zeros((1, 5)), far, -far):
-        sums = class_sums([(row, np.zeros(1, int))], n_classes=1, width=5, balls=(centre, np.array([radius])))
+        sums = class_sums(
+            [(row, np.zeros(1, int))], n_classes=1, width=5, balls=(centre, np.array([radius]))
+        )
         assert sum(int(value) ** 2 for value in sums[0]) <= UNIT**2
         if not centre.any() and radius == 1:
             assert np.array_equal(sums, added(row, 1.0))
         if not centre.any() and radius == 1e-50 and 1e-50 < np.abs(row).max() < 1e200:
             assert np.linalg.norm(sums) > 0.999 * UNIT
     near = np.array([[1e-160, 0, 0, 0, 0]])  # whose square is none
-    sums = class_sums([(near, np.zeros(1, int))], n_classes=1, width=5, balls=(np.zeros((1, 5)), np.array([2e-160])))
+    sums = class_sums(
+        [(near, np.zeros(1, int))],
+        n_classes=1,
+        width=5,
+        balls=(np.zeros((1, 5)), np.array([2e-160])),
+    )
     assert abs(sums[0, 0] / UNIT - 0.5) < 1e-6
 
 
@@ -193,7 +200,9 @@ def test_the_rounding_error_along_a_direction_is_returned(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
-@pytest.mark.parametrize("bounds", [(-(2**24), 2**24), (-5, 100_000), (3, 4), (-(2**30), 2**30 + 5)])
+@pytest.mark.parametrize(
+    "bounds", [(-(2**24), 2**24), (-5, 100_000), (3, 4), (-(2**30), 2**30 + 5)]
+)
 def test_clipped_sums_are_exact(dtype, bounds):
     """In numbers whose sums leave 32 bits, or that leave them already."""
     low, high = bounds
@@ -205,15 +214,22 @@ def test_clipped_sums_are_exact(dtype, bounds):
     add_clipped(products, ends, low, high, totals)
     terms = [[min(max(int(v), low), high) - low for v in row] for row in products]
     first = [0, *ends[:-1]]
-    wanted = [[7 + sum(row[j] for row in terms[a:b]) for j in range(33)] for a, b in zip(first, ends, strict=True)]
+    wanted = [
+        [7 + sum(row[j] for row in terms[a:b]) for j in range(33)]
+        for a, b in zip(first, ends, strict=True)
+    ]
     assert totals.tolist() == wanted
 
 
-@pytest.mark.parametrize("bounds", [(2**35, 2**35 + 700_000), (-(2**36), -(2**36) + 2**30), (-(2**36), 2**36)])
+@pytest.mark.parametrize(
+    "bounds", [(2**35, 2**35 + 700_000), (-(2**36), -(2**36) + 2**30), (-(2**36), 2**36)]
+)
 def test_bounds_beyond_32_bits(bounds):
     """As float64 has them for windows far from 1."""
     low, high = bounds
-    products = np.random.default_rng(0).integers(low - 1000, high + 1000, (50, 9)).astype(np.float64)
+    products = (
+        np.random.default_rng(0).integers(low - 1000, high + 1000, (50, 9)).astype(np.float64)
+    )
     totals = np.zeros((1, 9), np.int64)
     add_clipped(products, np.array([50]), low, high, totals)
     wanted = [sum(min(max(int(v), low), high) - low for v in column) for column in products.T]
@@ -229,24 +245,32 @@ def test_class_sums_do_not_depend_on_blocks(monkeypatch):
     monkeypatch.setattr("tacit.mechanisms.gaussian._EXACT_ROWS", 3)
     assert np.array_equal(class_sums([(x, y)], n_classes=5, width=30, unit_rows=True), whole)
     order = rng.permutation(500)
-    assert np.array_equal(class_sums([(x[order], y[order])], n_classes=5, width=30, unit_rows=True), whole)
+    assert np.array_equal(
+        class_sums([(x[order], y[order])], n_classes=5, width=30, unit_rows=True), whole
+    )
     assert not whole[4].any()
 
 
 def test_a_centre_is_subtracted_from_rows_whose_distance_has_no_square():
     row, centre = np.full((1, 2), 3e-160), np.full((1, 2), 1e-160)
-    sums = class_sums([(row, np.zeros(1, int))], n_classes=1, width=2, balls=(centre, np.array([4e-160])))
+    sums = class_sums(
+        [(row, np.zeros(1, int))], n_classes=1, width=2, balls=(centre, np.array([4e-160]))
+    )
     assert sums[0] / UNIT == pytest.approx([0.5, 0.5], rel=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "low", "high"), [("int32", -9000, 30_000), ("float32", 2**20, 2**24), ("float64", -(2**36), 2**36)]
+    ("dtype", "low", "high"),
+    [("int32", -9000, 30_000), ("float32", 2**20, 2**24), ("float64", -(2**36), 2**36)],
 )
 def test_shares_are_rounded_down_exactly(dtype, low, high):
     """Quotients of whole numbers by numbers of records, also just below and at whole numbers."""
     rng = np.random.default_rng(0)
     divisors = np.array([1, 2, 3, 7, 1000, 2**26 - 1, 3, 999_983])
-    classes, ends = np.array([0, 0, 0, 1, 1, 1, 3, 3]), np.array([5, 40, 40, 90, 130, 170, 200, 220])
+    classes, ends = (
+        np.array([0, 0, 0, 1, 1, 1, 3, 3]),
+        np.array([5, 40, 40, 90, 130, 170, 200, 220]),
+    )
     factor = 2 ** (37 - (high - low - 1).bit_length())
     products = rng.integers(low - 100, high + 100, (220, 65)).astype(dtype)
     products[:, 0] = high

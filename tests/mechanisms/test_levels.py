@@ -30,19 +30,28 @@ def test_probabilities_are_those_of_the_exponential_mechanism(scores, scale, bit
     source = random.Random(1)
     scores = np.array(scores, dtype=np.int64)
     draws = 20_000
-    found = np.bincount([choose(scores, scale, source.randrange) for _ in range(draws)], minlength=len(scores))
-    weights = np.array([math.exp(-float(Fraction(int(scores.max() - s)) / Fraction(scale))) for s in scores])
+    found = np.bincount(
+        [choose(scores, scale, source.randrange) for _ in range(draws)], minlength=len(scores)
+    )
+    weights = np.array(
+        [math.exp(-float(Fraction(int(scores.max() - s)) / Fraction(scale))) for s in scores]
+    )
     expected = draws * weights / weights.sum()
     usual = expected > 5
     assert found[~usual].sum() < 60
     if usual.sum() > 1:
         observed = found[usual]
-        assert chisquare(observed, expected[usual] * observed.sum() / expected[usual].sum()).pvalue > 1e-6
+        assert (
+            chisquare(observed, expected[usual] * observed.sum() / expected[usual].sum()).pvalue
+            > 1e-6
+        )
 
 
 @pytest.mark.parametrize("bits", [2, 3, 4])
 def test_levels_are_decided_by_correct_bounds(bits):
-    """Every number of few bits: a level is told only if all numbers that go on from it fall there."""
+    """Every number of few bits: a level is told only if all numbers that go on from it fall
+    there.
+    """
     for counts in itertools.product(range(4), repeat=3):
         if not counts[0]:
             continue
@@ -58,7 +67,9 @@ def test_levels_are_decided_by_correct_bounds(bits):
 
 
 def test_no_level_is_above_its_gap(monkeypatch):
-    """What is left of a gap beside its level is from 0 to 1.01, also where gap and quotient are rounded up."""
+    """What is left of a gap beside its level is from 0 to 1.01, also where gap and quotient are
+    rounded up.
+    """
     left = []
 
     def flip(rest, randbelow):

@@ -9,8 +9,12 @@ from tacit.mechanisms.noise import ResearchNoise, SecureNoise, noise_source
 
 def test_research_noise_repeats_with_its_seed_and_secure_noise_has_none():
     zeros = np.zeros(20, dtype=np.int64)
-    assert np.array_equal(ResearchNoise(4).gaussian(zeros, 1e6), ResearchNoise(4).gaussian(zeros, 1e6))
-    assert not np.array_equal(ResearchNoise(4).gaussian(zeros, 1e6), ResearchNoise(5).gaussian(zeros, 1e6))
+    assert np.array_equal(
+        ResearchNoise(4).gaussian(zeros, 1e6), ResearchNoise(4).gaussian(zeros, 1e6)
+    )
+    assert not np.array_equal(
+        ResearchNoise(4).gaussian(zeros, 1e6), ResearchNoise(5).gaussian(zeros, 1e6)
+    )
     with pytest.warns(UserWarning, match="random_state is ignored"):
         source = noise_source("secure", random_state=4)
     assert isinstance(source, SecureNoise)
@@ -21,7 +25,9 @@ def test_an_unknown_source_is_refused():
         noise_source("none")
 
 
-@pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__)
+@pytest.mark.parametrize(
+    "noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__
+)
 def test_subsets_are_uniform_distinct_and_sorted(noise):
     counts = np.zeros(5)
     for _ in range(2000):
@@ -40,11 +46,15 @@ def test_secure_noise_comes_in_chunks_with_progress():
     with reporting(lambda label, done, total: seen.append((label, done, total))):
         result = SecureNoise().gaussian(np.zeros((3, 5000), dtype=np.int64), 10.0)
     assert result.shape == (3, 5000)
-    assert seen == [("secure noise", min(done, 15_000), 15_000) for done in range(1024, 15_000 + 1024, 1024)]
+    assert seen == [
+        ("secure noise", min(done, 15_000), 15_000) for done in range(1024, 15_000 + 1024, 1024)
+    ]
 
 
 def largest_correlation(values):
-    """Largest autocorrelation of a sequence over all lags above 0, in standard deviations of white noise."""
+    """Largest autocorrelation of a sequence over all lags above 0, in standard deviations of white
+    noise.
+    """
     centred = (values - values.mean()) / values.std()
     spectrum = np.abs(np.fft.rfft(centred, 2 * len(centred))) ** 2
     by_lag = np.fft.irfft(spectrum)[1 : len(centred)]
@@ -52,15 +62,20 @@ def largest_correlation(values):
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
-@pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__)
+@pytest.mark.parametrize(
+    "noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__
+)
 def test_no_two_values_of_one_release_share_their_noise(noise, law):
     drawn = getattr(noise, law)(np.zeros((5, 6000), dtype=np.int64), 1e6)
     assert largest_correlation(drawn.ravel()) < 7
-    assert largest_correlation(np.append(drawn, drawn.ravel()[:8192])) > 20  # what shared noise looks like
+    # what shared noise looks like
+    assert largest_correlation(np.append(drawn, drawn.ravel()[:8192])) > 20
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
-@pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__)
+@pytest.mark.parametrize(
+    "noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__
+)
 def test_noise_that_could_overflow_64_bits_is_refused(noise, law):
     """Noise of 100 times its scale takes at most half of what 64 bits hold, or is refused."""
     zeros = np.zeros(100, dtype=np.int64)
@@ -77,6 +92,7 @@ def test_only_differences_of_scores_matter(noise):
     scores = np.array([3, 1, 0, 2])
     for shift in (2**60, -(2**60), 2**62):
         chosen = [
-            [ResearchNoise(seed).noisy_max(one, 2.0, noise) for seed in range(200)] for one in (scores, scores + shift)
+            [ResearchNoise(seed).noisy_max(one, 2.0, noise) for seed in range(200)]
+            for one in (scores, scores + shift)
         ]
         assert chosen[0] == chosen[1]

@@ -43,7 +43,10 @@ def test_both_events_cover_the_exact_divergence_of_the_release(sensitivity, orde
             for _ in range(15):
                 counts = rng.uniform(0, 2 * sigma, n_classes) + sensitivity
                 other = counts + sensitivity * rng.permutation([1, -1] + [0] * (n_classes - 2))
-                worst = max(worst, divergence(*(log_label_chances(own, sigma) for own in (counts, other)), order))
+                worst = max(
+                    worst,
+                    divergence(*(log_label_chances(own, sigma) for own in (counts, other)), order),
+                )
         assert worst <= stated[1] + 1e-12
         assert stated[1] <= stated[0] * (1 + 1e-12)
 
@@ -57,13 +60,18 @@ def test_several_votes_that_move_cost_no_more_than_one_of_their_weight():
         counts = rng.uniform(0, 15, 4) + 3
         moves = [rng.permutation([1.0, -1.0, 0.0, 0.0]) for _ in range(3)]
         other = counts + sum(moves)
-        assert divergence(*(log_label_chances(own, sigma) for own in (counts, other)), 18.0) <= stated
+        assert (
+            divergence(*(log_label_chances(own, sigma) for own in (counts, other)), 18.0) <= stated
+        )
 
 
 def test_the_gaussian_price_of_a_label_is_attained():
-    """Two classes, one vote that moves: mu is the distance of the difference of counts, so no less would do."""
+    """Two classes, one vote that moves: mu is the distance of the difference of counts, so no less
+    would do.
+    """
     sigma, s = 4.0, 1.5
-    exact = norm.cdf(2 * s / (math.sqrt(2) * sigma) - 1) - norm.cdf(-1)  # an attack's advantage at threshold 1
+    # an attack's advantage at threshold 1
+    exact = norm.cdf(2 * s / (math.sqrt(2) * sigma) - 1) - norm.cdf(-1)
     event = label_event(sigma, s)
     assert exact == pytest.approx(norm.cdf(event.mu - 1) - norm.cdf(-1))
     assert event == Gaussian(sigma / (math.sqrt(2) * s))
@@ -72,7 +80,9 @@ def test_the_gaussian_price_of_a_label_is_attained():
 
 
 def test_coarse_noise_gets_the_gaussian_price():
-    """Below a vote the grid of the noise is too coarse for a price that holds for continuous noise."""
+    """Below a vote the grid of the noise is too coarse for a price that holds for continuous
+    noise.
+    """
     assert label_event(0.99, 1e-3, 5.0) == Gaussian(0.99 / (math.sqrt(2) * 1e-3))
     assert label_event(1.0, 1e-3, 5.0) == NoisyArgmax(1e3, 5.0)
 
@@ -80,7 +90,9 @@ def test_coarse_noise_gets_the_gaussian_price():
 @pytest.mark.parametrize("sigma", [5, 10, 20])
 @pytest.mark.parametrize("order", [2.0, 6.0])
 def test_discrete_noise_adds_less_than_the_inverse_of_its_variance(order, sigma):
-    """Exact enumeration, ties and all. Votes have 2^20 units, so the excess is below 1e-12 in what is deployed."""
+    """Exact enumeration, ties and all. Votes have 2^20 units, so the excess is below 1e-12 in what
+    is deployed.
+    """
     certified = NoisyArgmax(float(sigma), order).renyi(np.array([order]))[0]
     k = np.arange(-12 * sigma, 12 * sigma + 1)
     mass = -(k**2) / (2 * sigma**2)
@@ -89,7 +101,9 @@ def test_discrete_noise_adds_less_than_the_inverse_of_its_variance(order, sigma)
     worst = 0.0
     for lead, rest in itertools.product(range(-sigma, 2 * sigma, max(1, sigma // 10)), repeat=2):
         counts = np.array([lead, rest, 0])
-        laws = [_discrete_law(own, k, mass, below) for own in (counts, counts + np.array([-1, 1, 0]))]
+        laws = [
+            _discrete_law(own, k, mass, below) for own in (counts, counts + np.array([-1, 1, 0]))
+        ]
         worst = max(worst, divergence(*laws, order), divergence(*laws[::-1], order))
     assert 0.97 < worst / certified < 1 + 0.5 / sigma**2
 
@@ -102,6 +116,8 @@ def _discrete_law(counts, k, mass, below):
         for other, rival in enumerate(counts):
             if other != own:
                 at_most = count + k - rival - (1 if other < own else 0)
-                total = total + np.where(at_most < k[0], -np.inf, below[np.clip(at_most - k[0], 0, len(k) - 1)])
+                total = total + np.where(
+                    at_most < k[0], -np.inf, below[np.clip(at_most - k[0], 0, len(k) - 1)]
+                )
         logs.append(logsumexp(total))
     return np.array(logs)

@@ -34,7 +34,9 @@ def test_both_events_cover_the_exact_divergence_of_the_release(sensitivity, orde
         stated = [event.renyi(np.array([order]))[0] for event in events]
         worst = 0.0
         for largest in np.linspace(-4 * sigma, 4 * sigma, 400):
-            laws = [log_check_chances(count, 0.0, sigma) for count in (largest, largest + sensitivity)]
+            laws = [
+                log_check_chances(count, 0.0, sigma) for count in (largest, largest + sensitivity)
+            ]
             worst = max(worst, divergence(*laws, order), divergence(*laws[::-1], order))
         assert worst <= stated[1] <= stated[0] * (1 + 1e-12)
         assert worst > 0.99 * stated[1] or stated[1] == pytest.approx(stated[0])

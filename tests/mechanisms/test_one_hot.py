@@ -23,7 +23,9 @@ LABELS = np.zeros(4000, dtype=np.int64)
     ],
 )
 def test_noise_has_the_deviation_of_its_event(noise, cost, deviation):
-    """A changed label moves two entries by 1: the root of 2 for Gaussian noise, 2 for Laplace noise."""
+    """A changed label moves two entries by 1: the root of 2 for Gaussian noise, 2 for Laplace
+    noise.
+    """
     found = one_hot.noisy_one_hot(LABELS, 3, cost, noise) - [1, 0, 0]
     assert found.std() == pytest.approx(deviation, rel=0.05)
     assert abs(found.mean()) < 5 * deviation / math.sqrt(found.size)
@@ -50,8 +52,12 @@ def test_a_histogram_counts_each_cluster_and_class():
     exact = one_hot.noisy_histogram(labels, which, (2, 3), PureDP(math.inf), ResearchNoise(0))
     assert exact.tolist() == [[0, 0, 1], [1, 1, 2]]
     draws = np.array(
-        [one_hot.noisy_histogram(labels, which, (2, 3), PureDP(2.0), ResearchNoise(i)) for i in range(800)]
+        [
+            one_hot.noisy_histogram(labels, which, (2, 3), PureDP(2.0), ResearchNoise(i))
+            for i in range(800)
+        ]
     )
     assert draws.mean(axis=0) == pytest.approx(exact, abs=0.3)
-    variance = 2 * math.exp(-1.0) / (1 - math.exp(-1.0)) ** 2  # of discrete Laplace noise of scale 2/epsilon = 1
+    # of discrete Laplace noise of scale 2/epsilon = 1
+    variance = 2 * math.exp(-1.0) / (1 - math.exp(-1.0)) ** 2
     assert draws.var() == pytest.approx(variance + exact.var(), rel=0.15)

@@ -42,9 +42,13 @@ def test_sums_are_those_of_python_integers():
     rng = np.random.default_rng(0)
     left, right = rng.normal(size=(40, 3)), rng.normal(size=(40, 5))
     a, b = (integer_rows(rows, NORM).tolist() for rows in (left, right))
-    expected = [[sum(p[i] * q[j] for p, q in zip(a, b, strict=True)) for j in range(5)] for i in range(3)]
+    expected = [
+        [sum(p[i] * q[j] for p, q in zip(a, b, strict=True)) for j in range(5)] for i in range(3)
+    ]
     assert products(left, right).tolist() == expected
-    inside = [rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1) for rows in (left, right)]
+    inside = [
+        rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1) for rows in (left, right)
+    ]
     assert np.allclose(products(left, right) / UNIT, inside[0].T @ inside[1], atol=1e-3)
 
 
@@ -91,7 +95,9 @@ class Doubled:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_left_rows_may_follow_from_the_right_rows(threads, monkeypatch):
-    """Their sum is that of left rows known beforehand, whoever computes them and in how many pieces."""
+    """Their sum is that of left rows known beforehand, whoever computes them and in how many
+    pieces.
+    """
     right = rounded(np.random.default_rng(0).normal(size=(50, 4)) / 9)
     expected = product_sums([(2 * right.values.astype(np.float64) / NORM, right)], shape=(4, 4))
     monkeypatch.setattr("tacit.compute.threads.thread_count", lambda: threads)
@@ -102,12 +108,16 @@ def test_left_rows_may_follow_from_the_right_rows(threads, monkeypatch):
 
 @pytest.mark.parametrize("strip", [1, 10, 30, 2**22])
 def test_a_wide_matrix_is_computed_strip_by_strip(strip, monkeypatch):
-    """Every entry is that of the whole product, and its noise that of one draw of the upper triangle."""
+    """Every entry is that of the whole product, and its noise that of one draw of the upper
+    triangle.
+    """
     rows = np.random.default_rng(0).normal(size=(40, 9))
     whole, upper = products(rows, rows), np.triu_indices(9)
     expected = ResearchNoise(0).gaussian(whole[upper], 2.0 * UNIT) / UNIT
     monkeypatch.setattr(outer_products, "_STRIP", strip)
-    released = outer_products.noisy_second_moments([rows], width=9, noise_multiplier=2.0, noise=ResearchNoise(0))
+    released = outer_products.noisy_second_moments(
+        [rows], width=9, noise_multiplier=2.0, noise=ResearchNoise(0)
+    )
     assert np.array_equal(released[upper], expected)
     assert np.array_equal(released, released.T)
 
@@ -120,14 +130,18 @@ def test_the_bound_is_reached():
 def test_class_moments_are_the_moments_of_each_class():
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(50, 4)), rng.integers(0, 3, 50)
-    found = class_product_sums([(rows[:20], labels[:20]), (rows[20:], labels[20:])], n_classes=4, width=4)
+    found = class_product_sums(
+        [(rows[:20], labels[:20]), (rows[20:], labels[20:])], n_classes=4, width=4
+    )
     for c in range(3):
         assert np.array_equal(found[c], products(rows[labels == c], rows[labels == c]))
     assert not found[3].any()
 
 
 def weighted(rows, weights):
-    return weighted_product_sums([(rounded(rows), weights)], n_weights=weights.shape[1], width=rows.shape[1])
+    return weighted_product_sums(
+        [(rounded(rows), weights)], n_weights=weights.shape[1], width=rows.shape[1]
+    )
 
 
 def test_weighted_moments_are_weighted():
@@ -185,7 +199,9 @@ def test_noise_on_weighted_moments_over_many_draws():
 @pytest.mark.parametrize("z", [0.4, 5.0])
 def test_noise_on_products_has_the_stated_deviation(noise, z):
     left, right = np.array([[1.0] + [0.0] * 49]), np.array([[1.0] + [0.0] * 39])
-    table = outer_products.noisy_products([(left, right)], shape=(50, 40), noise_multiplier=z, noise=noise)
+    table = outer_products.noisy_products(
+        [(left, right)], shape=(50, 40), noise_multiplier=z, noise=noise
+    )
     table[0, 0] -= 1
     values = table.ravel() / z
     assert stats.kstest(values, "norm").pvalue > 1e-6
@@ -198,7 +214,12 @@ def test_noise_of_each_release_over_many_draws():
     for z in (0.5, 3.0):
         noise = ResearchNoise(1)
         drawn = np.stack(
-            [outer_products.noisy_second_moments([rows], width=3, noise_multiplier=z, noise=noise) for _ in range(2000)]
+            [
+                outer_products.noisy_second_moments(
+                    [rows], width=3, noise_multiplier=z, noise=noise
+                )
+                for _ in range(2000)
+            ]
         )
         by_class = np.stack(
             [
@@ -218,7 +239,9 @@ def test_noise_of_each_release_over_many_draws():
         between = np.corrcoef(by_class[:, 0, 0, 1], by_class[:, 1, 0, 1])[0, 1]
         assert abs(between) < 0.12
         assert np.allclose(drawn.mean(axis=0), rows.T @ rows, atol=5 * z / np.sqrt(2000))
-        assert np.allclose(by_class.mean(axis=0)[1], np.outer(rows[1], rows[1]), atol=5 * z / np.sqrt(2000))
+        assert np.allclose(
+            by_class.mean(axis=0)[1], np.outer(rows[1], rows[1]), atol=5 * z / np.sqrt(2000)
+        )
 
 
 @BOTH
@@ -258,7 +281,9 @@ def test_opendp_states_the_same_privacy_cost():
 
     enable_features("contrib")
 
-    measurement = make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T=float), scale=1.7 * UNIT)
+    measurement = make_gaussian(
+        vector_domain(atom_domain(T="i64")), l2_distance(T=float), scale=1.7 * UNIT
+    )
     assert measurement.map(float(UNIT)) == pytest.approx(outer_products.event(1.7).rho, rel=1e-12)
 
 
@@ -288,8 +313,12 @@ def test_a_replaced_record_moves_second_moments_by_the_root_of_two(seed, width):
 
     weights = np.abs(rng.normal(size=(2, 1, 3)))
     weighted = [
-        outer_products.weighted_product_sums([Block(outer_products.rounded(row), own)], n_weights=3, width=width)
-        for row, own in zip((a, b), weights / np.linalg.norm(weights, axis=2, keepdims=True), strict=True)
+        outer_products.weighted_product_sums(
+            [Block(outer_products.rounded(row), own)], n_weights=3, width=width
+        )
+        for row, own in zip(
+            (a, b), weights / np.linalg.norm(weights, axis=2, keepdims=True), strict=True
+        )
     ]
     assert squared_distance(*(upper(sums) for sums in weighted)) <= most
     by_class = [
@@ -302,7 +331,8 @@ def test_a_replaced_record_moves_second_moments_by_the_root_of_two(seed, width):
 def test_a_changed_label_moves_class_moments_by_the_root_of_two_and_second_moments_not_at_all():
     row = np.array([[0.6, 0.8]])
     by_class = [
-        upper(outer_products.class_product_sums([Block(row, np.array([c]))], n_classes=2, width=2)) for c in (0, 1)
+        upper(outer_products.class_product_sums([Block(row, np.array([c]))], n_classes=2, width=2))
+        for c in (0, 1)
     ]
     whole = upper(outer_products.triangle_sums([row], width=2))
     distance = squared_distance(*by_class)
@@ -310,7 +340,9 @@ def test_a_changed_label_moves_class_moments_by_the_root_of_two_and_second_momen
     assert 0 < distance <= (outer_products.CLASS_MOMENTS.change_label * UNIT) ** 2
     assert outer_products.CLASS_MOMENTS.change_label == pytest.approx(2**0.5)
     assert outer_products.CLASS_MOMENTS.change_labels_of_person == pytest.approx(2**0.5)
-    assert outer_products.MOMENTS.change_label == outer_products.MOMENTS.change_labels_of_person == 0
+    assert (
+        outer_products.MOMENTS.change_label == outer_products.MOMENTS.change_labels_of_person == 0
+    )
 
 
 def test_the_root_of_two_is_reached_by_rows_at_right_angles():
@@ -319,14 +351,20 @@ def test_the_root_of_two_is_reached_by_rows_at_right_angles():
 
 
 @settings(max_examples=50, deadline=None)
-@given(seed=st.integers(0, 2**31), entries=st.integers(2, 12), clip=st.sampled_from([0.3, 0.8, 1.0, 2**0.5]))
+@given(
+    seed=st.integers(0, 2**31),
+    entries=st.integers(2, 12),
+    clip=st.sampled_from([0.3, 0.8, 1.0, 2**0.5]),
+)
 def test_a_left_row_that_moves_moves_the_sum_by_its_distance(seed, entries, clip):
     """Residuals of softmax with two labels: sqrt(2) apart, in units of the clip norm."""
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.full(entries, rng.choice([0.05, 1.0])))
     right = rng.normal(size=(1, 5)) * 10
     sums = [
-        outer_products.product_sums([Block((shares - np.eye(entries)[c])[None] / clip, right)], shape=(entries, 5))
+        outer_products.product_sums(
+            [Block((shares - np.eye(entries)[c])[None] / clip, right)], shape=(entries, 5)
+        )
         for c in (0, 1)
     ]
     moved = outer_products.moved_by_left_rows(2**0.5 / clip, entries)
@@ -347,11 +385,15 @@ def test_rounding_of_left_rows_may_lengthen_their_difference():
 
 
 def test_a_label_that_changes_a_certain_class_moves_the_gradient_by_the_root_of_two():
-    """With all of the mass on a third class, residuals keep their norm below the clip norm: nothing is shortened."""
+    """With all of the mass on a third class, residuals keep their norm below the clip norm: nothing
+    is shortened.
+    """
     shares = np.array([0.0, 0.0, 1.0])
     right = np.array([[1.0, 0.0]])
     sums = [
-        outer_products.product_sums([Block((shares - np.eye(3)[c])[None] / 2**0.5, right)], shape=(3, 2))
+        outer_products.product_sums(
+            [Block((shares - np.eye(3)[c])[None] / 2**0.5, right)], shape=(3, 2)
+        )
         for c in (0, 1)
     ]
     distance = np.linalg.norm((sums[0] - sums[1]).astype(float)) / UNIT
@@ -366,9 +408,13 @@ def test_public_rows_are_summed_without_noise_as_they_are_with_it():
     quiet = {"noise_multiplier": 1e-9, "noise": ResearchNoise(0)}
     for block in (Block(rows, rows), Block(rows, rows, ends)):
         exact = outer_products.bounded_second_moments([block], width=4)
-        assert np.allclose(exact, outer_products.noisy_second_moments([block], width=4, **quiet), atol=1e-6)
+        assert np.allclose(
+            exact, outer_products.noisy_second_moments([block], width=4, **quiet), atol=1e-6
+        )
         assert np.array_equal(exact, exact.T)
         weighted = block._replace(beside=weights)
         exact = outer_products.bounded_weighted_second_moments([weighted], n_weights=3, width=4)
-        noisy = outer_products.noisy_weighted_second_moments([weighted], n_weights=3, width=4, **quiet)
+        noisy = outer_products.noisy_weighted_second_moments(
+            [weighted], n_weights=3, width=4, **quiet
+        )
         assert np.allclose(exact, noisy, atol=1e-6)

@@ -1,4 +1,6 @@
-"""Partitions: their information against the joint distribution, all candidates, and all set partitions."""
+"""Partitions: their information against the joint distribution, all candidates, and all set
+partitions.
+"""
 
 import itertools
 import math
@@ -21,7 +23,11 @@ def information(masses, epsilon):
 def from_joint(prior, blocks, g, epsilon):
     """Mutual information of the class and the answer."""
     same = np.asarray(blocks)[:, None] == np.arange(g)
-    joint = np.asarray(prior)[:, None] * np.where(same, math.exp(epsilon), 1.0) / (math.exp(epsilon) + g - 1)
+    joint = (
+        np.asarray(prior)[:, None]
+        * np.where(same, math.exp(epsilon), 1.0)
+        / (math.exp(epsilon) + g - 1)
+    )
     apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
     held = joint > 0
     return (joint[held] * np.log(joint[held] / apart[held])).sum()
@@ -50,7 +56,9 @@ def priors_of(size, count=3, seed=0):
     rng = np.random.default_rng(seed)
     rows = [rng.dirichlet(np.full(size, spread), count) for spread in (0.03, 0.2, 1.0, 20.0)]
     ties = np.repeat(np.arange(1, size + 1), 2)[:size]
-    return np.concatenate([*rows, np.full((1, size), 1 / size), np.eye(size)[:1], ties[None] / ties.sum()])
+    return np.concatenate(
+        [*rows, np.full((1, size), 1 / size), np.eye(size)[:1], ties[None] / ties.sum()]
+    )
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -65,7 +73,9 @@ def test_the_formula_is_the_mutual_information(size, epsilon):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("size", [2, 3, 4, 7, 12, EXACT])
 def test_no_candidate_tells_more(size, epsilon):
-    """Neither greedy ones of any number of blocks nor those that single out the likeliest classes."""
+    """Neither greedy ones of any number of blocks nor those that single out the likeliest
+    classes.
+    """
     rows = priors_of(size)
     for prior, blocks, g in zip(rows, *partitions_of(rows, epsilon), strict=True):
         chosen = information(masses_of(prior, blocks, g), epsilon)
@@ -83,13 +93,17 @@ def test_many_classes_tell_almost_as_much_as_if_all_were_sorted(size, epsilon):
     for prior, blocks, g in zip(rows, *partitions_of(rows, epsilon), strict=True):
         near = range(2, min(size, 3 * int(flat_blocks(epsilon)) + 3) + 1)
         best = max(information(greedy(prior, other), epsilon) for other in near)
-        kept.append(information(masses_of(prior, blocks, g), epsilon) / best if best > 1e-9 else 1.0)
+        kept.append(
+            information(masses_of(prior, blocks, g), epsilon) / best if best > 1e-9 else 1.0
+        )
     assert min(kept) > 0.99
     assert np.mean(kept) > 0.999
 
 
 def set_partitions(size):
-    """All partitions of so many classes, as the block of each class; blocks are numbered as they appear."""
+    """All partitions of so many classes, as the block of each class; blocks are numbered as they
+    appear.
+    """
     found = [[0]]
     for _ in range(size - 1):
         found = [[*blocks, block] for blocks in found for block in range(max(blocks) + 2)]
@@ -98,12 +112,17 @@ def set_partitions(size):
 
 @pytest.mark.parametrize("size", [3, 4, 5, 6])
 def test_the_best_of_all_partitions_tells_little_more(size):
-    """Greedy is not optimal; over these priors it keeps at least 97 % of the information, and 99.9 % on average."""
+    """Greedy is not optimal; over these priors it keeps at least 97 % of the information, and 99.9
+    % on average.
+    """
     candidates = [np.array(blocks) for blocks in set_partitions(size)[1:]]
     rows, kept = priors_of(size, count=4, seed=size), []
     for epsilon in (0.5, 1.0, 3.0):
         for prior, blocks, g in zip(rows, *partitions_of(rows, epsilon), strict=True):
-            best = max(information(masses_of(prior, other, other.max() + 1), epsilon) for other in candidates)
+            best = max(
+                information(masses_of(prior, other, other.max() + 1), epsilon)
+                for other in candidates
+            )
             chosen = information(masses_of(prior, blocks, g), epsilon)
             assert chosen <= best + 1e-12
             kept.append(chosen / best if best > 1e-9 else 1.0)
@@ -125,17 +144,23 @@ def test_permuted_classes_have_permuted_partitions(size):
 
 def test_blocks_are_numbered_by_their_likeliest_class():
     assert partitions_of(np.array([[0.1, 0.5, 0.4]]), 0.5)[0].tolist() == [[1, 0, 1]]
-    assert partitions_of(np.array([[0.05, 0.6, 0.05, 0.05, 0.25]]), 1.0)[0].tolist() == [[1, 0, 1, 1, 1]]
+    assert partitions_of(np.array([[0.05, 0.6, 0.05, 0.05, 0.25]]), 1.0)[0].tolist() == [
+        [1, 0, 1, 1, 1]
+    ]
 
 
 @pytest.mark.parametrize("size", [4, 10, 33, 150])
 def test_the_number_of_a_row_breaks_ties_and_orders_unlikely_classes(size):
-    """By one of 256 public orders, also if rows come in parts; equal classes are in as many different blocks as any."""
+    """By one of 256 public orders, also if rows come in parts; equal classes are in as many
+    different blocks as any.
+    """
     flat = np.full((600, size), 1 / size)
     blocks, _ = partitions_of(flat, 0.5)
     orders, places = public_orders(size)
     assert np.array_equal(np.sort(orders, axis=1), np.tile(np.arange(size), (256, 1)))
-    assert np.array_equal(np.take_along_axis(places, orders.astype(int), axis=1), np.tile(np.arange(size), (256, 1)))
+    assert np.array_equal(
+        np.take_along_axis(places, orders.astype(int), axis=1), np.tile(np.arange(size), (256, 1))
+    )
     assert np.array_equal(blocks[:344], blocks[256:])
     assert len(np.unique(blocks, axis=0)) > (100 if size > 4 else 2)
     assert np.array_equal(partitions_of(flat[300:], 0.5, first=300)[0], blocks[300:])
@@ -153,19 +178,26 @@ def test_as_many_blocks_are_stated_as_there_are(size):
     for epsilon in (1e-9, *EPSILONS, 50.0, 700.0):
         blocks, counts = partitions_of(rows, epsilon)
         assert (counts >= 2).all()
-        assert all(np.array_equal(np.unique(row), np.arange(g)) for row, g in zip(blocks, counts, strict=True))
+        assert all(
+            np.array_equal(np.unique(row), np.arange(g))
+            for row, g in zip(blocks, counts, strict=True)
+        )
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_no_block_is_that_of_an_earlier_row(kind):
-    """Priors from counts, at which parts of blocks end a rounding error below a whole number, after more blocks."""
+    """Priors from counts, at which parts of blocks end a rounding error below a whole number, after
+    more blocks.
+    """
     for likely, others in ((57, 135), (35, 93), (52, 140), (41, 87)):
         many = np.r_[np.full(4, 0.95 / 4), np.full(others - 3, 0.05 / (others - 3))]
         for load in range(likely - 8, likely + 8):
             few = np.r_[load, np.ones(others)] / (load + others)
             blocks, counts = partitions_of(np.array([many, few], dtype=kind), 1.0)
             assert (blocks < counts[:, None]).all()
-            assert np.array_equal(blocks[1:], partitions_of(few[None].astype(kind), 1.0, first=1)[0])
+            assert np.array_equal(
+                blocks[1:], partitions_of(few[None].astype(kind), 1.0, first=1)[0]
+            )
 
 
 def test_large_epsilon_leaves_classes_of_a_flat_prior_alone():
@@ -194,7 +226,11 @@ def test_types_and_memory_layouts(dtype):
     rows = np.tile([[16, 0, 8, 4, 4], [1, 1, 28, 1, 1]], (40, 1)) / 32
     whole = rows if dtype != "int64" else np.eye(5)[np.arange(80) % 5]
     expected = partitions_of(whole, 1.0)
-    for given in (whole.astype(dtype), np.asfortranarray(whole.astype(dtype)), np.repeat(whole, 2, axis=0)[::2]):
+    for given in (
+        whole.astype(dtype),
+        np.asfortranarray(whole.astype(dtype)),
+        np.repeat(whole, 2, axis=0)[::2],
+    ):
         for found, of_float64 in zip(partitions_of(given, 1.0), expected, strict=True):
             assert np.array_equal(found, of_float64)
 

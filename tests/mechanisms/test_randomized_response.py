@@ -1,4 +1,6 @@
-"""Randomized response by words: which of the 2^64 words give which output, one by one at every boundary."""
+"""Randomized response by words: which of the 2^64 words give which output, one by one at every
+boundary.
+"""
 
 import numpy as np
 import pytest
@@ -12,13 +14,20 @@ from tacit.mechanisms.randomized_response import WORDS, Responses, outside, word
 @pytest.mark.parametrize("label", range(7))
 @pytest.mark.parametrize("prior", ["alone", "second"])
 def test_as_many_words_as_stated_give_each_output(label, k, prior):
-    """Words in a row give one output: its first and its last word do, and the rows are as long as `words_of` states."""
+    """Words in a row give one output: its first and its last word do, and the rows are as long as
+    `words_of` states.
+    """
     order = np.array([4, 2, 6, 0, 1, 5, 3])
     own, other = words_of(1.0, k, 7)
     stated, each = (own, own[1]) if label in order[:k] else (other, outside(k))
-    starts = sorted({place * each for place in range(k + 1)} - {WORDS} | set(range(k * outside(k), WORDS)))
+    starts = sorted(
+        {place * each for place in range(k + 1)} - {WORDS} | set(range(k * outside(k), WORDS))
+    )
     ends = [start - 1 for start in starts[1:]] + [WORDS - 1]
-    priors = {"alone": (order[None], [k], None), "second": (np.array([np.arange(7), order]), [1, k], [1])}[prior]
+    priors = {
+        "alone": (order[None], [k], None),
+        "second": (np.array([np.arange(7), order]), [1, k], [1]),
+    }[prior]
     responses = Responses(1.0, priors[0], np.array(priors[1]))
 
     def respond(words):

@@ -34,7 +34,10 @@ def test_runs_are_drawn_from_the_stated_distribution(noise, shape):
 
 
 def test_mean_one_is_one_run():
-    assert {repetition.number_of_runs(repetition.event(Gaussian(1.0), 1, 0), SecureNoise()) for _ in range(50)} == {1}
+    assert {
+        repetition.number_of_runs(repetition.event(Gaussian(1.0), 1, 0), SecureNoise())
+        for _ in range(50)
+    } == {1}
 
 
 def test_the_event_and_the_shapes_that_can_be_drawn():

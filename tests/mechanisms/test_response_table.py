@@ -23,7 +23,9 @@ def test_the_smallest_probability_keeps_a_word():
     assert table.epsilon == pytest.approx(64 * math.log(2))
 
 
-@pytest.mark.parametrize("noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__)
+@pytest.mark.parametrize(
+    "noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__
+)
 def test_outputs_are_drawn_with_their_probabilities(noise):
     rows = np.array([[0.0, 0.6, 0.4], [0.0, 0.2, 0.8]])
     labels = np.repeat([0, 1], 5000)

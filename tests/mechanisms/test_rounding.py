@@ -54,7 +54,9 @@ def test_bits_of_a_row_do_not_depend_on_its_neighbours_or_the_memory_layout():
     expected = integer_rows(rows, unit)
     assert np.array_equal(integer_rows(np.asfortranarray(rows), unit), expected)
     for i in range(100):
-        assert np.array_equal(integer_rows(np.asfortranarray(rows)[i : i + 1], unit)[0], expected[i])
+        assert np.array_equal(
+            integer_rows(np.asfortranarray(rows)[i : i + 1], unit)[0], expected[i]
+        )
 
 
 @pytest.mark.parametrize("width", [5, 8192, 10_000, 20_001])
@@ -69,7 +71,10 @@ def test_norms_of_a_row_alone_and_among_others(width):
 def test_each_coordinate_is_rounded_toward_zero():
     rows = np.array([[0.3, -0.3, 0.1]])
     exact = [Fraction(value) * 2**32 for value in rows[0]]
-    assert all(abs(int(found)) <= abs(value) for found, value in zip(integer_rows(rows, 2**32)[0], exact, strict=True))
+    assert all(
+        abs(int(found)) <= abs(value)
+        for found, value in zip(integer_rows(rows, 2**32)[0], exact, strict=True)
+    )
 
 
 def test_too_many_columns_for_the_proof_are_refused():

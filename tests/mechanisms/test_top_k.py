@@ -21,7 +21,9 @@ SOURCES = [SecureNoise(), ResearchNoise(2)]
 
 
 def log_probabilities(scores, k, epsilon):
-    """ln P(S) of every set, from the shipped keys and scale: softmax over ranks, then a uniform fill."""
+    """ln P(S) of every set, from the shipped keys and scale: softmax over ranks, then a uniform
+    fill.
+    """
     ranked = top_k.best_first(scores)
     keys, scale = top_k.rank_keys(scores[ranked], k, sensitivity=UNIT, epsilon=epsilon)
     log_rank = keys / scale - logsumexp(keys / scale)
@@ -35,13 +37,18 @@ def log_probabilities(scores, k, epsilon):
 
 def direct(scores, k, epsilon):
     """ln P(S) from the definition: exp(epsilon times the worst member's utility)."""
-    sets = {s: epsilon * min(scores[i] for i in s) / UNIT for s in itertools.combinations(range(len(scores)), k)}
+    sets = {
+        s: epsilon * min(scores[i] for i in s) / UNIT
+        for s in itertools.combinations(range(len(scores)), k)
+    }
     total = logsumexp(list(sets.values()))
     return {s: value - total for s, value in sets.items()}
 
 
 def neighbours(n):
-    """Score vectors on a grid, with each way in which one record can raise them by 0, half or one."""
+    """Score vectors on a grid, with each way in which one record can raise them by 0, half or
+    one.
+    """
     grid = [np.array(base) * UNIT for base in itertools.product([0, 1, 3], repeat=n)]
     rises = [np.array(rise) * (UNIT // 2) for rise in itertools.product([0, 1, 2], repeat=n)]
     for base in grid:
@@ -93,19 +100,24 @@ def test_it_is_the_mechanism_of_the_definition(n, k, epsilon):
 
 @pytest.mark.parametrize(("n", "k", "ratio"), [(5, 1, 1.58), (7, 2, 1.25)])
 def test_the_published_count_is_not_private(n, k, ratio):
-    """C(y, k) in place of C(y-1, k-1) leaves a factor y/k: at epsilon 1, at least the specification's ratios."""
+    """C(y, k) in place of C(y-1, k-1) leaves a factor y/k: at epsilon 1, at least the
+    specification's ratios.
+    """
 
     def published(scores):
         ranked = sorted(range(n), key=lambda i: (-scores[i], i))
         sets = {}
         for chosen in itertools.combinations(range(n), k):
             y = max(ranked.index(i) for i in chosen) + 1
-            sets[chosen] = scores[ranked[y - 1]] * 0.5 + math.log(math.comb(y, k) / math.comb(y - 1, k - 1))
+            sets[chosen] = scores[ranked[y - 1]] * 0.5 + math.log(
+                math.comb(y, k) / math.comb(y - 1, k - 1)
+            )
         total = logsumexp(list(sets.values()))
         return {s: value - total for s, value in sets.items()}
 
     tied = [0.0] * n
-    grown = [0.0] * (n - k) + [1e-3] * k  # one record lifts the last k of tied candidates a little: rank n to rank k
+    # one record lifts the last k of tied candidates a little: rank n to rank k
+    grown = [0.0] * (n - k) + [1e-3] * k
     last = tuple(range(n - k, n))
     assert published(tied)[last] - published(grown)[last] > ratio > 1
 
@@ -113,13 +125,20 @@ def test_the_published_count_is_not_private(n, k, ratio):
 @pytest.mark.parametrize("noise", SOURCES, ids=lambda source: type(source).__name__)
 @pytest.mark.parametrize(
     ("scores", "k"),
-    [([5, 4, 4, 0, 1], 2), ([0, 0, 0, 0], 3), ([60, 0, 1, 2], 2), ([2, 1, 0], 1), ([30, 29, 0, 28, 27.5], 3)],
+    [
+        ([5, 4, 4, 0, 1], 2),
+        ([0, 0, 0, 0], 3),
+        ([60, 0, 1, 2], 2),
+        ([2, 1, 0], 1),
+        ([30, 29, 0, 28, 27.5], 3),
+    ],
 )
 def test_samplers_have_the_stated_distribution(noise, scores, k):
     scores = np.round(np.array(scores) * UNIT).astype(np.int64)
     times = 2000 if isinstance(noise, ResearchNoise) else 1000  # secure noise is slow
     found = Counter(
-        tuple(top_k.select_set(scores, k, sensitivity=UNIT, epsilon=1.0, noise=noise).tolist()) for _ in range(times)
+        tuple(top_k.select_set(scores, k, sensitivity=UNIT, epsilon=1.0, noise=noise).tolist())
+        for _ in range(times)
     )
     expected = {s: times * math.exp(value) for s, value in direct(scores, k, 1.0).items()}
     assert all(list(s) == sorted(set(s)) for s in found)
@@ -141,7 +160,9 @@ def test_ranks_among_very_many_candidates(noise, n, k, gap):
     p = 1 / (1 + math.exp(log_sets - gap))
     times = 40
     wins = sum(
-        np.array_equal(top_k.select_set(scores, k, sensitivity=UNIT, epsilon=1.0, noise=noise), leaders)
+        np.array_equal(
+            top_k.select_set(scores, k, sensitivity=UNIT, epsilon=1.0, noise=noise), leaders
+        )
         for _ in range(times)
     )
     assert stats.binomtest(wins, times, p).pvalue > 1e-6
@@ -152,7 +173,9 @@ def test_the_other_members_are_uniform():
     scores = np.array([9, 9, 9, 9, 9, 9, 1], dtype=np.int64) * UNIT
     counts = Counter()
     for _ in range(3000):
-        counts.update(top_k.select_set(scores, 2, sensitivity=UNIT, epsilon=4.0, noise=noise).tolist())
+        counts.update(
+            top_k.select_set(scores, 2, sensitivity=UNIT, epsilon=4.0, noise=noise).tolist()
+        )
     leaders = [counts[i] for i in range(6)]
     assert stats.chisquare(leaders).pvalue > 1e-6
 
@@ -172,7 +195,10 @@ def test_log_binomials(m, k):
 def test_extreme_scores_stay_in_range():
     scores = np.array([2**60, 0, 2**59, 5], dtype=np.int64)
     for noise in SOURCES:
-        assert top_k.select_set(scores, 2, sensitivity=UNIT, epsilon=1.0, noise=noise).tolist() == [0, 2]
+        assert top_k.select_set(scores, 2, sensitivity=UNIT, epsilon=1.0, noise=noise).tolist() == [
+            0,
+            2,
+        ]
 
 
 def test_an_epsilon_below_the_float_error_is_refused():
@@ -192,22 +218,32 @@ def test_the_bound_on_logarithms_holds_and_is_near(m, k):
 @pytest.mark.parametrize(("m", "k"), [(10, 1), (10, 3), (10_000, 700), (10**6, 10**5)])
 @pytest.mark.parametrize("epsilon", [0.3, 5.0])
 def test_epsilon_includes_the_error_of_the_logarithms(m, k, epsilon):
-    """(W + 2)/s + 4 eta is at most epsilon, eta the error of k additions and logarithms, each within an ulp."""
+    """(W + 2)/s + 4 eta is at most epsilon, eta the error of k additions and logarithms, each
+    within an ulp.
+    """
     scale = top_k.rank_scale(m, k, sensitivity=UNIT, epsilon=epsilon)
-    longest = math.log(math.comb(m - 1, min(k - 1, (m - 1) // 2))) if m < 10**5 else top_k._largest_partial_sum(m, k)
+    longest = (
+        math.log(math.comb(m - 1, min(k - 1, (m - 1) // 2)))
+        if m < 10**5
+        else top_k._largest_partial_sum(m, k)
+    )
     eta = k * math.ulp(1.0) * (Fraction(longest) + 32)
     assert Fraction(UNIT + 2) / Fraction(scale) + 4 * eta <= Fraction(epsilon)
 
 
 @pytest.mark.parametrize("bits", range(20, 60, 4))
 def test_keys_beyond_64_bits_are_refused(bits):
-    """A key reaches the scale times the largest logarithm, which may be too long where the scale alone is not."""
+    """A key reaches the scale times the largest logarithm, which may be too long where the scale
+    alone is not.
+    """
     m, k, sensitivity, epsilon = 10_000, 1000, 2**bits, 0.01
     if sensitivity / epsilon * top_k.log_binomials(m, k).max() >= 2**62:
         with pytest.raises(BudgetError, match="64-bit scores"):
             top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=epsilon)
     else:
-        assert top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=epsilon) > sensitivity / epsilon
+        assert (
+            top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=epsilon) > sensitivity / epsilon
+        )
 
 
 def test_event():
@@ -227,7 +263,9 @@ def test_positions_are_those_of_a_sort_of_everything():
 
 @pytest.mark.parametrize(("m", "k"), [(50, 2), (1000, 5), (10**6, 20)])
 def test_the_scale_of_ranks_charges_rounding_and_is_never_below_the_exact_one(m, k):
-    """(sensitivity + 2)/(epsilon - 4 eta), rounded up, in exact arithmetic; eta bounds the float error of the keys."""
+    """(sensitivity + 2)/(epsilon - 4 eta), rounded up, in exact arithmetic; eta bounds the float
+    error of the keys.
+    """
     eta = k * 2.0**-52 * (top_k._largest_partial_sum(m, k) + 32)
     for epsilon in np.random.default_rng(0).uniform(0.01, 5, 100):
         for sensitivity in (1, 3, 2**24, 2**36 + 1):
@@ -241,11 +279,15 @@ def test_the_scale_of_ranks_charges_rounding_and_is_never_below_the_exact_one(m,
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_every_class_in_which_a_person_sits_pays_for_its_rounding(k):
-    """A person with 16 records in as many of 20 classes; each moves the scores of its class by 1, of a window of 16."""
+    """A person with 16 records in as many of 20 classes; each moves the scores of its class by 1,
+    of a window of 16.
+    """
     window, classes, epsilon, n = 16, 20, 1.0, 5
 
     def ranges(classes):
-        """The widest losses in one class, over scores on a grid and all that one such record can make of them."""
+        """The widest losses in one class, over scores on a grid and all that one such record can
+        make of them.
+        """
         scale = top_k.rank_scale(n, k, sensitivity=window, epsilon=epsilon, classes=classes)
         logs = np.rint(scale * top_k.log_binomials(n, k))
         grid = np.array(list(itertools.combinations_with_replacement((40, 2, 1, 0), n)))
@@ -264,7 +306,9 @@ def test_every_class_in_which_a_person_sits_pays_for_its_rounding(k):
         place = np.argsort(order)
         sets = itertools.combinations(range(n), k)
         return {
-            s: log_rank[max(place[list(s)]) - k + 1] - math.log(math.comb(max(place[list(s)]), k - 1)) for s in sets
+            s: log_rank[max(place[list(s)]) - k + 1]
+            - math.log(math.comb(max(place[list(s)]), k - 1))
+            for s in sets
         }
 
     assert window * ranges(classes) <= epsilon
@@ -276,8 +320,12 @@ def test_the_scale_for_persons_is_that_of_the_proof(sensitivity, classes):
     m, k = 1000, 5
     eta = Fraction(k * 2.0**-52 * (top_k._largest_partial_sum(m, k) + 32))
     for epsilon in (0.01, 1.0, 7.7):
-        scale = Fraction(top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=epsilon, classes=classes))
+        scale = Fraction(
+            top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=epsilon, classes=classes)
+        )
         wanted = (sensitivity + 2 * classes) / (Fraction(epsilon) - 4 * classes * eta)
         assert wanted <= scale <= wanted * (1 + Fraction(1, 10**12))
     with pytest.raises(BudgetError, match=stating("k=5", "smaller k")):
-        top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=float(8 * classes * eta), classes=classes)
+        top_k.rank_scale(
+            m, k, sensitivity=sensitivity, epsilon=float(8 * classes * eta), classes=classes
+        )

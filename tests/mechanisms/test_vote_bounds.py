@@ -1,4 +1,6 @@
-"""Data-dependent bounds against published numbers, against high precision, and against exact divergences."""
+"""Data-dependent bounds against published numbers, against high precision, and against exact
+divergences.
+"""
 
 import math
 
@@ -23,11 +25,15 @@ def test_published_numbers():
     assert log_q[0] == pytest.approx(-5.6599459785, rel=1e-10)
     expected = [8.796578e-4, 9.701e-4, 1.1803544e-3, 1.9955508e-3, 1.64481537e-2]
     assert vote_bounds.gaussian_renyi(log_q, 40.0, ORDERS)[0] == pytest.approx(expected, rel=1e-4)
-    assert vote_bounds.log_q_union(np.array([[180.0, 70]]), 20.0)[0] == pytest.approx(-9.8972875909, rel=1e-11)
+    assert vote_bounds.log_q_union(np.array([[180.0, 70]]), 20.0)[0] == pytest.approx(
+        -9.8972875909, rel=1e-11
+    )
 
 
 def precise_renyi(log_q, sigma, order):
-    """The bound in 400 digits, straight from the theorem; the independent cost where it does not hold."""
+    """The bound in 400 digits, straight from the theorem; the independent cost where it does not
+    hold.
+    """
     with mpmath.workdps(400):
         log_q, sigma, order = mpmath.mpf(log_q), mpmath.mpf(sigma), mpmath.mpf(order)
         independent = order / sigma**2
@@ -37,7 +43,9 @@ def precise_renyi(log_q, sigma, order):
         q = mpmath.exp(log_q)
         if not (mu2 > 1 and order <= mu1 and -log_q > e2):
             return float(independent)
-        if log_q > (mu2 - 1) * e2 - mu2 * (mpmath.log(mu1 / (mu1 - 1)) + mpmath.log(mu2 / (mu2 - 1))):
+        if log_q > (mu2 - 1) * e2 - mu2 * (
+            mpmath.log(mu1 / (mu1 - 1)) + mpmath.log(mu2 / (mu2 - 1))
+        ):
             return float(independent)
         a = (1 - q) / (1 - (q * mpmath.exp(e2)) ** ((mu2 - 1) / mu2))
         b = mpmath.exp(e1) / q ** (1 / (mu1 - 1))
@@ -77,7 +85,9 @@ def precise_log_q(counts, sigma):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("counts", [[200, 30, 20], [90, 85, 75, 0], [10, 10, 10], [250, 0, 0, 0], [3, 2, 1]])
+@pytest.mark.parametrize(
+    "counts", [[200, 30, 20], [90, 85, 75, 0], [10, 10, 10], [250, 0, 0, 0], [3, 2, 1]]
+)
 @pytest.mark.parametrize("sigma", [3.0, 40.0])
 def test_exact_q(counts, sigma):
     exact = vote_bounds.log_q_exact(np.array([counts], dtype=float), sigma)[0]
@@ -97,7 +107,9 @@ def test_bounds_cover_the_exact_divergence(sensitivity, log_q_of):
     for _ in range(25):
         sigma = rng.uniform(1.5, 6)
         counts = rng.dirichlet([0.4] * 4) * 40 + sensitivity
-        bound = vote_bounds.gaussian_renyi(log_q_of(counts[None], sigma), sigma / sensitivity, orders)[0]
+        bound = vote_bounds.gaussian_renyi(
+            log_q_of(counts[None], sigma), sigma / sensitivity, orders
+        )[0]
         smaller += np.any(bound < 0.9 * orders * (sensitivity / sigma) ** 2)
         log_p = log_label_chances(counts, sigma)
         for gains in range(4):
@@ -117,12 +129,19 @@ def test_bounds_of_a_check_cover_the_exact_divergence():
     orders = np.array([1.5, 2.0, 6.0, 20.0])
     smaller = 0
     for _ in range(300):
-        sigma1, largest, threshold, s = rng.uniform(2, 8), rng.uniform(0, 60), rng.uniform(0, 60), rng.uniform(0.3, 2)
+        sigma1, largest, threshold, s = (
+            rng.uniform(2, 8),
+            rng.uniform(0, 60),
+            rng.uniform(0, 60),
+            rng.uniform(0.3, 2),
+        )
         log_q = vote_bounds.log_q_check(np.array([largest]), threshold, sigma1)
         bound = vote_bounds.gaussian_renyi(log_q, math.sqrt(2) * sigma1 / s, orders)[0]
         smaller += np.any(bound < 0.9 * orders * s**2 / (2 * sigma1**2))
         for change in (-s, s):
-            logs = [log_check_chances(top, threshold, sigma1) for top in (largest, largest + change)]
+            logs = [
+                log_check_chances(top, threshold, sigma1) for top in (largest, largest + change)
+            ]
             for order, cost in zip(orders, bound, strict=True):
                 assert divergence(*logs, order) <= cost + 1e-9
     assert smaller > 30
@@ -135,9 +154,9 @@ def test_laplace_bounds_cover_the_exact_divergence():
     for _ in range(300):
         gamma, s = rng.uniform(0.05, 2), rng.uniform(0.5, 1.5)
         lead = rng.uniform(0, 30 / gamma)
-        bound = vote_bounds.laplace_renyi(vote_bounds.log_q_laplace(np.array([[lead, 0.0]]), gamma), gamma * s, orders)[
-            0
-        ]
+        bound = vote_bounds.laplace_renyi(
+            vote_bounds.log_q_laplace(np.array([[lead, 0.0]]), gamma), gamma * s, orders
+        )[0]
         smaller += np.any(bound < 0.9 * np.minimum(2 * (gamma * s) ** 2 * orders, 2 * gamma * s))
 
         def chances(gap, gamma=gamma):
@@ -153,19 +172,26 @@ def test_laplace_bounds_cover_the_exact_divergence():
 
 
 def precise_laplace(log_q, pure, order):
-    """The bound in 400 digits, straight from the theorem; the independent cost where it does not hold."""
+    """The bound in 400 digits, straight from the theorem; the independent cost where it does not
+    hold.
+    """
     with mpmath.workdps(400):
         q, pure, order = mpmath.exp(log_q), mpmath.mpf(pure), mpmath.mpf(order)
         cost = min(pure**2 * order / 2, pure)
         if q < mpmath.expm1(pure) / mpmath.expm1(2 * pure):
             a, b = (1 - q) / (1 - mpmath.exp(pure) * q), mpmath.exp(pure)
-            cost = min(cost, mpmath.log((1 - q) * a ** (order - 1) + q * b ** (order - 1)) / (order - 1))
+            cost = min(
+                cost, mpmath.log((1 - q) * a ** (order - 1) + q * b ** (order - 1)) / (order - 1)
+            )
         return float(cost)
 
 
 @pytest.mark.parametrize("gamma", [0.02, 0.3, 1.0])
 def test_laplace_costs_agree_with_high_precision(gamma):
-    log_q, orders = np.log(np.append(np.linspace(0.01, 0.6, 40), np.geomspace(1e-200, 0.01, 20))), ORDERS
+    log_q, orders = (
+        np.log(np.append(np.linspace(0.01, 0.6, 40), np.geomspace(1e-200, 0.01, 20))),
+        ORDERS,
+    )
     found = vote_bounds.laplace_renyi(log_q, gamma, orders)
     for row, own in zip(log_q, found, strict=True):
         expected = [precise_laplace(row, 2 * gamma, order) for order in orders]
@@ -181,7 +207,9 @@ def test_the_probability_of_another_label_under_laplace_noise(gamma):
     assert np.exp(vote_bounds.log_q_laplace(counts, gamma)) == pytest.approx(np.minimum(exact, 0.5))
     more = np.stack([30 - leads, np.full(3, 30.0), np.full(3, 30.0 - 20 / gamma)], axis=1)
     beside = (2 + 20) / (4 * math.exp(20))
-    assert np.exp(vote_bounds.log_q_laplace(more, gamma)) == pytest.approx(np.minimum(exact + beside, 2 / 3))
+    assert np.exp(vote_bounds.log_q_laplace(more, gamma)) == pytest.approx(
+        np.minimum(exact + beside, 2 / 3)
+    )
 
 
 @pytest.mark.parametrize("gamma", [0.01, 0.2, 0.6, 3.0])

@@ -28,7 +28,9 @@ def test_counts_are_exact_sums_of_weights():
 def test_counts_of_very_many_teachers_are_exact():
     n = 2**16 + 1
     weights = np.full(n, votes.UNIT + 1)
-    assert votes.vote_counts(np.zeros((1, n), dtype=np.int64), weights, 2).tolist() == [[n * (votes.UNIT + 1), 0]]
+    assert votes.vote_counts(np.zeros((1, n), dtype=np.int64), weights, 2).tolist() == [
+        [n * (votes.UNIT + 1), 0]
+    ]
 
 
 def test_counts_do_not_depend_on_how_many_are_counted_at_once_or_on_the_type(monkeypatch):

@@ -20,7 +20,9 @@ VARIANCES, WITHIN, DOUBT = np.full(P, 1 / P), 0.6, 0.04
 def rows(seed, n=400, means=TRUE, noise=1.0):
     """Rows (n, P) of the classes in turn, and their classes."""
     y = np.arange(n) % len(means)
-    return means[y] + noise * np.sqrt(WITHIN / P) * np.random.default_rng(seed).normal(size=(n, P)), y
+    return means[y] + noise * np.sqrt(WITHIN / P) * np.random.default_rng(seed).normal(
+        size=(n, P)
+    ), y
 
 
 def task(u, doubt=DOUBT):
@@ -28,13 +30,20 @@ def task(u, doubt=DOUBT):
     means = TRUE + np.sqrt(doubt) * np.random.default_rng(0).normal(size=(C, P))
     posterior = ClassPosterior(means, np.full((C, P), doubt), np.full(C, 50.0), 0.5, WITHIN)
     known = CarriedPosterior(posterior, np.eye(P), VARIANCES, np.full(C, 0.5))
-    return Task(known, u, blended(posterior, VARIANCES, rows(9)[0], known.clarity, None).times(1.5).of(u), linear=False)
+    return Task(
+        known,
+        u,
+        blended(posterior, VARIANCES, rows(9)[0], known.clarity, None).times(1.5).of(u),
+        linear=False,
+    )
 
 
 def test_one_update_in_one_dimension_by_hand():
     released = ClassPosterior(np.array([[1.0]]), np.array([[0.5]]), np.ones(1), 1.0, 1.0)
     # (1 / 0.5 + 0.1 (0.75 * 2 + 0.25 * 0) / 0.2) / (1 / 0.5 + 0.1 (0.75 + 0.25) / 0.2) = 2.75 / 2.5
-    moved = moved_means(released, np.array([0.2]), np.array([[2.0], [0.0]]), np.array([[0.75], [0.25]]))
+    moved = moved_means(
+        released, np.array([0.2]), np.array([[2.0], [0.0]]), np.array([[0.75], [0.25]])
+    )
     np.testing.assert_allclose(moved, [[1.1]], rtol=1e-12)
 
 
@@ -42,8 +51,11 @@ def test_one_round_in_one_dimension_by_hand(monkeypatch):
     monkeypatch.setattr(adapting, "ROUNDS", 1)
     released = ClassPosterior(np.array([[1.0], [-1.0]]), np.full((2, 1), 0.5), np.ones(2), 1.0, 0.2)
     known = CarriedPosterior(released, np.eye(1), np.ones(1), np.ones(2))
-    scores = np.array([[1.0, -1.0]] * 3 + [[-1.0, 1.0]])  # their standard deviation within rows is 1
-    posterior, shares = Task(known, np.array([[1.0]] * 3 + [[-1.0]]), scores, linear=False).adapted()
+    # their standard deviation within rows is 1
+    scores = np.array([[1.0, -1.0]] * 3 + [[-1.0, 1.0]])
+    posterior, shares = Task(
+        known, np.array([[1.0]] * 3 + [[-1.0]]), scores, linear=False
+    ).adapted()
     # a density of variance 0.2 + 0.5 to the power 0.1, and a score that is ahead by 2, times 2
     z = 1 / (1 + math.exp(-(0.1 * 2**2 / (2 * 0.7) + 2 * 2)))
     np.testing.assert_allclose(shares[:, 0], [z, z, z, 1 - z], rtol=1e-12)
@@ -55,8 +67,14 @@ def test_one_round_in_one_dimension_by_hand(monkeypatch):
 
 def test_log_densities_are_those_of_scipy_up_to_a_constant():
     rng = np.random.default_rng(0)
-    u, means, variances = rng.normal(size=(5, 3)), rng.normal(size=(2, 3)), rng.uniform(0.1, 2, (2, 3))
-    expected = norm.logpdf(u[:, None], means, np.sqrt(variances)).sum(axis=2) + 1.5 * np.log(2 * np.pi)
+    u, means, variances = (
+        rng.normal(size=(5, 3)),
+        rng.normal(size=(2, 3)),
+        rng.uniform(0.1, 2, (2, 3)),
+    )
+    expected = norm.logpdf(u[:, None], means, np.sqrt(variances)).sum(axis=2) + 1.5 * np.log(
+        2 * np.pi
+    )
     np.testing.assert_allclose(log_densities(means, variances).of(u), expected, rtol=1e-12)
 
 
@@ -104,7 +122,10 @@ def test_the_likelihood_is_that_of_rows_that_nothing_was_adapted_to():
     ("u", "fault"),
     [
         (rows(1, means=TRUE[:2])[0], "they gather in few of the classes: their spread is 0."),
-        (rows(1, means=TRUE + np.where(np.arange(P) < 2, 0.9, 0))[0], "the means of their classes lie at"),
+        (
+            rows(1, means=TRUE + np.where(np.arange(P) < 2, 0.9, 0))[0],
+            "the means of their classes lie at",
+        ),
         (rows(1, noise=1.5)[0], "the rows of their classes lie at"),
     ],
     ids=["two classes", "moved", "wide"],

@@ -1,4 +1,6 @@
-"""The scale from simulated rows: closed forms for Gaussian classes, and what the released gradients change."""
+"""The scale from simulated rows: closed forms for Gaussian classes, and what the released gradients
+change.
+"""
 
 import math
 from dataclasses import replace
@@ -34,7 +36,9 @@ ROWS = simulated(KNOWN, SAMPLE)
 
 
 def linear(rows):
-    """Log odds of the classes, if rows are Gaussian about their means with variance `WITHIN`/`WIDTH`."""
+    """Log odds of the classes, if rows are Gaussian about their means with variance
+    `WITHIN`/`WIDTH`.
+    """
     variance = WITHIN / WIDTH
     return rows @ MEANS.T / variance - 0.5 * (MEANS**2).sum(axis=1) / variance
 
@@ -54,7 +58,11 @@ def test_the_best_scale_of_true_log_odds_is_one():
 @pytest.mark.parametrize("balance", [1.0, 1.3])
 def test_the_slope_is_the_derivative_of_the_mean_loss_with_shares_added(balance):
     rng = np.random.default_rng(2)
-    labels, scores, shares = np.arange(600) % 3, rng.normal(size=(600, 3)), np.array([0.6, 0.3, 0.1])
+    labels, scores, shares = (
+        np.arange(600) % 3,
+        rng.normal(size=(600, 3)),
+        np.array([0.6, 0.3, 0.1]),
+    )
 
     def loss(scale):
         logits = scale * scores + balance * np.log(shares)
@@ -82,7 +90,8 @@ def test_foreign_rows_make_probabilities_less_certain():
     moved = KNOWN.posterior.mean + 0.3 * np.eye(WIDTH)[5]
     foreign = replace(KNOWN, posterior=replace(KNOWN.posterior, mean=moved))
     near, far = (
-        posterior_probabilities(known.posterior, simulated(known, SAMPLE), linear) for known in (KNOWN, foreign)
+        posterior_probabilities(known.posterior, simulated(known, SAMPLE), linear)
+        for known in (KNOWN, foreign)
     )
     assert far.scale < 0.8 * near.scale or far.even > near.even + 0.05
 
@@ -90,7 +99,9 @@ def test_foreign_rows_make_probabilities_less_certain():
 def test_public_rows_of_the_private_kind_lose_what_differs_between_classes():
     rng = np.random.default_rng(4)
     means = np.concatenate([MEANS - MEANS.mean(axis=0), -(MEANS - MEANS.mean(axis=0))])
-    own = means[rng.integers(6, size=4000)] + rng.normal(size=(4000, WIDTH)) * math.sqrt(WITHIN / WIDTH)
+    own = means[rng.integers(6, size=4000)] + rng.normal(size=(4000, WIDTH)) * math.sqrt(
+        WITHIN / WIDTH
+    )
     axes = np.linalg.eigh(own.T @ own)[1]
     along, at = own @ axes, means @ axes
     posterior = ClassPosterior(at, np.full(at.shape, 1e-9), np.full(6, 50.0), 0.9, WITHIN)
@@ -108,10 +119,14 @@ def slopes(value, noise=0.01):
 
 
 def test_released_gradients_decide_where_they_are_clear():
-    scales = [posterior_probabilities(KNOWN.posterior, ROWS, linear, slopes(value)).scale for value in (-0.3, 0.0, 0.3)]
+    scales = [
+        posterior_probabilities(KNOWN.posterior, ROWS, linear, slopes(value)).scale
+        for value in (-0.3, 0.0, 0.3)
+    ]
     assert scales[0] > 1.1 * scales[1] > 1.2 * scales[2]
     unclear = [
-        posterior_probabilities(KNOWN.posterior, ROWS, linear, slopes(value, 50.0)).scale for value in (-0.3, 0.3)
+        posterior_probabilities(KNOWN.posterior, ROWS, linear, slopes(value, 50.0)).scale
+        for value in (-0.3, 0.3)
     ]
     assert unclear[0] == pytest.approx(unclear[1], rel=0.05)
 
@@ -120,7 +135,9 @@ def test_the_last_slope_is_the_end_of_a_line_and_counts_with_twice_the_error_of_
     rng = np.random.default_rng(3)
     ends, errors = [], []
     for _ in range(400):
-        values = np.concatenate([rng.normal(9, 1, 15), -1 + 0.05 * np.arange(-14, 1) + rng.normal(0, 0.4, 15)])
+        values = np.concatenate(
+            [rng.normal(9, 1, 15), -1 + 0.05 * np.arange(-14, 1) + rng.normal(0, 0.4, 15)]
+        )
         end, error = Slopes(values.tolist(), [0.4] * 30).last()
         ends.append(end)
         errors.append(error)
@@ -136,7 +153,9 @@ def test_one_class_needs_no_scale_and_many_classes_no_more_rows():
     assert posterior_probabilities(one.posterior, simulated(one, SAMPLE), linear).scale == 1
     many = 3000
     posterior = ClassPosterior(np.zeros((many, 2)), np.ones((many, 2)), np.ones(many), 0.5, 0.5)
-    rows = simulated(CarriedPosterior(posterior, np.eye(2), np.ones(2), np.ones(many)), SAMPLE[:, :2])
+    rows = simulated(
+        CarriedPosterior(posterior, np.eye(2), np.ones(2), np.ones(many)), SAMPLE[:, :2]
+    )
     assert len(rows.labels) == max(calibration.FEWEST, calibration.ENTRIES // many)
     assert len(set(rows.labels.tolist())) == len(rows.labels)
     assert rows.labels.max() < many
@@ -158,4 +177,6 @@ def test_offsets_return_what_a_class_lacks_as_far_as_its_sum_is_not_clear(clarit
 def test_of_two_classes_none_has_an_offset():
     two = replace(KNOWN.posterior, mean=MEANS[:2], variance=SPREAD[:2], sizes=np.full(2, 50.0))
     rows = simulated(replace(KNOWN, posterior=two), SAMPLE)
-    assert fair_offsets(np.array([0.1, 0.9]), rows, lambda rows: linear(rows)[:, :2] - [2, 0]).tolist() == [0, 0]
+    assert fair_offsets(
+        np.array([0.1, 0.9]), rows, lambda rows: linear(rows)[:, :2] - [2, 0]
+    ).tolist() == [0, 0]

@@ -9,8 +9,14 @@ from tacit.models.posterior import ClassPosterior
 
 C, D, P = 4, 6, 3
 RNG = np.random.default_rng(0)
-POSTERIOR = ClassPosterior(RNG.normal(size=(C, P)), np.full((C, P), 0.25), np.full(C, 7.0), 0.5, 0.75)
-AXES, VARIANCES, CLARITY = np.linalg.qr(RNG.normal(size=(D, P)))[0], np.array([0.5, 0.25, 0.125]), np.full(C, 0.5)
+POSTERIOR = ClassPosterior(
+    RNG.normal(size=(C, P)), np.full((C, P), 0.25), np.full(C, 7.0), 0.5, 0.75
+)
+AXES, VARIANCES, CLARITY = (
+    np.linalg.qr(RNG.normal(size=(D, P)))[0],
+    np.array([0.5, 0.25, 0.125]),
+    np.full(C, 0.5),
+)
 KNOWN = CarriedPosterior(POSTERIOR, AXES, VARIANCES, CLARITY)
 LINEAR = KNOWN.arrays({})
 QUADRATIC = {"axes": AXES} | KNOWN.arrays({"axes": AXES})
@@ -46,27 +52,72 @@ def test_variances_that_float32_rounds_to_zero_stay_above_it():
         (LINEAR, None),
         (QUADRATIC, None),
         (LINEAR | {"posterior.names": np.ones((C, P), np.float32)}, None),
-        (LINEAR | {"posterior.names": np.ones((C, P + 1), np.float32)}, stating("posterior.names", "float32")),
-        ({"posterior.axes": LINEAR["posterior.axes"]}, "arrays of a posterior must be axes, .* and are axes"),
-        (LINEAR | {"posterior.other": np.ones(3, np.float32)}, "arrays of a posterior must be .* and are .*other"),
-        (QUADRATIC | {"posterior.axes": LINEAR["posterior.axes"]}, "arrays of a posterior must be clarity, means"),
-        ({name: array for name, array in LINEAR.items() if "axes" not in name}, "a posterior needs its axes"),
-        (LINEAR | {"posterior.axes": np.ones(D, np.float32)}, stating("posterior", "axes", "(d, p)")),
-        (LINEAR | {"posterior.axes": np.ones((D + 1, P), np.float32)}, stating("posterior.axes", "(7, 3)")),
-        (LINEAR | {"posterior.means": np.ones((C + 1, P), np.float32)}, stating("posterior.means", "float32")),
-        (LINEAR | {"posterior.means": np.ones((C, P))}, stating("posterior.means", "float64", "float32")),
+        (
+            LINEAR | {"posterior.names": np.ones((C, P + 1), np.float32)},
+            stating("posterior.names", "float32"),
+        ),
+        (
+            {"posterior.axes": LINEAR["posterior.axes"]},
+            "arrays of a posterior must be axes, .* and are axes",
+        ),
+        (
+            LINEAR | {"posterior.other": np.ones(3, np.float32)},
+            "arrays of a posterior must be .* and are .*other",
+        ),
+        (
+            QUADRATIC | {"posterior.axes": LINEAR["posterior.axes"]},
+            "arrays of a posterior must be clarity, means",
+        ),
+        (
+            {name: array for name, array in LINEAR.items() if "axes" not in name},
+            "a posterior needs its axes",
+        ),
+        (
+            LINEAR | {"posterior.axes": np.ones(D, np.float32)},
+            stating("posterior", "axes", "(d, p)"),
+        ),
+        (
+            LINEAR | {"posterior.axes": np.ones((D + 1, P), np.float32)},
+            stating("posterior.axes", "(7, 3)"),
+        ),
+        (
+            LINEAR | {"posterior.means": np.ones((C + 1, P), np.float32)},
+            stating("posterior.means", "float32"),
+        ),
+        (
+            LINEAR | {"posterior.means": np.ones((C, P))},
+            stating("posterior.means", "float64", "float32"),
+        ),
         (
             LINEAR | {"posterior.means": np.full((C, P), np.nan, np.float32)},
             stating("posterior.means", "finite"),
         ),
-        (LINEAR | {"posterior.spreads": np.zeros((C, P), np.float32)}, "posterior.spreads must be above 0"),
-        (LINEAR | {"posterior.variances": np.full(P, -1, np.float32)}, "posterior.variances must be above 0"),
+        (
+            LINEAR | {"posterior.spreads": np.zeros((C, P), np.float32)},
+            "posterior.spreads must be above 0",
+        ),
+        (
+            LINEAR | {"posterior.variances": np.full(P, -1, np.float32)},
+            "posterior.variances must be above 0",
+        ),
         (LINEAR | {"posterior.sizes": np.zeros(C, np.float32)}, "posterior.sizes must be above 0"),
-        (LINEAR | {"posterior.clarity": np.full(C, 1.5, np.float32)}, stating("posterior.clarity", "0", "1")),
-        (LINEAR | {"posterior.shares": np.array([0.5, -0.5], np.float32)}, stating("posterior.shares", "0", "1")),
-        (LINEAR | {"posterior.shares": np.zeros(2, np.float32)}, "posterior.shares must be above 0"),
+        (
+            LINEAR | {"posterior.clarity": np.full(C, 1.5, np.float32)},
+            stating("posterior.clarity", "0", "1"),
+        ),
+        (
+            LINEAR | {"posterior.shares": np.array([0.5, -0.5], np.float32)},
+            stating("posterior.shares", "0", "1"),
+        ),
+        (
+            LINEAR | {"posterior.shares": np.zeros(2, np.float32)},
+            "posterior.shares must be above 0",
+        ),
         (LINEAR | {"posterior.shares": np.array([1, 0], np.float32)}, None),
-        (LINEAR | {"posterior.shares": np.ones(3, np.float32)}, stating("posterior.shares", "float32", "(3,)")),
+        (
+            LINEAR | {"posterior.shares": np.ones(3, np.float32)},
+            stating("posterior.shares", "float32", "(3,)"),
+        ),
     ],
 )
 def test_arrays_that_do_not_fit(arrays, fault):

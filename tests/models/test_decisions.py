@@ -8,7 +8,13 @@ from pydantic import Field, TypeAdapter
 from messages import lacking, stating
 from tacit.errors import InputError
 from tacit.models import decisions
-from tacit.models.decisions import AnyDecision, LinearHead, NearestPrototype, NetworkHead, QuadraticHead
+from tacit.models.decisions import (
+    AnyDecision,
+    LinearHead,
+    NearestPrototype,
+    NetworkHead,
+    QuadraticHead,
+)
 from tacit.models.rows import inner_products, rowwise_inner_products, unit_rows_about
 
 RNG = np.random.default_rng(0)
@@ -25,9 +31,13 @@ def cosine(a, b):
 def test_nearness_is_the_mean_over_the_prototypes(metric, nearness, monkeypatch):
     monkeypatch.setattr(decisions, "BLOCK", 7)
     expected = [[np.mean([nearness(x, p) for p in own]) for own in PROTOTYPES] for x in ROWS]
-    assert np.allclose(NearestPrototype(metric).similarities({"prototypes": PROTOTYPES}, ROWS), expected)
+    assert np.allclose(
+        NearestPrototype(metric).similarities({"prototypes": PROTOTYPES}, ROWS), expected
+    )
     single = [[nearness(x, own[0]) for own in PROTOTYPES] for x in ROWS]
-    assert np.allclose(NearestPrototype(metric).similarities({"prototypes": PROTOTYPES[:, 0]}, ROWS), single)
+    assert np.allclose(
+        NearestPrototype(metric).similarities({"prototypes": PROTOTYPES[:, 0]}, ROWS), single
+    )
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 50])
@@ -92,17 +102,25 @@ def test_a_quadratic_head_adds_squares_along_axes_to_the_linear_score(centre, mo
     matrices = [AXES @ np.diag(own) @ AXES.T for own in SQUARES]
     unit = unit_rows_about(ROWS, centre.get("centre"))
     expected = [
-        [x @ p + x @ m @ x + c for c, (p, m) in enumerate(zip(PROTOTYPES[:, 0], matrices, strict=True))] for x in unit
+        [
+            x @ p + x @ m @ x + c
+            for c, (p, m) in enumerate(zip(PROTOTYPES[:, 0], matrices, strict=True))
+        ]
+        for x in unit
     ]
     assert np.allclose(QuadraticHead().similarities(arrays, ROWS), expected)
     assert np.allclose(QuadraticHead().similarities(arrays, 1e3 * ROWS), expected)
     assert np.array_equal(QuadraticHead().similarities(arrays, np.zeros((1, 6))), [[0, 1, 2, 3]])
     assert QuadraticHead().similarities(arrays, ROWS[:0]).shape == (0, 4)
     none = {"axes": AXES[:, :0], "squares": SQUARES[:, :0]}
-    assert np.array_equal(QuadraticHead().similarities(linear | none, ROWS), LinearHead().similarities(linear, ROWS))
+    assert np.array_equal(
+        QuadraticHead().similarities(linear | none, ROWS), LinearHead().similarities(linear, ROWS)
+    )
 
 
-@pytest.mark.parametrize("rule", [NearestPrototype("euclidean", 2), NearestPrototype(), LinearHead(), QuadraticHead()])
+@pytest.mark.parametrize(
+    "rule", [NearestPrototype("euclidean", 2), NearestPrototype(), LinearHead(), QuadraticHead()]
+)
 def test_a_decision_is_read_back_from_json(rule):
     schema = TypeAdapter(Annotated[AnyDecision, Field(discriminator="rule")])
     written = schema.dump_json(rule)
@@ -117,9 +135,14 @@ def test_a_network_that_cannot_be_is_refused(settings):
 
 
 def shaped(width, n_classes, **shapes):
-    """Random arrays of a decision; C and d in the shapes stand for the numbers of classes and columns."""
+    """Random arrays of a decision; C and d in the shapes stand for the numbers of classes and
+    columns.
+    """
     sizes = {"C": n_classes, "d": width}
-    return {name: RNG.normal(size=[sizes.get(size, size) for size in shape]) for name, shape in shapes.items()}
+    return {
+        name: RNG.normal(size=[sizes.get(size, size) for size in shape])
+        for name, shape in shapes.items()
+    }
 
 
 LINEAR = {"coefficients": "Cd", "intercepts": "C"}
@@ -130,13 +153,18 @@ LINEAR = {"coefficients": "Cd", "intercepts": "C"}
     ("rule", "shapes"),
     [
         (NearestPrototype(), {"prototypes": "Cd"}),
-        (NearestPrototype(centred="rows and prototypes"), {"prototypes": ("C", 5, "d"), "centre": "d"}),
+        (
+            NearestPrototype(centred="rows and prototypes"),
+            {"prototypes": ("C", 5, "d"), "centre": "d"},
+        ),
         (NearestPrototype("euclidean"), {"prototypes": ("C", 9, "d")}),
         (LinearHead(), LINEAR | {"centre": "d"}),
         (QuadraticHead(), LINEAR | {"axes": "dd", "squares": "Cd"}),
     ],
 )
-def test_similarities_by_rowwise_products_do_not_depend_on_the_other_rows(rule, shapes, n_classes, width):
+def test_similarities_by_rowwise_products_do_not_depend_on_the_other_rows(
+    rule, shapes, n_classes, width
+):
     """Bit for bit: in blocks of any shape, at any place, in any order."""
     arrays, rows = shaped(width, n_classes, **shapes), RNG.normal(size=(301, width))
 
@@ -145,17 +173,28 @@ def test_similarities_by_rowwise_products_do_not_depend_on_the_other_rows(rule, 
 
     whole = of(np.arange(301))
     order = RNG.permutation(301)
-    for chosen in (np.arange(301)[::-1], order, order[:100], order[::2], *np.arange(0, 301, 10)[:, None]):
+    for chosen in (
+        np.arange(301)[::-1],
+        order,
+        order[:100],
+        order[::2],
+        *np.arange(0, 301, 10)[:, None],
+    ):
         assert np.array_equal(of(chosen), whole[chosen])
     assert np.allclose(whole, of(np.arange(301), inner_products), rtol=1e-9)
 
 
 def test_pooled_rows_do_not_depend_on_the_other_rows():
     for pooling in (2, 16, 40):
-        rule, arrays = NearestPrototype(pooling=pooling), {"prototypes": RNG.normal(size=(4, 80 // pooling))}
+        rule, arrays = (
+            NearestPrototype(pooling=pooling),
+            {"prototypes": RNG.normal(size=(4, 80 // pooling))},
+        )
         rows = RNG.normal(size=(301, 80))
         whole = rule.similarities(arrays, rows, products=rowwise_inner_products)
-        alone = [rule.similarities(arrays, row[None], products=rowwise_inner_products)[0] for row in rows]
+        alone = [
+            rule.similarities(arrays, row[None], products=rowwise_inner_products)[0] for row in rows
+        ]
         assert np.array_equal(whole, alone)
 
 
@@ -198,7 +237,10 @@ MISSING = "there are no arrays 'axes' of shape .d, p. and 'squares' of shape .C,
         (QUADRATIC | {"squares": np.ones((3, 3))}, stating("squares", "float64", "(3, 3)")),
         (QUADRATIC | {"squares": np.ones(4)}, stating("squares", "float64", "(4,)")),
         (QUADRATIC | {"axes": np.ones((6, 3), dtype=int)}, "axes of type int64"),
-        (QUADRATIC | {"coefficients": np.ones((4, 5))}, stating("coefficients", "float64", "(4, 5)")),
+        (
+            QUADRATIC | {"coefficients": np.ones((4, 5))},
+            stating("coefficients", "float64", "(4, 5)"),
+        ),
         (QUADRATIC | {"intercepts": np.ones(5)}, stating("intercepts", "float64", "(5,)")),
         (QUADRATIC | {"prototypes": np.ones((4, 6))}, stating("prototypes", "decision")),
     ],

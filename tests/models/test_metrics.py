@@ -22,7 +22,9 @@ def test_by_hand():
     assert math.isnan(scores.per_class["d"])
     assert scores.minority is None
     deviation = math.sqrt(0.75 * 0.25 / 4 + 0.5 * 0.5 / 2) / 3
-    assert scores.interval == pytest.approx((scores.balanced - 1.96 * deviation, scores.balanced + 1.96 * deviation))
+    assert scores.interval == pytest.approx(
+        (scores.balanced - 1.96 * deviation, scores.balanced + 1.96 * deviation)
+    )
 
 
 def test_minority_is_over_the_smallest_quarter_rounded_up():
@@ -66,7 +68,9 @@ def test_spread_is_median_and_quartiles():
 
 
 def test_intervals_over_persons_are_those_of_the_ratio_estimator():
-    """By hand: two classes and nine times three persons, whose parts are added before they are squared."""
+    """By hand: two classes and nine times three persons, whose parts are added before they are
+    squared.
+    """
     truth, predicted = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 1, 1, 1, 0])
     persons = (np.array([0, 0, 1, 2, 1, 2]) + 3 * np.arange(9)[:, None]).ravel()
     scores = evaluate(np.tile(truth, 9), np.tile(predicted, 9), np.array([0, 1]), persons=persons)
@@ -82,7 +86,10 @@ def test_persons_of_one_row_have_the_interval_of_rows_but_for_a_factor():
     rng = np.random.default_rng(0)
     truth, classes = rng.integers(0, 3, 200), np.arange(3)
     predicted = np.where(rng.random(200) < 0.7, truth, rng.integers(0, 3, 200))
-    rows, persons = evaluate(truth, predicted, classes), evaluate(truth, predicted, classes, persons=np.arange(200))
+    rows, persons = (
+        evaluate(truth, predicted, classes),
+        evaluate(truth, predicted, classes, persons=np.arange(200)),
+    )
     assert rows.persons is None
     for name, value in (("interval", "balanced"), ("accuracy_interval", "accuracy")):
         half, of_persons = (getattr(one, name)[1] - getattr(one, value) for one in (rows, persons))
@@ -95,7 +102,9 @@ def test_copies_of_a_persons_rows_tell_nothing_more():
     truth, predicted, persons = np.arange(40) % 2, np.arange(40) % 4 % 3 % 2, np.arange(40)
     once = evaluate(truth, predicted, np.arange(2), persons=persons)
     often = evaluate(
-        *(np.repeat(given, 9) for given in (truth, predicted)), np.arange(2), persons=np.repeat(persons, 9)
+        *(np.repeat(given, 9) for given in (truth, predicted)),
+        np.arange(2),
+        persons=np.repeat(persons, 9),
     )
     assert often.interval == pytest.approx(once.interval)
     assert often.accuracy_interval == pytest.approx(once.accuracy_interval)

@@ -37,7 +37,9 @@ def test_networks_score_rows(name):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_score_depends_on_its_own_record_in_training_too(name):
-    """No statistics of a batch, nothing random, nothing remembered: what batching over models needs."""
+    """No statistics of a batch, nothing random, nothing remembered: what batching over models
+    needs.
+    """
     torch.manual_seed(0)
     module = network(name)((1, 8, 8), 3).train()
     assert not list(module.buffers())
@@ -74,13 +76,16 @@ def test_without_torch_the_remedy_is_named(monkeypatch):
 
 def test_torch_is_imported_on_first_use():
     code = (
-        "import sys, tacit.learners.pate.teachers, tacit.learners.pate.student, tacit.learners.common.training as t; "
-        "t.Training(); sys.exit('torch' in sys.modules)"
+        "import sys, tacit.learners.pate.teachers, tacit.learners.pate.student,"
+        " tacit.learners.common.training as t; t.Training(); sys.exit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_sizes_are_small():
-    sizes = {name: sum(p.numel() for p in network(name)((1, 28, 28), 10).parameters()) for name in NETWORKS}
+    sizes = {
+        name: sum(p.numel() for p in network(name)((1, 28, 28), 10).parameters())
+        for name in NETWORKS
+    }
     assert sizes["linear"] == 7850
     assert np.max(list(sizes.values())) < 200_000

@@ -46,7 +46,9 @@ def prior_of(variances, neighbourhoods):
 
 
 def simulated(n_elsewhere, seed=0, n_classes=200, width=60, sizes=None, noise=2.0, count_noise=3.0):
-    """A prior, and what is released of classes that follow it, the first of them elsewhere; rows have length 1."""
+    """A prior, and what is released of classes that follow it, the first of them elsewhere; rows
+    have length 1.
+    """
     rng = np.random.default_rng(seed)
     variances = np.linspace(1.5, 0.5, width) / width
     points = rng.normal(size=(50, width)) * np.sqrt((ELSEWHERE - ABOUT_NEIGHBOURHOOD) * variances)
@@ -56,8 +58,15 @@ def simulated(n_elsewhere, seed=0, n_classes=200, width=60, sizes=None, noise=2.
     spread = np.where(elsewhere, ELSEWHERE, ABOUT_NEIGHBOURHOOD)[:, None]
     means = about + rng.normal(size=about.shape) * np.sqrt(spread * variances)
     n = np.full(n_classes, 100.0) if sizes is None else sizes
-    sums = n[:, None] * means + rng.normal(size=means.shape) * np.sqrt(n[:, None] * WITHIN * variances + noise**2)
-    return prior, means, n, NoisySums(sums, noise, n + count_noise * rng.normal(size=n_classes), count_noise)
+    sums = n[:, None] * means + rng.normal(size=means.shape) * np.sqrt(
+        n[:, None] * WITHIN * variances + noise**2
+    )
+    return (
+        prior,
+        means,
+        n,
+        NoisySums(sums, noise, n + count_noise * rng.normal(size=n_classes), count_noise),
+    )
 
 
 def unit_records(rng, sizes, width=15):
@@ -67,8 +76,16 @@ def unit_records(rng, sizes, width=15):
 
 def test_the_within_class_share_is_1_less_the_mean_inner_product_of_two_records_of_a_class():
     classes = unit_records(RNG, [1, 2, 7, 40])
-    pairs = [rows[i] @ rows[j] for rows in classes for i in range(len(rows)) for j in range(len(rows)) if i != j]
-    sums = NoisySums(np.stack([rows.sum(axis=0) for rows in classes]), 0.0, np.array([1.0, 2.0, 7.0, 40.0]), 0.0)
+    pairs = [
+        rows[i] @ rows[j]
+        for rows in classes
+        for i in range(len(rows))
+        for j in range(len(rows))
+        if i != j
+    ]
+    sums = NoisySums(
+        np.stack([rows.sum(axis=0) for rows in classes]), 0.0, np.array([1.0, 2.0, 7.0, 40.0]), 0.0
+    )
     assert LEAST_WITHIN < 1 - np.mean(pairs) < 1
     assert within_share(sums) == pytest.approx(1 - np.mean(pairs), rel=1e-12)
 
@@ -79,7 +96,11 @@ def test_noise_of_sums_and_counts_does_not_bias_the_within_class_share():
     sums = np.stack([rows.sum(axis=0) for rows in unit_records(rng, sizes.astype(int))])
     exact = within_share(NoisySums(sums, 0.0, sizes, 0.0))
     drawn = [
-        within_share(NoisySums(sums + 4 * rng.normal(size=sums.shape), 4.0, sizes + 2 * rng.normal(size=4), 2.0))
+        within_share(
+            NoisySums(
+                sums + 4 * rng.normal(size=sums.shape), 4.0, sizes + 2 * rng.normal(size=4), 2.0
+            )
+        )
         for _ in range(4000)
     ]
     error = np.std(drawn) / 4000**0.5
@@ -103,7 +124,12 @@ def test_the_within_class_share_is_clipped():
 @pytest.mark.parametrize("spread", [ABOUT_NEIGHBOURHOOD, ELSEWHERE])
 @pytest.mark.parametrize("own", [False, True])
 def test_a_family_in_one_dimension_is_what_integration_gives(noise, spread, own):
-    w, means, sums, sizes = 0.4, np.array([[-1.0], [0.3], [2.0]]), np.array([[-3.0], [1.0], [9.0]]), np.array([3, 1, 7])
+    w, means, sums, sizes = (
+        0.4,
+        np.array([[-1.0], [0.3], [2.0]]),
+        np.array([[-3.0], [1.0], [9.0]]),
+        np.array([3, 1, 7]),
+    )
     family = _Family(prior_of([w], means), means, spread, WITHIN, own=own)
     evidence, mean, variance = family.posterior(sums, sizes, noise)
     grid = np.linspace(-9, 9, 200_001)
@@ -111,12 +137,18 @@ def test_a_family_in_one_dimension_is_what_integration_gives(noise, spread, own)
     about = norm.pdf(grid, means, np.sqrt(spread * w))
     for c in range(3):
         of_mean = about[c] if own else about.mean(axis=0)
-        joint = of_mean * norm.pdf(sums[c, 0], sizes[c] * grid, np.sqrt(sizes[c] * WITHIN * w + noise**2))
-        assert evidence[c] == pytest.approx(np.log(joint.sum() * step) + 0.5 * np.log(2 * np.pi), abs=1e-8)
+        joint = of_mean * norm.pdf(
+            sums[c, 0], sizes[c] * grid, np.sqrt(sizes[c] * WITHIN * w + noise**2)
+        )
+        assert evidence[c] == pytest.approx(
+            np.log(joint.sum() * step) + 0.5 * np.log(2 * np.pi), abs=1e-8
+        )
         assert family.evidence(sums, sizes[c], noise)[c] == pytest.approx(evidence[c], abs=1e-12)
         first = (joint @ grid) / joint.sum()
         assert mean[c, 0] == pytest.approx(first, abs=1e-8)
-        assert variance[c, 0] == pytest.approx((joint @ (grid - first) ** 2) / joint.sum(), abs=1e-8)
+        assert variance[c, 0] == pytest.approx(
+            (joint @ (grid - first) ** 2) / joint.sum(), abs=1e-8
+        )
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -134,10 +166,14 @@ def test_a_family_in_several_dimensions_is_a_mixture_of_gaussians_or_one_for_eac
         assert evidence[c] == pytest.approx(np.log(each.mean()) + 1.5 * np.log(2 * np.pi))
         about = ABOUT_NAME * prior.variances
         precision = 1 / about + n**2 / (n * WITHIN * prior.variances + noise**2)
-        of_class = (centres / about + n * sums[c] / (n * WITHIN * prior.variances + noise**2)) / precision
+        of_class = (
+            centres / about + n * sums[c] / (n * WITHIN * prior.variances + noise**2)
+        ) / precision
         shares = each / each.sum()
         assert np.allclose(mean[c], shares @ of_class)
-        assert np.allclose(variance[c], 1 / precision + shares @ of_class**2 - (shares @ of_class) ** 2)
+        assert np.allclose(
+            variance[c], 1 / precision + shares @ of_class**2 - (shares @ of_class) ** 2
+        )
 
 
 def test_expectation_maximisation_finds_the_shares_of_families_and_sizes():
@@ -199,9 +235,13 @@ def test_sizes_are_in_all_no_more_than_the_counts_and_their_noise_say(seed):
 def test_without_noise_a_mean_is_shrunk_by_the_variance_within_its_class_alone():
     prior = prior_of([0.6, 0.2], np.array([[0.1, -0.2]]))
     sums, sizes = np.array([[4.0, 1.0], [500.0, 900.0]]), np.array([5.0, 1000.0])
-    _, mean, variance = _Family(prior, prior.neighbourhoods, 0.3, WITHIN).posterior(sums, sizes, 0.0)
+    _, mean, variance = _Family(prior, prior.neighbourhoods, 0.3, WITHIN).posterior(
+        sums, sizes, 0.0
+    )
     shrunk = (WITHIN / sizes / (0.3 + WITHIN / sizes))[:, None]
-    assert np.allclose(mean, sums / sizes[:, None] + shrunk * (prior.neighbourhoods - sums / sizes[:, None]))
+    assert np.allclose(
+        mean, sums / sizes[:, None] + shrunk * (prior.neighbourhoods - sums / sizes[:, None])
+    )
     assert np.allclose(variance, shrunk * 0.3 * prior.variances)
     released = NoisySums(1e9 * sums, 0.0, 1e9 * sizes, 0.0)
     assert np.allclose(class_posterior(prior, released).mean, sums / sizes[:, None], atol=1e-6)
@@ -220,7 +260,9 @@ def test_in_much_noise_a_mean_is_that_of_the_prior():
     for third, spread, given, trust in thirds:
         found = class_posterior(prior, nothing, given)
         assert np.allclose(found.mean, (prior.neighbourhoods.mean(axis=0) + third) / 3, atol=1e-6)
-        squares = [(points**2).mean(axis=0) + ABOUT_NEIGHBOURHOOD * prior.variances for points in public]
+        squares = [
+            (points**2).mean(axis=0) + ABOUT_NEIGHBOURHOOD * prior.variances for points in public
+        ]
         squares.append(third**2 + spread * prior.variances)
         assert np.allclose(found.variance, sum(squares) / 3 - found.mean**2, atol=1e-6)
         assert found.trust == pytest.approx(trust)
@@ -232,14 +274,18 @@ def test_thegrand_mean_is_shrunk_by_the_share_of_its_energy_that_is_noise():
     counts, noise = np.full(10, 50.0), 40.0
     drawn = noise * rng.normal(size=(10, 2000))
     plain = drawn.sum(axis=0) / 500
-    assert np.linalg.norm(grand_mean(NoisySums(drawn, noise, counts, 1.0))) < 0.15 * np.linalg.norm(plain)
+    assert np.linalg.norm(grand_mean(NoisySums(drawn, noise, counts, 1.0))) < 0.15 * np.linalg.norm(
+        plain
+    )
     signal = rng.normal(size=2000) * 0.3
     drawn = 50 * signal + noise * rng.normal(size=(10, 2000))
     found, plain = grand_mean(NoisySums(drawn, noise, counts, 1.0)), drawn.sum(axis=0) / 500
     assert np.allclose(found / plain, (found / plain)[0])
     assert found[0] / plain[0] == pytest.approx((signal @ signal) / (plain @ plain), rel=0.1)
     assert np.allclose(grand_mean(NoisySums(drawn, 0.0, counts, 0.0)), plain)
-    assert np.array_equal(grand_mean(NoisySums(np.zeros((3, 2)), 0.0, np.zeros(3), 0.0)), np.zeros(2))
+    assert np.array_equal(
+        grand_mean(NoisySums(np.zeros((3, 2)), 0.0, np.zeros(3), 0.0)), np.zeros(2)
+    )
 
 
 def test_clarity_is_the_share_of_the_energy_of_a_sum_that_is_not_noise():
@@ -251,19 +297,27 @@ def test_clarity_is_the_share_of_the_energy_of_a_sum_that_is_not_noise():
     assert np.array_equal(posterior.clarity(0.0), np.ones(3))
     alike = replace(posterior, within=1.0)
     assert alike.between == LEAST_BETWEEN
-    assert np.allclose(alike.clarity(3.0), sizes**2 * LEAST_BETWEEN / (sizes**2 * LEAST_BETWEEN + 63))
+    assert np.allclose(
+        alike.clarity(3.0), sizes**2 * LEAST_BETWEEN / (sizes**2 * LEAST_BETWEEN + 63)
+    )
 
 
 def test_clarity_is_what_a_simulated_sum_has():
     rng = np.random.default_rng(3)
     means = np.repeat([[0.4, -0.3, 0.0, 0.2]], 20_000, axis=0)
     sums, noise = 30 * means, 11.0 * rng.normal(size=means.shape)
-    posterior = ClassPosterior(means[:1], means[:1], np.array([30.0]), 0.5, 1 - float(means[0] @ means[0]))
-    assert posterior.clarity(11.0)[0] == pytest.approx((sums**2).sum() / ((sums + noise) ** 2).sum(), rel=0.02)
+    posterior = ClassPosterior(
+        means[:1], means[:1], np.array([30.0]), 0.5, 1 - float(means[0] @ means[0])
+    )
+    assert posterior.clarity(11.0)[0] == pytest.approx(
+        (sums**2).sum() / ((sums + noise) ** 2).sum(), rel=0.02
+    )
 
 
 def named(b=0.6, seed=0, n_classes=50, width=60, noise=5.0, n=100):
-    """Classes whose means are b times their names, beside a deviation; and what is released of them."""
+    """Classes whose means are b times their names, beside a deviation; and what is released of
+    them.
+    """
     rng = np.random.default_rng(seed)
     variances = np.full(width, 1 / width)
     names = unit_rows(rng.normal(size=(n_classes, width)))
@@ -288,7 +342,9 @@ def test_right_names_have_the_length_that_means_have_along_them(b, noise):
     found = []
     for seed in range(5):
         prior, released, names, plain = named(b, seed, noise=noise)
-        found.append(length_of(named_centres(prior, released, plain, names), released, names, plain.sizes))
+        found.append(
+            length_of(named_centres(prior, released, plain, names), released, names, plain.sizes)
+        )
     assert np.mean(found) == pytest.approx(b, abs=0.05)
 
 
@@ -305,20 +361,31 @@ def test_the_length_of_names_is_the_posterior_mean_of_a_weighted_regression():
     weights = 1 / (ELSEWHERE / 3 + 0.7 / 3 / sure + (noise / sure) ** 2)
     design = np.column_stack([np.kron(np.ones((6, 1)), np.eye(3)), names.ravel()])
     normal = design.T @ (np.repeat(weights, 3)[:, None] * design)
-    fitted = np.linalg.solve(normal, design.T @ (np.repeat(weights, 3) * (sums / (sizes + 1)[:, None]).ravel()))
+    fitted = np.linalg.solve(
+        normal, design.T @ (np.repeat(weights, 3) * (sums / (sizes + 1)[:, None]).ravel())
+    )
     precision = 1 / np.linalg.inv(normal)[-1, -1]
-    expected = (fitted[-1] * precision + SCALE / SCALE_DEVIATION**2) / (precision + 1 / SCALE_DEVIATION**2)
+    expected = (fitted[-1] * precision + SCALE / SCALE_DEVIATION**2) / (
+        precision + 1 / SCALE_DEVIATION**2
+    )
     centred = named_centres(prior, released, plain, names)
     assert length_of(centred, released, names, plain.sizes) == pytest.approx(expected)
 
 
 def test_means_that_are_their_names_are_found_whatever_the_sizes_of_classes():
-    """Weighting all classes alike, as the derivation of the method had it, misses means by half of their length."""
+    """Weighting all classes alike, as the derivation of the method had it, misses means by half of
+    their length.
+    """
     rng = np.random.default_rng(1)
     names, sizes = unit_rows(rng.normal(size=(4, 60))), np.array([1e4, 1e6, 1e5, 1e3])
-    prior, means = prior_of(np.full(60, 1 / 60), np.zeros((3, 60))), 0.1 * rng.normal(size=60) / 8 + 0.5 * names
+    prior, means = (
+        prior_of(np.full(60, 1 / 60), np.zeros((3, 60))),
+        0.1 * rng.normal(size=60) / 8 + 0.5 * names,
+    )
     released = NoisySums(sizes[:, None] * means, 1e-3, sizes, 1e-3)
-    centres = named_centres(prior, released, ClassPosterior(means, 0 * means + 1e-9, sizes, 0.5, 0.5), names)
+    centres = named_centres(
+        prior, released, ClassPosterior(means, 0 * means + 1e-9, sizes, 0.5, 0.5), names
+    )
     assert np.linalg.norm(centres - means, axis=1).max() < 0.01
     alike = grand_mean(released) + 0.5 * (names - names.mean(axis=0))
     assert np.linalg.norm(alike - means, axis=1).min() > 0.25
@@ -339,7 +406,9 @@ def test_names_of_other_classes_or_tasks_are_contradicted(seed):
     ("n_classes", "within", "length", "noise"),
     [(9, 0.5, 1, 0), (10, 0.5, 1, 0), (10, 0.9, 1, 0), (10, 0.5, 0.3, 0), (10, 0.9, 1, 3e5)],
 )
-def test_names_are_contradicted_below_the_least_useful_length(n_classes, within, length, noise, sign):
+def test_names_are_contradicted_below_the_least_useful_length(
+    n_classes, within, length, noise, sign
+):
     prior, released, names, plain = named(b=0.0, noise=0.0, n=10**6, n_classes=n_classes)
     names, plain = length * names, replace(plain, within=within)
     squares = ((names - names.mean(axis=0)) ** 2).sum()
@@ -347,8 +416,11 @@ def test_names_are_contradicted_below_the_least_useful_length(n_classes, within,
     of_prior = 1 / SCALE_DEVIATION**2
     least = USEFUL - 2 * (information + of_prior) ** -0.5
     if n_classes >= MANY:
-        of_noise = (2 * n_classes * 60) ** 0.5 * noise**2 / (n_classes * 10**12)  # its deviation in 1 - within
-        least = USEFUL_OF_MANY * min(((1 - within + of_noise / 2) / (squares / n_classes)) ** 0.5, 1)
+        # its deviation in 1 - within
+        of_noise = (2 * n_classes * 60) ** 0.5 * noise**2 / (n_classes * 10**12)
+        least = USEFUL_OF_MANY * min(
+            ((1 - within + of_noise / 2) / (squares / n_classes)) ** 0.5, 1
+        )
     edge = ((information + of_prior) * least - of_prior * SCALE) / information
     exact = replace(released, sums=1e6 * (edge + sign * 1e-6) * names, noise=noise)
     found = named_centres(prior, exact, plain, names)
@@ -401,8 +473,12 @@ def test_clear_classes_rely_on_their_sums_and_others_on_their_names(noise):
     assert found is not None
     assert 0 < f.mean() <= 1
     assert about.trust == 1.0
-    assert np.allclose(found.mean, f[:, None] * plain.mean + (1 - f)[:, None] * about.mean, rtol=1e-12, atol=1e-14)
-    assert np.allclose(found.variance, f[:, None] * plain.variance + (1 - f)[:, None] * about.variance, rtol=1e-12)
+    assert np.allclose(
+        found.mean, f[:, None] * plain.mean + (1 - f)[:, None] * about.mean, rtol=1e-12, atol=1e-14
+    )
+    assert np.allclose(
+        found.variance, f[:, None] * plain.variance + (1 - f)[:, None] * about.variance, rtol=1e-12
+    )
     assert found.trust == pytest.approx(f.mean() * plain.trust + 1 - f.mean())
     assert np.array_equal(found.sizes, plain.sizes)
     assert found.within == plain.within
@@ -438,14 +514,18 @@ def test_no_variance_is_negative_and_nothing_overflows(noise, size, n_classes, g
 
 
 def two_classes(seed, apart, width=30):
-    """Public rows of two classes alike in number, the first of which is ten times as large here; `apart` moves both."""
+    """Public rows of two classes alike in number, the first of which is ten times as large here;
+    `apart` moves both.
+    """
     rng = np.random.default_rng(seed)
     middles = np.stack([3 * rng.normal(size=width), 3 * rng.normal(size=width)])
     rows = [middle + rng.normal(size=(200, width)) for middle in middles]
     public = unit_rows(np.concatenate(rows))
     centre = public.mean(axis=0)
     away = apart * rng.normal(size=width)
-    private = [unit_rows_about(own[:n] + away, centre) for own, n in zip(rows, (200, 20), strict=True)]
+    private = [
+        unit_rows_about(own[:n] + away, centre) for own, n in zip(rows, (200, 20), strict=True)
+    ]
     prior = public_prior(public, centre)
     sums = np.stack([own.sum(axis=0) for own in private]) @ prior.axes
     return prior, NoisySums(sums + rng.normal(size=sums.shape), 1.0, np.array([200.0, 20.0]), 1.0)
@@ -462,7 +542,9 @@ def test_the_mean_of_two_classes_tells_whether_public_rows_are_of_their_kind(see
 @pytest.mark.parametrize("n_classes", [1, 2, 5])
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_the_grand_mean_is_multiplied_by_its_distinctness(monkeypatch, n_classes, share):
-    prior, _, n, release = simulated(n_classes, n_classes=n_classes, sizes=np.geomspace(20, 500, n_classes))
+    prior, _, n, release = simulated(
+        n_classes, n_classes=n_classes, sizes=np.geomspace(20, 500, n_classes)
+    )
     release = replace(release, sums=release.sums + 0.05 * n[:, None])
     grand = grand_mean(release)
     monkeypatch.setattr(module, "distinctness", lambda *_: share)
@@ -478,7 +560,9 @@ def test_trust_is_that_of_the_classes_and_of_a_few_more_that_are_trusted():
         assert _trust(weight, 1.0, 7) == weight
         assert _trust(weight, 0.0, 3) == pytest.approx((weight + 1) / 2)
         assert _trust(weight, 0.0, 10**9) == pytest.approx(weight, abs=1e-8)
-    assert [_trust(1.0, apart, n) for apart in (0.0, 0.4, 1.0) for n in (1, 3, 9)] == pytest.approx([1.0] * 9)
+    assert [_trust(1.0, apart, n) for apart in (0.0, 0.4, 1.0) for n in (1, 3, 9)] == pytest.approx(
+        [1.0] * 9
+    )
     assert 0.9 > _trust(0.2, 0.0, 1) > _trust(0.2, 0.5, 1) > _trust(0.2, 0.9, 1) > 0.2
 
 
@@ -505,4 +589,6 @@ def test_trust_is_by_the_weight_of_the_families_and_by_distinctness(monkeypatch,
 
 
 def test_normalising_large_logs():
-    np.testing.assert_allclose(normalised(np.array([[1e4, 1e4 + np.log(3)]]), axis=1), [[0.25, 0.75]])
+    np.testing.assert_allclose(
+        normalised(np.array([[1e4, 1e4 + np.log(3)]]), axis=1), [[0.25, 0.75]]
+    )

@@ -1,4 +1,6 @@
-"""Probabilities of similarities: a softmax that sums to one and keeps the decision, also on ties."""
+"""Probabilities of similarities: a softmax that sums to one and keeps the decision, also on
+ties.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +16,9 @@ SIMILARITIES = np.random.default_rng(0).normal(size=(500, 7))
 @pytest.mark.parametrize("even", [0.0, 0.3])
 def test_the_form_is_that_of_the_docstring(even):
     found = Probabilities(2.5, even).of(SIMILARITIES)
-    assert np.allclose(found, (1 - even) * softmax(2.5 * SIMILARITIES, axis=1) + even / 7, rtol=1e-14, atol=0)
+    assert np.allclose(
+        found, (1 - even) * softmax(2.5 * SIMILARITIES, axis=1) + even / 7, rtol=1e-14, atol=0
+    )
     assert np.allclose(found.sum(axis=1), 1, rtol=0, atol=1e-14)
 
 
@@ -28,7 +32,9 @@ def test_the_most_likely_class_is_the_most_similar_whatever_rounding_does(scale,
 
 
 def test_impossible_classes_have_no_probability_and_share_it_if_all_are():
-    similarities = np.array([[0.0, -np.inf, 0.0], [-np.inf, -np.inf, -np.inf], [-np.inf, 3.0, -np.inf]])
+    similarities = np.array(
+        [[0.0, -np.inf, 0.0], [-np.inf, -np.inf, -np.inf], [-np.inf, 3.0, -np.inf]]
+    )
     before = similarities.copy()
     found = Probabilities(4.0, 0.5).of(similarities)
     assert np.allclose(found, [[0.5, 0, 0.5], [1 / 3, 1 / 3, 1 / 3], [0, 1, 0]], rtol=0, atol=1e-15)

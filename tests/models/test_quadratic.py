@@ -23,7 +23,11 @@ RNG = np.random.default_rng(0)
 VARIANCES = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
 SAMPLE, ROWS = unit_rows(RNG.normal(size=(40, 5))), unit_rows(RNG.normal(size=(30, 5)))
 POSTERIOR = ClassPosterior(
-    RNG.normal(size=(4, 5)) / 3, RNG.random((4, 5)) / 5, np.array([9.0, 40.0, 5.0, 70.0]), trust=0.4, within=0.7
+    RNG.normal(size=(4, 5)) / 3,
+    RNG.random((4, 5)) / 5,
+    np.array([9.0, 40.0, 5.0, 70.0]),
+    trust=0.4,
+    within=0.7,
 )
 NAME_ROWS = unit_rows(RNG.normal(size=(4, 5)))
 W = 0.7 * VARIANCES + FLOOR * 0.4
@@ -33,15 +37,26 @@ def direct_density(rows):
     """Log densities up to a constant that classes share."""
     softened = W**SOFTNESS * np.mean(W / W**SOFTNESS)
     each = zip(POSTERIOR.mean, POSTERIOR.variance, strict=True)
-    return np.stack([multivariate_normal(m, np.diag(softened + WIDENING * v)).logpdf(rows) for m, v in each], axis=1)
+    return np.stack(
+        [multivariate_normal(m, np.diag(softened + WIDENING * v)).logpdf(rows) for m, v in each],
+        axis=1,
+    )
 
 
 def direct_cosine(rows, trust):
-    """The cosine after division by (h w)^(a/2), times the length of the row; lengths of means as expected."""
+    """The cosine after division by (h w)^(a/2), times the length of the row; lengths of means as
+    expected.
+    """
     a = min(ROOT, STEEP * 0.3**0.5)
-    means, own, variance = POSTERIOR.mean / W ** (a / 2), rows / W ** (a / 2), POSTERIOR.variance / W**a
+    means, own, variance = (
+        POSTERIOR.mean / W ** (a / 2),
+        rows / W ** (a / 2),
+        POSTERIOR.variance / W**a,
+    )
     lengths = np.sqrt((means**2).sum(axis=1) + 2 * trust / 4**2 * variance.sum(axis=1))
-    return np.stack([own @ mean / length for mean, length in zip(means, lengths, strict=True)], axis=1)
+    return np.stack(
+        [own @ mean / length for mean, length in zip(means, lengths, strict=True)], axis=1
+    )
 
 
 def standard(scores):
@@ -68,7 +83,9 @@ def test_scores_are_squares_slopes_and_offsets():
 
 
 def test_standardised_scores_have_deviation_1_about_the_mean_of_each_row():
-    scores = QuadraticScores(RNG.normal(size=(3, 5)), RNG.normal(size=(3, 5)), RNG.normal(size=3) * 9)
+    scores = QuadraticScores(
+        RNG.normal(size=(3, 5)), RNG.normal(size=(3, 5)), RNG.normal(size=3) * 9
+    )
     found = scores.standardised(SAMPLE)
     of_rows = decided(found.of(SAMPLE))
     assert (of_rows**2).mean() == pytest.approx(1)
@@ -91,7 +108,9 @@ def test_the_density_is_that_of_a_gaussian_up_to_a_constant_that_classes_share()
 
 
 def test_a_class_known_poorly_is_wide():
-    """Far from both, rows are of the class with the larger variance; near to its mean, of the class known well."""
+    """Far from both, rows are of the class with the larger variance; near to its mean, of the class
+    known well.
+    """
     variance = np.stack([np.full(5, 1e-6), np.full(5, 0.5)])
     posterior = ClassPosterior(np.zeros((2, 5)), variance, np.ones(2), 0.5, 0.7)
     near, far = density(posterior, VARIANCES).of(np.stack([0.01 * np.ones(5), np.ones(5)]))
@@ -100,7 +119,9 @@ def test_a_class_known_poorly_is_wide():
 
 
 def test_the_density_keeps_the_mean_of_precisions():
-    """Softening changes the shape of the variance within classes, not the mean of its ratio to the unsoftened one."""
+    """Softening changes the shape of the variance within classes, not the mean of its ratio to the
+    unsoftened one.
+    """
     certain = replace(POSTERIOR, variance=np.zeros((4, 5)))
     softened = -0.5 / density(certain, VARIANCES).squares[0]
     assert np.mean(W / softened) == pytest.approx(1)

@@ -37,7 +37,9 @@ def test_a_row_does_not_depend_on_the_other_rows(width):
 
 def test_the_centre_is_the_mean_of_unit_public_rows():
     assert np.allclose(public_centre(ROWS.tolist(), 5), unit(ROWS).mean(axis=0))
-    assert np.allclose(public_centre(ROWS.astype(np.float32), 5), unit(ROWS).mean(axis=0), atol=1e-6)
+    assert np.allclose(
+        public_centre(ROWS.astype(np.float32), 5), unit(ROWS).mean(axis=0), atol=1e-6
+    )
     assert public_centre(None, 5) is None
     with caching():
         centre = public_centre(ROWS, 5)
@@ -50,11 +52,15 @@ def test_the_centre_is_the_mean_of_unit_public_rows():
 
 
 def test_rows_over_their_lengths_are_unit_whatever_their_size():
-    rows = np.array([[3.0, 4.0], [0.0, 0.0], [3e-200, 4e-200], [3e200, 4e200], [0.0, 5e-324], [3e149, 4e149]])
+    rows = np.array(
+        [[3.0, 4.0], [0.0, 0.0], [3e-200, 4e-200], [3e200, 4e200], [0.0, 5e-324], [3e149, 4e149]]
+    )
     found, lengths = with_lengths(rows)
     assert np.isfinite(found).all()
     assert (lengths > 0).all()
-    assert np.allclose(found / lengths, [[0.6, 0.8], [0, 0], [0.6, 0.8], [0.6, 0.8], [0, 1], [0.6, 0.8]])
+    assert np.allclose(
+        found / lengths, [[0.6, 0.8], [0, 0], [0.6, 0.8], [0.6, 0.8], [0, 1], [0.6, 0.8]]
+    )
     assert np.array_equal(found[0], rows[0])
 
 

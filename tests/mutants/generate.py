@@ -1,16 +1,20 @@
 """Generate mutants of the privacy arithmetic, run the tests on each, and list those that survive.
 
-Every numeric constant, comparison, arithmetic operator and factor of `src/tacit/privacy` and `src/tacit/mechanisms` is
-changed, one at a time. Docstrings, messages, type hints and cache sizes are left alone. First the tests of the changed
-module run on every mutant, then, on what survived, those of both folders and the contract tests. The first failure
-kills a mutant, and so does a test that takes longer than a minute.
+Every numeric constant, comparison, arithmetic operator and factor of `src/tacit/privacy` and
+`src/tacit/mechanisms` is changed, one at a time. Docstrings, messages, type hints and cache sizes
+are left alone. First the tests of the changed module run on every mutant, then, on what survived,
+those of both folders and the contract tests. The first failure kills a mutant, and so does a test
+that takes longer than a minute.
 
-A survivor is either equivalent (no observable effect) or a gap in the tests: a person has to judge which.
+A survivor is either equivalent (no observable effect) or a gap in the tests: a person has to judge
+which.
 
-Usage: python tests/mutants/generate.py --out VERDICTS.jsonl [--only PATH ...] [--sample N --seed S] [--quick]
+Usage: python tests/mutants/generate.py --out VERDICTS.jsonl [--only PATH ...] [--sample N --seed S]
+[--quick]
 
-Verdicts are appended to the file given by --out as they are found; the last one on a mutant holds. A later run with the
-same file goes on where it was stopped, and the summary at the end covers the whole file.
+Verdicts are appended to the file given by --out as they are found; the last one on a mutant holds.
+A later run with the same file goes on where it was stopped, and the summary at the end covers the
+whole file.
 """
 
 import argparse
@@ -102,7 +106,10 @@ def arithmetic(node: ast.AST) -> Iterator[ast.AST]:
     match node:
         case ast.Raise() | ast.JoinedStr():
             return
-        case ast.Call(func=ast.Attribute(attr="warn" | "lru_cache")) | ast.Call(func=ast.Name(id="lru_cache")):
+        case (
+            ast.Call(func=ast.Attribute(attr="warn" | "lru_cache"))
+            | ast.Call(func=ast.Name(id="lru_cache"))
+        ):
             return
         case ast.BinOp(left=ast.Constant(value=str()) | ast.List() | ast.Tuple()):
             return
@@ -140,13 +147,16 @@ def own_tests(file: str) -> str:
 def other_tests(file: str) -> str:
     """The tests of both folders, the module's first, and of all learners."""
     folders = sorted(
-        ("tests/privacy", "tests/mechanisms"), key=lambda tests: not tests.endswith(Path(file).parent.name)
+        ("tests/privacy", "tests/mechanisms"),
+        key=lambda tests: not tests.endswith(Path(file).parent.name),
     )
     return " ".join([*folders, "tests/contracts"])
 
 
 class TimeLimit:
-    """The process is killed when a test, or the collection of the tests, takes too long; no thorough test runs."""
+    """The process is killed when a test, or the collection of the tests, takes too long; no
+    thorough test runs.
+    """
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if item.get_closest_marker("thorough") is None]
@@ -171,10 +181,14 @@ def _run(change: Change, tests: str, folder: str, sender: Connection) -> None:
 
 
 def _outcome(change: Change, tests: str) -> tuple[str, str, int | None]:
-    """What `verdict` found and the exit status, of a process that is ended with all that it started."""
+    """What `verdict` found and the exit status, of a process that is ended with all that it
+    started.
+    """
     receiver, sender = multiprocessing.Pipe(duplex=False)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        process = multiprocessing.get_context("fork").Process(target=_run, args=(change, tests, folder, sender))
+        process = multiprocessing.get_context("fork").Process(
+            target=_run, args=(change, tests, folder, sender)
+        )
         process.start()
         try:
             while process.is_alive() and not receiver.poll(0.1):
@@ -188,7 +202,9 @@ def _outcome(change: Change, tests: str) -> tuple[str, str, int | None]:
 
 
 def judged(change: Change, tests: str, survives: str) -> dict[str, str | int]:
-    """The verdict of these tests on one mutant: "killed ..." or `survives`, and the test that killed it."""
+    """The verdict of these tests on one mutant: "killed ..." or `survives`, and the test that
+    killed it.
+    """
     started = time.monotonic()
     fault, killer, status = _outcome(change, tests) if tests else (SURVIVES, "", 0)
     if status == -signal.SIGALRM:
@@ -197,7 +213,11 @@ def judged(change: Change, tests: str, survives: str) -> dict[str, str | int]:
         fate = survives
     else:
         fate = "killed" if killer else f"killed: {fault[-200:] or f'exit status {status}'}"
-    return asdict(change) | {"verdict": fate, "killer": killer, "seconds": round(time.monotonic() - started)}
+    return asdict(change) | {
+        "verdict": fate,
+        "killer": killer,
+        "seconds": round(time.monotonic() - started),
+    }
 
 
 def described(verdict: dict[str, str | int]) -> str:
@@ -209,24 +229,40 @@ def described(verdict: dict[str, str | int]) -> str:
 def summary(verdicts: Sequence[dict[str, str | int]]) -> str:
     """The survivors, and how many mutants there were."""
     alive = [found for found in verdicts if found["verdict"] in (SURVIVES, SURVIVES_OWN)]
-    return "\n".join([*map(described, alive), f"generated mutants: {len(alive)} of {len(verdicts)} survive"])
+    return "\n".join(
+        [*map(described, alive), f"generated mutants: {len(alive)} of {len(verdicts)} survive"]
+    )
 
 
 def parsed() -> argparse.Namespace:
     """The arguments of the command line."""
-    parser = argparse.ArgumentParser(description="Generate mutants, run the tests on each, list the survivors.")
-    parser.add_argument("--out", type=Path, required=True, help="file of verdicts, JSON lines; it is appended to")
-    parser.add_argument("--only", nargs="+", default=FOLDERS, help="files or folders, relative to the repository")
-    parser.add_argument("--sample", type=int, help="run this many mutants, drawn at random, and not all")
+    parser = argparse.ArgumentParser(
+        description="Generate mutants, run the tests on each, list the survivors."
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, help="file of verdicts, JSON lines; it is appended to"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=FOLDERS, help="files or folders, relative to the repository"
+    )
+    parser.add_argument(
+        "--sample", type=int, help="run this many mutants, drawn at random, and not all"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample")
-    parser.add_argument("--quick", action="store_true", help="run the tests of the changed module and no others")
+    parser.add_argument(
+        "--quick", action="store_true", help="run the tests of the changed module and no others"
+    )
     parser.add_argument("--list", action="store_true", help="print the mutants and run none")
     return parser.parse_args()
 
 
 def chosen(arguments: argparse.Namespace) -> list[Change]:
     """The changes that the arguments name."""
-    paths = [path for name in arguments.only for path in sorted((ROOT / name).rglob("*.py")) or [ROOT / name]]
+    paths = [
+        path
+        for name in arguments.only
+        for path in sorted((ROOT / name).rglob("*.py")) or [ROOT / name]
+    ]
     found = [change for path in paths for change in changes(path.relative_to(ROOT).as_posix())]
     if arguments.sample is not None:
         random.Random(arguments.seed).shuffle(found)
@@ -242,7 +278,9 @@ def main() -> None:
         return
     arguments.out.touch()
     lines = map(json.loads, arguments.out.read_text(encoding="utf-8").splitlines())
-    verdicts = {Change(*(found[name] for name in Change.__dataclass_fields__)): found for found in lines}
+    verdicts = {
+        Change(*(found[name] for name in Change.__dataclass_fields__)): found for found in lines
+    }
     import_libraries()
     with arguments.out.open("a", encoding="utf-8") as file:
 

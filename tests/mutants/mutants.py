@@ -21,8 +21,8 @@ class Mutant:
     name : str
         How the mechanism is wrong.
     at : str
-        A module below `tacit`, and a public name in it if the pattern matches elsewhere in the module too:
-        "mechanisms.gaussian:event".
+        A module below `tacit`, and a public name in it if the pattern matches elsewhere in the
+        module too: "mechanisms.gaussian:event".
     old, new : str
         A pattern and its replacement.
     tests : str

@@ -1,4 +1,5 @@
-"""Change one place of a module's syntax tree, found by a pattern that layout and private names do not affect.
+"""Change one place of a module's syntax tree, found by a pattern that layout and private names do
+not affect.
 
 A pattern is Python code: one expression, or one or more statements that follow each other. It is
 compared with the syntax tree, so line breaks, quotes, comments and blank lines do not matter.
@@ -38,7 +39,9 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class NoSuchPlace(ValueError):
-    """A pattern that matches no place or several, an address that does not exist, or an unknown name."""
+    """A pattern that matches no place or several, an address that does not exist, or an unknown
+    name.
+    """
 
 
 @dataclass
@@ -87,7 +90,10 @@ def is_rest(node: Any) -> bool:
 
 def number_of_rests(text: str) -> int:
     """Count the `...` of a pattern or a replacement."""
-    return sum(isinstance(node, ast.Constant) and node.value is Ellipsis for node in ast.walk(ast.parse(text)))
+    return sum(
+        isinstance(node, ast.Constant) and node.value is Ellipsis
+        for node in ast.walk(ast.parse(text))
+    )
 
 
 def is_private(name: str) -> bool:
@@ -101,14 +107,18 @@ def bound_names(function: ast.AST) -> set[str]:
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-        elif isinstance(node, (ast.arg, ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.FunctionDef)):
+        elif isinstance(
+            node, (ast.arg, ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.FunctionDef)
+        ):
             names.add(getattr(node, NAMES[type(node)]))
     own_name = getattr(function, "name", None)
     return names - {None, own_name}
 
 
 def public_names(module: ast.Module) -> set[str]:
-    """Names that keep their meaning in a whole module: builtins, imports, and what is defined at its top."""
+    """Names that keep their meaning in a whole module: builtins, imports, and what is defined at
+    its top.
+    """
     names = set(dir(builtins))
     for node in module.body:
         for part in ast.walk(node):
@@ -118,7 +128,9 @@ def public_names(module: ast.Module) -> set[str]:
             names.add(node.name)
         elif not isinstance(node, ast.Import | ast.ImportFrom):
             names |= {
-                part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+                part.id
+                for part in ast.walk(node)
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
             }
     return {name for name in names if not is_private(name)}
 
@@ -136,7 +148,9 @@ class Comparison:
             return pattern is name
         if pattern in match.names:
             return match.names[pattern] == name
-        may_change = (name in self.local or is_private(name)) and (pattern not in self.public or pattern in self.local)
+        may_change = (name in self.local or is_private(name)) and (
+            pattern not in self.public or pattern in self.local
+        )
         if pattern != name and not may_change:
             return False
         if name in match.names.values():
@@ -157,14 +171,18 @@ class Comparison:
             return False
         if isinstance(pattern, ast.Call):
             return self.same_call(pattern, node, match)
-        return all(self.same_field(name, value, node, match) for name, value in ast.iter_fields(pattern))
+        return all(
+            self.same_field(name, value, node, match) for name, value in ast.iter_fields(pattern)
+        )
 
     def same_field(self, name: str, value: Any, node: ast.AST, match: Match) -> bool:
         """Compare one field of a pattern with that of a node of its type."""
         if name in IGNORED:
             return True
         other = getattr(node, name)
-        is_private_attribute = isinstance(node, ast.Attribute) and name == "attr" and is_private(other)
+        is_private_attribute = (
+            isinstance(node, ast.Attribute) and name == "attr" and is_private(other)
+        )
         if NAMES.get(type(node)) == name or is_private_attribute:
             return self.same_name(value, other, match)
         return self.same(value, other, match)
@@ -175,7 +193,9 @@ class Comparison:
             return not nodes
         if not is_rest(pattern[0]):
             return (
-                bool(nodes) and self.same(pattern[0], nodes[0], match) and self.same_list(pattern[1:], nodes[1:], match)
+                bool(nodes)
+                and self.same(pattern[0], nodes[0], match)
+                and self.same_list(pattern[1:], nodes[1:], match)
             )
 
         for count in range(len(nodes) + 1):
@@ -189,7 +209,9 @@ class Comparison:
 
     def same_call(self, pattern: ast.Call, call: ast.Call, match: Match) -> bool:
         """Compare calls: keywords in any order, and others too where an argument is `...`."""
-        if not self.same(pattern.func, call.func, match) or not self.same(pattern.args, call.args, match):
+        if not self.same(pattern.func, call.func, match) or not self.same(
+            pattern.args, call.args, match
+        ):
             return False
 
         rest = {keyword.arg: keyword for keyword in call.keywords}
@@ -249,8 +271,12 @@ def addressed(module: ast.Module, address: str) -> ast.AST:
     node: ast.AST = module
     for name in address.split(".") if address else []:
         if is_private(name):
-            raise NoSuchPlace(f"{name} is private and may be renamed; address what is public around it, or the module")
-        members = node.body if isinstance(node, ast.Module | ast.ClassDef) else []  # a function inside another is local
+            raise NoSuchPlace(
+                f"{name} is private and may be renamed; address what is public around it, or the"
+                " module"
+            )
+        # a function inside another is local
+        members = node.body if isinstance(node, ast.Module | ast.ClassDef) else []
         named = [member for member in members if getattr(member, "name", None) == name]
         if len(named) != 1:
             raise NoSuchPlace(f"{address} is not defined")
@@ -259,7 +285,9 @@ def addressed(module: ast.Module, address: str) -> ast.AST:
 
 
 def places(module: ast.Module, address: str, wanted: ast.expr | list[ast.stmt]) -> list[Place]:
-    """Every place in the addressed part of a module that an expression or a run of statements matches."""
+    """Every place in the addressed part of a module that an expression or a run of statements
+    matches.
+    """
     public = public_names(module)
 
     def below(node: ast.AST, local: set[str]) -> Iterator[Place]:
@@ -275,7 +303,9 @@ def places(module: ast.Module, address: str, wanted: ast.expr | list[ast.stmt]) 
                     yield Place(node, name, None, None, match)
                 yield from below(value, local)
 
-    def in_list(node: ast.AST, name: str, values: list[Any], comparison: Comparison) -> Iterator[Place]:
+    def in_list(
+        node: ast.AST, name: str, values: list[Any], comparison: Comparison
+    ) -> Iterator[Place]:
         for start, value in enumerate(values):
             for stop in range(start + 1, len(values) + 1):
                 match = Match()
@@ -292,7 +322,11 @@ def places(module: ast.Module, address: str, wanted: ast.expr | list[ast.stmt]) 
     around: set[str] = set()
     top = addressed(module, address)
     for node in ast.walk(module):
-        if isinstance(node, FUNCTIONS) and node is not top and any(part is top for part in ast.walk(node)):
+        if (
+            isinstance(node, FUNCTIONS)
+            and node is not top
+            and any(part is top for part in ast.walk(node))
+        ):
             around |= bound_names(node)
     return list(below(top, around))
 
@@ -300,8 +334,14 @@ def places(module: ast.Module, address: str, wanted: ast.expr | list[ast.stmt]) 
 def unknown_names(module: ast.Module, old: str, new: str) -> set[str]:
     """Names that the replacement uses and that neither the pattern nor the module makes known."""
     tree = ast.parse(new)
-    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    in_pattern = {getattr(node, NAMES[type(node)]) for node in ast.walk(ast.parse(old)) if type(node) in NAMES}
+    read = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    in_pattern = {
+        getattr(node, NAMES[type(node)]) for node in ast.walk(ast.parse(old)) if type(node) in NAMES
+    }
     return read - in_pattern - bound_names(tree) - public_names(module)
 
 
@@ -311,17 +351,23 @@ def mutated(source: str, address: str, old: str, new: str) -> str:
     Raises
     ------
     NoSuchPlace
-        If the address does not exist, the pattern does not match exactly one place, or the replacement changes nothing,
-        has another number of `...` than the pattern, or uses a name that would stand for something else after a rename.
+        If the address does not exist, the pattern does not match exactly one place, or the
+        replacement changes nothing, has another number of `...` than the pattern, or uses a name
+        that would stand for something else after a rename.
     """
     module = ast.parse(source)
     pattern, replacement = parsed(old, new)
     matches = places(module, address, pattern)
     if len(matches) != 1:
-        raise NoSuchPlace(f"{old!r} matches {len(matches)} places of {address or 'the module'}; it must match one")
+        raise NoSuchPlace(
+            f"{old!r} matches {len(matches)} places of {address or 'the module'}; it must match one"
+        )
     unknown = unknown_names(module, old, new)
     if unknown:
-        raise NoSuchPlace(f"{new!r} uses {', '.join(sorted(unknown))}; only names of {old!r} are safe from a rename")
+        raise NoSuchPlace(
+            f"{new!r} uses {', '.join(sorted(unknown))}; only names of {old!r} are safe from a"
+            " rename"
+        )
 
     n_rests = number_of_rests(new)
     if n_rests not in (0, number_of_rests(old)):
@@ -330,7 +376,9 @@ def mutated(source: str, address: str, old: str, new: str) -> str:
     (place,) = matches
     # a module holds the replacement, so that a `...` in it may become several nodes
     holder = Replacement(place.match).visit(ast.Module(replacement, []))
-    if [*map(ast.unparse, map(ast.fix_missing_locations, holder.body))] == [*map(ast.unparse, place.nodes)]:
+    if [*map(ast.unparse, map(ast.fix_missing_locations, holder.body))] == [
+        *map(ast.unparse, place.nodes)
+    ]:
         raise NoSuchPlace(f"{new!r} changes nothing")
     place.replaced_by(holder.body)
     return ast.unparse(ast.fix_missing_locations(module))

@@ -56,15 +56,17 @@ def test_each_change_is_of_one_place_that_is_computed(generate):
 
 
 def test_a_change_elsewhere_than_stated_is_refused(generate):
-    (change, *_) = generate.changes("own.py")
+    change, *_ = generate.changes("own.py")
     with pytest.raises(AssertionError, match="Change"):
         change.applied("\n" + SOURCE)
 
 
 def test_the_listed_survivors_are_those_that_no_test_killed(generate):
-    (change, *others) = generate.changes("own.py")
+    change, *others = generate.changes("own.py")
     found = [generate.asdict(one) | {"verdict": "killed"} for one in others]
     found.append(generate.asdict(change) | {"verdict": generate.SURVIVES})
-    assert generate.summary(found) == (
-        f"own.py:{change.line}: {change.old} -> {change.new}\ngenerated mutants: 1 of {len(found)} survive"
+    assert (
+        generate.summary(found)
+        == f"own.py:{change.line}: {change.old} -> {change.new}\ngenerated mutants: 1 of"
+        f" {len(found)} survive"
     )

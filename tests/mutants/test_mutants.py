@@ -1,18 +1,30 @@
-"""Every mutant applies to the code, and goes on doing so when the code is reformatted or private names change."""
+"""Every mutant applies to the code, and goes on doing so when the code is reformatted or private
+names change.
+"""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-from contracts.mutants import MUTANTS, NAMES, NoSuchPlace, bound_names, is_private, mutated, public_names
+from contracts.mutants import (
+    MUTANTS,
+    NAMES,
+    NoSuchPlace,
+    bound_names,
+    is_private,
+    mutated,
+    public_names,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 SUFFIX = "_renamed"
 
 
 class Renaming(ast.NodeTransformer):
-    """Rename every local variable, parameter and private name that no public name of the module equals."""
+    """Rename every local variable, parameter and private name that no public name of the module
+    equals.
+    """
 
     def __init__(self, public):
         self.public = public
@@ -56,7 +68,9 @@ def test_each_mutant_changes_one_place_and_names_tests_that_exist(mutant):
 
     for test in mutant.tests.split():
         file, _, name = test.partition("::")
-        assert (ROOT / file).exists(), f"{file}, the tests of the mutant {mutant.name!r}, is not there"
+        assert (ROOT / file).exists(), (
+            f"{file}, the tests of the mutant {mutant.name!r}, is not there"
+        )
         if name:
             text = (ROOT / file).read_text(encoding="utf-8")
             function = f"def {name.partition('[')[0]}("

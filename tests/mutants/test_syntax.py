@@ -73,6 +73,8 @@ def test_the_one_place_that_matches_is_replaced(at, old, new, was, becomes):
     ],
 )
 def test_no_place_several_places_and_unsafe_names_are_refused(at, old, new, fault):
-    source = SOURCE.replace("_count(shares)", "_count(shares) + _second(total) + sum(shares) + total")
+    source = SOURCE.replace(
+        "_count(shares)", "_count(shares) + _second(total) + sum(shares) + total"
+    )
     with pytest.raises(NoSuchPlace, match=fault):
         mutated(source, at, old, new)

@@ -11,7 +11,15 @@ from scipy.stats import norm
 from privacy.events.samples import gaussian_delta
 from tacit.errors import InputError
 from tacit.privacy import accounting
-from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, NoisyArgmax, NoisyCheck, PureDP
+from tacit.privacy.events import (
+    ZCDP,
+    Exponential,
+    Gaussian,
+    Laplace,
+    NoisyArgmax,
+    NoisyCheck,
+    PureDP,
+)
 from tacit.privacy.events.base import ORDERS
 
 
@@ -19,11 +27,15 @@ def test_renyi_alone_is_used_below_the_precision_of_the_curves():
     assert accounting.epsilon(Gaussian(1.0), 1e-31) == accounting.epsilon(ZCDP(0.5), 1e-31)
     assert accounting.epsilon(Gaussian(1.0), 1e-29) < accounting.epsilon(ZCDP(0.5), 1e-29)
     mixed, bound = Gaussian(2.0) + Exponential(0.5), ZCDP(0.125 + 0.5**2 / 8)
-    assert accounting.epsilon(mixed, 1e-14) == pytest.approx(accounting.epsilon(bound, 1e-14), rel=1e-9)
+    assert accounting.epsilon(mixed, 1e-14) == pytest.approx(
+        accounting.epsilon(bound, 1e-14), rel=1e-9
+    )
     assert accounting.epsilon(mixed, 1e-12) < accounting.epsilon(bound, 1e-12)
 
 
-@pytest.mark.parametrize("event", [Gaussian(1.0), Gaussian(30.0) + Exponential(0.1), 3 * Laplace(2.0)], ids=repr)
+@pytest.mark.parametrize(
+    "event", [Gaussian(1.0), Gaussian(30.0) + Exponential(0.1), 3 * Laplace(2.0)], ids=repr
+)
 def test_epsilon_decreases_in_delta_over_its_whole_range(event):
     deltas = [10.0**-power for power in (300, 100, 40, 31, 29, 14, 12, 9, 6, 3)]
     epsilons = [accounting.epsilon(event, delta) for delta in deltas]
@@ -56,7 +68,9 @@ def test_mixtures_beat_basic_composition_and_stay_valid():
     # an exponential mechanism contains binary randomized response with losses +-epsilon/2
     p = 1 / (1 + math.exp(-0.25))
     epsilon = accounting.epsilon(mixed, 1e-5)
-    true_delta = p * gaussian_delta(0.5, epsilon - 0.25) + (1 - p) * gaussian_delta(0.5, epsilon + 0.25)
+    true_delta = p * gaussian_delta(0.5, epsilon - 0.25) + (1 - p) * gaussian_delta(
+        0.5, epsilon + 0.25
+    )
     assert true_delta <= 1e-5
 
 
@@ -73,7 +87,9 @@ def test_functions_of_gaussian_releases_have_their_curve_where_it_is_lower():
 
 
 def test_attack_rate_is_the_gaussian_trade_off():
-    assert accounting.attack_rate(Gaussian(1.0), 0.01) == pytest.approx(norm.cdf(norm.ppf(0.01) + 1.0))
+    assert accounting.attack_rate(Gaussian(1.0), 0.01) == pytest.approx(
+        norm.cdf(norm.ppf(0.01) + 1.0)
+    )
     assert accounting.attack_rate(Exponential(0.0), 0.01) == 0.01
     assert accounting.attack_rate(Gaussian(0.0), 0.01) == 1.0
     assert accounting.attack_rate(PureDP(0.5), 0.01) <= 0.01 * math.exp(0.5)

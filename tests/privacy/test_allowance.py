@@ -1,4 +1,6 @@
-"""Allowances: what is left follows from the allowance, is fixed before the noise, and never exceeds the budget."""
+"""Allowances: what is left follows from the allowance, is fixed before the noise, and never exceeds
+the budget.
+"""
 
 import itertools
 import math
@@ -88,7 +90,9 @@ def test_a_first_charge_that_fits_only_by_its_exact_curve_leaves_nothing_in_reny
 
 
 def test_the_currency_mu_permits_more_gaussian_noise_than_renyi():
-    mu, renyi = (Allowance.of("epsilon=1,delta=1e-5", currency=currency) for currency in ("mu", "renyi"))
+    mu, renyi = (
+        Allowance.of("epsilon=1,delta=1e-5", currency=currency) for currency in ("mu", "renyi")
+    )
     assert mu.total / 2 / (renyi.total / renyi.order) == pytest.approx(1.176, abs=0.001)
     assert accounting.renyi_epsilons(np.array([renyi.total]), np.array([renyi.order]), 1e-5) <= 1
 
@@ -96,13 +100,29 @@ def test_the_currency_mu_permits_more_gaussian_noise_than_renyi():
 def test_what_a_currency_cannot_price_is_named():
     unpriced = {
         "mu": [ZCDP(1e-3), RepeatAndSelect(Gaussian(50.0), 5, 1)],
-        "epsilon": [ZCDP(1e-3), Gaussian(50.0), SampledGaussian(50.0, 0.1), RepeatAndSelect(Gaussian(50.0), 5, 1)],
+        "epsilon": [
+            ZCDP(1e-3),
+            Gaussian(50.0),
+            SampledGaussian(50.0, 0.1),
+            RepeatAndSelect(Gaussian(50.0), 5, 1),
+        ],
         "rho": [RepeatAndSelect(Gaussian(50.0), 5, 1)],
         "renyi": [],
     }
-    everything = [ZCDP(1e-3), Gaussian(50.0), Exponential(0.01), Laplace(100.0), SampledGaussian(50.0, 0.1)]
+    everything = [
+        ZCDP(1e-3),
+        Gaussian(50.0),
+        Exponential(0.01),
+        Laplace(100.0),
+        SampledGaussian(50.0, 0.1),
+    ]
     everything += [RepeatAndSelect(Gaussian(50.0), 5, 1), Parallel(PureDP(0.01), "splits")]
-    budgets = {"mu": "epsilon=9,delta=1e-5", "renyi": "epsilon=9,delta=1e-5", "rho": "rho=9", "epsilon": "epsilon=9"}
+    budgets = {
+        "mu": "epsilon=9,delta=1e-5",
+        "renyi": "epsilon=9,delta=1e-5",
+        "rho": "rho=9",
+        "epsilon": "epsilon=9",
+    }
     for currency, events in unpriced.items():
         allowance = Allowance.of(budgets[currency], currency=currency)
         for event in everything:
@@ -117,18 +137,22 @@ def test_what_a_currency_cannot_price_is_named():
 def test_what_is_left_does_not_depend_on_the_order_of_later_charges(text):
     allowance = Allowance.of(text)
     later = [of(Exponential(0.01)), of(PureDP(0.02)), of(Parallel(Exponential(0.03), "classes"))]
-    results = {allowance.after([of(Exponential(0.3)), *order]) for order in itertools.permutations(later)}
+    results = {
+        allowance.after([of(Exponential(0.3)), *order]) for order in itertools.permutations(later)
+    }
     assert len(results) == 1
 
 
 def test_charges_are_converted_to_the_unit():
     allowance = Allowance.of("rho=1", "replace")
-    assert allowance.after([of(Gaussian(math.sqrt(2)))]) == pytest.approx(0, abs=1e-9)  # .25, four times
+    # .25, four times
+    assert allowance.after([of(Gaussian(math.sqrt(2)))]) == pytest.approx(0, abs=1e-9)
     assert allowance.after([of(Gaussian(1.4))]) is None
 
 
 @pytest.mark.parametrize(
-    ("budget", "currency"), [("rho=1", "mu"), ("epsilon=1", "rho"), ("epsilon=1,delta=1e-5", "rho"), ("rho=1", "gold")]
+    ("budget", "currency"),
+    [("rho=1", "mu"), ("epsilon=1", "rho"), ("epsilon=1,delta=1e-5", "rho"), ("rho=1", "gold")],
 )
 def test_a_currency_that_does_not_count_the_budget_is_refused(budget, currency):
     with pytest.raises(BudgetError, match=stating("allowance", "count")):
@@ -138,14 +162,18 @@ def test_a_currency_that_does_not_count_the_budget_is_refused(budget, currency):
 def test_an_infinite_allowance_refuses_nothing():
     for text in ("epsilon=inf", "rho=inf"):
         allowance = Allowance.of(text)
-        assert allowance.after([of(Gaussian(0.0)), of(ZCDP(5)), of(RepeatAndSelect(Gaussian(0.1), 5, 1))]).is_infinite()
+        assert allowance.after(
+            [of(Gaussian(0.0)), of(ZCDP(5)), of(RepeatAndSelect(Gaussian(0.1), 5, 1))]
+        ).is_infinite()
 
 
 def test_only_guarantees_without_privacy_cost_are_free():
     assert free(of(compose([])))
     assert free(of(Gaussian(math.inf)))
     assert not free(of(Gaussian(1e6)))
-    assert not free(Guarantee(Unit.REPLACE, compose([]), groups=(("a", compose([])), ("b", ZCDP(1e-9)))))
+    assert not free(
+        Guarantee(Unit.REPLACE, compose([]), groups=(("a", compose([])), ("b", ZCDP(1e-9))))
+    )
 
 
 def test_an_allowance_in_gaussian_dp_adds_up_mu_squared():

@@ -1,4 +1,6 @@
-"""Rates of attacks in closed form, against the best test between two output distributions, written out in full."""
+"""Rates of attacks in closed form, against the best test between two output distributions, written
+out in full.
+"""
 
 import math
 
@@ -8,7 +10,15 @@ from scipy.stats import laplace
 
 from tacit.errors import InputError
 from tacit.privacy import accounting
-from tacit.privacy.events import Exponential, Gaussian, Laplace, Parallel, PureDP, RandomizedResponse, compose
+from tacit.privacy.events import (
+    Exponential,
+    Gaussian,
+    Laplace,
+    Parallel,
+    PureDP,
+    RandomizedResponse,
+    compose,
+)
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.older import OlderNumbers
 from tacit.privacy.unit import Unit
@@ -24,7 +34,9 @@ SINGLE = {
 
 
 def best_test(alternative, null, false_positive_rate):
-    """True-positive rate of the most powerful randomized test of this size, by Neyman and Pearson's lemma."""
+    """True-positive rate of the most powerful randomized test of this size, by Neyman and Pearson's
+    lemma.
+    """
     with np.errstate(all="ignore"):
         order = np.argsort(-np.log(alternative) + np.log(null), kind="stable")
     sizes = np.concatenate([[0.0], np.cumsum(np.asarray(null)[order])])
@@ -33,7 +45,9 @@ def best_test(alternative, null, false_positive_rate):
 
 
 def either_order(one, other, false_positive_rate):
-    return max(best_test(one, other, false_positive_rate), best_test(other, one, false_positive_rate))
+    return max(
+        best_test(one, other, false_positive_rate), best_test(other, one, false_positive_rate)
+    )
 
 
 def total_variation(one, other):
@@ -48,8 +62,11 @@ def rows_of_response(epsilon, n_classes):
 
 
 def pairs_of_selection(epsilon):
-    """Selections between two candidates of which a record moves the first up and the second down, or conversely."""
-    for tilt in np.linspace(-epsilon - 12, epsilon + 12, 801):  # log odds of the first candidate without the record
+    """Selections between two candidates of which a record moves the first up and the second down,
+    or conversely.
+    """
+    # log odds of the first candidate without the record
+    for tilt in np.linspace(-epsilon - 12, epsilon + 12, 801):
         one = 1 / (1 + math.exp(-(tilt + epsilon)))
         other = 1 / (1 + math.exp(-tilt))
         yield [one, 1 - one], [other, 1 - other]
@@ -59,9 +76,12 @@ def test_the_figures_of_cards():
     """Those of three mechanisms of which the bounds before version 5 were far from the truth."""
     labels = Guarantee(Unit.CHANGE_LABEL, RandomizedResponse(2.0, 77))
     keep, other = rows_of_response(2.0, 77)
-    assert (1 + labels.advantage) / 2 == pytest.approx((1 + total_variation(keep, other)) / 2, rel=1e-9)
+    assert (1 + labels.advantage) / 2 == pytest.approx(
+        (1 + total_variation(keep, other)) / 2, rel=1e-9
+    )
     assert (1 + labels.advantage) / 2 == pytest.approx(0.538309, abs=5e-7)
-    assert OlderNumbers(labels, 4).advantage == pytest.approx(0.761594, abs=5e-7)  # a guess right 88.1 % of the time
+    # a guess right 88.1 % of the time
+    assert OlderNumbers(labels, 4).advantage == pytest.approx(0.761594, abs=5e-7)
 
     ten = Guarantee(Unit.CHANGE_LABEL, RandomizedResponse(1.0, 10))
     assert ten.advantage == pytest.approx(total_variation(*rows_of_response(1.0, 10)), rel=1e-9)
@@ -80,7 +100,9 @@ def test_randomized_response_is_attacked_as_its_rows_allow(epsilon, n_classes):
     one, other = rows_of_response(epsilon, n_classes)
     assert accounting.advantage(event) == pytest.approx(total_variation(one, other), rel=1e-9)
     for rate in RATES:
-        assert accounting.attack_rate(event, rate) == pytest.approx(either_order(one, other, rate), rel=1e-9)
+        assert accounting.attack_rate(event, rate) == pytest.approx(
+            either_order(one, other, rate), rel=1e-9
+        )
     for delta in (1e-9, 1e-3, 0.1):
         stated = accounting.epsilon(event, delta)
         reached = np.maximum(one - math.exp(stated) * other, 0).sum()
@@ -109,10 +131,14 @@ def test_selections_between_two_candidates_reach_the_stated_rates(epsilon):
         # exactly, by the pair whose first candidate wins with this probability without the record
         tilt = math.log(rate / (1 - rate))
         one, other = 1 / (1 + math.exp(-tilt - epsilon)), rate
-        assert best_test([one, 1 - one], [other, 1 - other], rate) == pytest.approx(stated, rel=1e-9)
+        assert best_test([one, 1 - one], [other, 1 - other], rate) == pytest.approx(
+            stated, rel=1e-9
+        )
     advantage = accounting.advantage(event)
     assert max(total_variation(*pair) for pair in pairs) == pytest.approx(advantage, rel=1e-3)
-    assert advantage == pytest.approx(math.expm1(epsilon / 2) / (math.exp(epsilon / 2) + 1), rel=1e-9)
+    assert advantage == pytest.approx(
+        math.expm1(epsilon / 2) / (math.exp(epsilon / 2) + 1), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("candidates", [3, 20])
@@ -125,7 +151,9 @@ def test_no_selection_exceeds_the_stated_rates(candidates):
         one, other = np.exp(scores + shift), np.exp(scores)
         one, other = one / one.sum(), other / other.sum()
         for rate in RATES:
-            assert either_order(one, other, rate) <= accounting.attack_rate(event, rate) * (1 + 1e-9)
+            assert either_order(one, other, rate) <= accounting.attack_rate(event, rate) * (
+                1 + 1e-9
+            )
         assert total_variation(one, other) <= accounting.advantage(event)
 
 
@@ -136,7 +164,9 @@ def test_laplace_noise_is_attacked_as_a_threshold_on_it_allows(epsilon):
         threshold = laplace.isf(rate, scale=1 / epsilon)
         expected = laplace.sf(threshold - 1, scale=1 / epsilon)
         assert accounting.attack_rate(event, rate) == pytest.approx(expected, rel=1e-9)
-    assert accounting.advantage(event) == pytest.approx(1 - 2 * laplace.sf(0.5, scale=1 / epsilon), rel=1e-9)
+    assert accounting.advantage(event) == pytest.approx(
+        1 - 2 * laplace.sf(0.5, scale=1 / epsilon), rel=1e-9
+    )
     for delta in (1e-6, 1e-3, 0.01):
         stated = accounting.epsilon(event, delta)
         thresholds = np.linspace(0, 1, 100001)  # below and above them the losses are constant
@@ -187,8 +217,12 @@ def test_the_curve_is_concave_and_rises_and_never_exceeds_older_bounds(kind, eps
 
 def test_wrappers_and_groups_have_the_rates_of_what_they_stand_for():
     one = Exponential(1.0)
-    assert accounting.attack_rate(Parallel(one, "classes"), 0.01) == accounting.attack_rate(one, 0.01)
-    assert accounting.attack_rate(one.for_group(3), 0.01) == accounting.attack_rate(Exponential(3.0), 0.01)
+    assert accounting.attack_rate(Parallel(one, "classes"), 0.01) == accounting.attack_rate(
+        one, 0.01
+    )
+    assert accounting.attack_rate(one.for_group(3), 0.01) == accounting.attack_rate(
+        Exponential(3.0), 0.01
+    )
     grouped = RandomizedResponse(1.0, 10).for_group(2)  # of two records only epsilon is known
     assert not accounting.attained(grouped)
     assert accounting.advantage(grouped) == pytest.approx(math.tanh(1.0), rel=1e-9)
@@ -205,14 +239,17 @@ def test_the_most_expensive_group_decides_at_each_rate():
     assert both.attained
 
 
-@pytest.mark.parametrize("event", [Exponential(math.inf), RandomizedResponse(math.inf, 3), PureDP(800.0), Laplace(0.0)])
+@pytest.mark.parametrize(
+    "event", [Exponential(math.inf), RandomizedResponse(math.inf, 3), PureDP(800.0), Laplace(0.0)]
+)
 def test_without_protection_an_attack_reaches_everything(event):
     assert accounting.attack_rate(event, 0.01) == 1.0
     assert accounting.advantage(event) == 1.0
 
 
 @pytest.mark.parametrize(
-    "event", [Gaussian(2.0), Exponential(1.0), 2 * Exponential(1.0), compose([PureDP(1.0), Laplace(1.0)])]
+    "event",
+    [Gaussian(2.0), Exponential(1.0), 2 * Exponential(1.0), compose([PureDP(1.0), Laplace(1.0)])],
 )
 def test_the_rates_at_both_ends_and_beyond(event):
     assert accounting.attack_rate(event, 0.0) == 0.0

@@ -50,9 +50,13 @@ def test_bad_text_is_refused_in_one_line_with_the_remedy(text):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["mu=1_0", "rho=1_0", "epsilon=1_0", "epsilon=1,delta=1_0e-8", "rho=\u0663"])
+@pytest.mark.parametrize(
+    "text", ["mu=1_0", "rho=1_0", "epsilon=1_0", "epsilon=1,delta=1_0e-8", "rho=\u0663"]
+)
 def test_digits_that_only_python_reads_are_refused(text):
-    with pytest.raises(BudgetError, match=f"cannot be read at '{text.split(',')[-1]}'; write epsilon=1"):
+    with pytest.raises(
+        BudgetError, match=f"cannot be read at '{text.split(',')[-1]}'; write epsilon=1"
+    ):
         Budget.parse(text)
 
 
@@ -89,7 +93,10 @@ def test_zcdp_budgets_are_spent_in_full_and_never_exceeded(rho):
 @pytest.mark.parametrize("rho", [k * 10.0**-power for power in range(1, 7) for k in range(1, 10)])
 def test_small_budgets_are_spent_too(rho):
     for unit in Unit:
-        for event in (Gaussian(Budget.zcdp(rho).gaussian(unit)), Exponential(Budget.zcdp(rho).exponential(unit))):
+        for event in (
+            Gaussian(Budget.zcdp(rho).gaussian(unit)),
+            Exponential(Budget.zcdp(rho).exponential(unit)),
+        ):
             spent = guarantee_under(Parallel(event, "classes"), unit).rho
             assert rho * (1 - 1e-9) < spent <= rho
 
@@ -156,7 +163,9 @@ def test_text_keeps_every_digit(value):
     assert Budget.parse(str(Budget.zcdp(value))).rho == value
 
 
-@pytest.mark.parametrize("text", ["rho=1e-9", "rho=1e9", "epsilon=1e-9,delta=1e-30", "epsilon=1e9,delta=1e-6"])
+@pytest.mark.parametrize(
+    "text", ["rho=1e-9", "rho=1e9", "epsilon=1e-9,delta=1e-30", "epsilon=1e9,delta=1e-6"]
+)
 def test_the_ends_of_the_range_can_be_spent(text):
     budget = Budget.parse(text)
     assert 0 < budget.gaussian() < math.inf
@@ -169,11 +178,14 @@ def test_infinite_budgets_mean_no_noise():
     assert Budget.zcdp(math.inf).exponential() == math.inf
 
 
-@pytest.mark.parametrize(("unit", "changes"), [("add-remove", 1), ("replace", 2), ("change-label", 2)])
+@pytest.mark.parametrize(
+    ("unit", "changes"), [("add-remove", 1), ("replace", 2), ("change-label", 2)]
+)
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 3.3, 7.7])
 def test_laplace_noise_spends_a_pure_budget_and_no_more(unit, changes, epsilon):
     multiplier = Budget.pure(epsilon).laplace(Unit(unit))
-    assert Fraction(multiplier) * Fraction(epsilon) >= changes  # exactly: what is drawn is within the budget
+    # exactly: what is drawn is within the budget
+    assert Fraction(multiplier) * Fraction(epsilon) >= changes
     assert multiplier == pytest.approx(changes / epsilon, rel=1e-15)
     assert Budget.pure(math.inf).laplace(Unit(unit)) == 0
     for other in ("rho=1", "epsilon=1,delta=1e-6"):

@@ -1,8 +1,10 @@
-"""An adversary that picks each charge by what earlier charges released, against the ledger and against its old rule.
+"""An adversary that picks each charge by what earlier charges released, against the ledger and
+against its old rule.
 
-The true delta at epsilon of such a game is the sum over outputs of P(output) times the largest delta, at what is left
-of epsilon after the output's privacy loss, of any mechanism that may come next. Mechanisms before the last are finite
-or binned, which makes these sums exact; the last enters by the closed form of its profile.
+The true delta at epsilon of such a game is the sum over outputs of P(output) times the largest
+delta, at what is left of epsilon after the output's privacy loss, of any mechanism that may come
+next. Mechanisms before the last are finite or binned, which makes these sums exact; the last enters
+by the closed form of its profile.
 """
 
 import math
@@ -29,18 +31,25 @@ def of_gaussian(mu, t):
 def of_responses(size):
     def profile(epsilon, t):
         same, other, rest = responses(epsilon, size)[0]
-        kept, moved = np.maximum(same - np.exp(t) * other, 0), np.maximum(other - np.exp(t) * same, 0)
+        kept, moved = (
+            np.maximum(same - np.exp(t) * other, 0),
+            np.maximum(other - np.exp(t) * same, 0),
+        )
         return kept + moved + np.maximum(rest - np.exp(t) * rest, 0)
 
     return profile
 
 
 def of_laplace(epsilon, t):
-    return np.where(t >= epsilon, 0, np.where(t <= -epsilon, 1 - np.exp(t), 1 - np.exp((t - epsilon) / 2)))
+    return np.where(
+        t >= epsilon, 0, np.where(t <= -epsilon, 1 - np.exp(t), 1 - np.exp((t - epsilon) / 2))
+    )
 
 
 def responses(epsilon, size):
-    """Probabilities of the outputs of randomized response, the equal ones together, and their privacy losses."""
+    """Probabilities of the outputs of randomized response, the equal ones together, and their
+    privacy losses.
+    """
     other = 1 / (math.exp(epsilon) + size - 1)
     same = math.exp(epsilon) * other
     return np.array([same, other, (size - 2) * other]), np.array([epsilon, -epsilon, 0.0])
@@ -57,7 +66,10 @@ FAMILIES = {  # an event by its strength, and its profile
     "gaussian": (lambda mu: Gaussian(1 / mu), of_gaussian),
     "laplace": (lambda epsilon: Laplace(1 / epsilon), of_laplace),
     **{
-        f"response of {size}": (lambda epsilon, size=size: RandomizedResponse(epsilon, size), of_responses(size))
+        f"response of {size}": (
+            lambda epsilon, size=size: RandomizedResponse(epsilon, size),
+            of_responses(size),
+        )
         for size in (2, 100, 10_000)
     },
 }
@@ -68,7 +80,9 @@ def of(event):
 
 
 def strongest(allowance, left, family):
-    """The largest strength of a family that the allowance accepts next, rounded down; 0 if there is none."""
+    """The largest strength of a family that the allowance accepts next, rounded down; 0 if there is
+    none.
+    """
     low, high = 0.0, 64.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -88,12 +102,16 @@ def largest_delta(allowance, left, t):
 
 
 def test_the_smallest_of_several_bounds_is_no_filter():
-    """Each pair of charges is within (1, 1e-5), and yet the adversary reaches 2.8 times that delta."""
+    """Each pair of charges is within (1, 1e-5), and yet the adversary reaches 2.8 times that
+    delta.
+    """
     budget, mu = Budget.approx(1, 1e-5), 0.2
     weights, losses = bins(mu)
     second = {}
     for family, (event, profile) in FAMILIES.items():
-        strength = calibrate(budget, lambda s, event=event: Gaussian(1 / mu) + event(s), 1e-2, 10, precision=5e-3)
+        strength = calibrate(
+            budget, lambda s, event=event: Gaussian(1 / mu) + event(s), 1e-2, 10, precision=5e-3
+        )
         second[family] = profile(strength, 1 - losses)
     each = [float(weights @ delta) for delta in second.values()]
     assert 0.9e-5 < max(each) <= 1e-5
@@ -117,14 +135,20 @@ def test_the_same_adversary_never_passes_the_delta_of_a_ledger(text, mu, tmp_pat
             ledger.charge(of(event(1.001 * strength)), "second")
     weights, losses = bins(mu)
     budget = account.allowance.budget
-    reached = float(weights @ largest_delta(account.allowance, account.left, budget.epsilon - losses))
+    reached = float(
+        weights @ largest_delta(account.allowance, account.left, budget.epsilon - losses)
+    )
     assert 0.9 * budget.delta < reached <= budget.delta
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("text", ["epsilon=1,delta=1e-5", "epsilon=0.5,delta=0.1", "epsilon=3,delta=1e-3"])
+@pytest.mark.parametrize(
+    "text", ["epsilon=1,delta=1e-5", "epsilon=0.5,delta=0.1", "epsilon=3,delta=1e-3"]
+)
 def test_no_adversary_of_a_search_passes_the_delta(text):
-    """Three charges: the second is chosen for each kind of output of the first, the third for every output."""
+    """Three charges: the second is chosen for each kind of output of the first, the third for every
+    output.
+    """
     rng, allowance = np.random.default_rng(0), Allowance.of(text)
     budget, best = allowance.budget, 0.0
     for _ in range(20):
@@ -136,7 +160,9 @@ def test_no_adversary_of_a_search_passes_the_delta(text):
         reached = 0.0
         for kind in np.unique(kinds):
             own = kinds == kind
-            reached += second_and_third(rng, allowance, left, weights[own], budget.epsilon - losses[own])
+            reached += second_and_third(
+                rng, allowance, left, weights[own], budget.epsilon - losses[own]
+            )
         best = max(best, reached)
         assert reached <= budget.delta
     assert best > 0.5 * budget.delta
@@ -152,7 +178,9 @@ def random_first(rng, budget):
 
 
 def second_and_third(rng, allowance, left, weights, t):
-    """The larger delta of two random second charges, each followed by the best third for every output."""
+    """The larger delta of two random second charges, each followed by the best third for every
+    output.
+    """
     reached = [float(weights @ largest_delta(allowance, left, t))]
     for _ in range(2):
         family = rng.choice(["gaussian", "response of 2", "response of 100"])
@@ -160,15 +188,23 @@ def second_and_third(rng, allowance, left, weights, t):
         if strength <= 0:
             continue
         rest = allowance.after_next(of(FAMILIES[family][0](strength)), left)
-        one, losses = bins(strength) if family == "gaussian" else responses(strength, int(family.split()[-1]))
-        deltas = largest_delta(allowance, rest, (t[:, None] - losses[None]).ravel()).reshape(len(t), len(losses))
+        one, losses = (
+            bins(strength) if family == "gaussian" else responses(strength, int(family.split()[-1]))
+        )
+        deltas = largest_delta(allowance, rest, (t[:, None] - losses[None]).ravel()).reshape(
+            len(t), len(losses)
+        )
         reached.append(float(weights @ deltas @ one))
     return max(reached)
 
 
-@pytest.mark.parametrize(("text", "event"), [("epsilon=1", PureDP(0.3)), ("rho=0.5", Gaussian(2.0))])
+@pytest.mark.parametrize(
+    ("text", "event"), [("epsilon=1", PureDP(0.3)), ("rho=0.5", Gaussian(2.0))]
+)
 def test_pure_and_zcdp_charges_are_subtracted(text, event):
     allowance = Allowance.of(text)
     left = allowance.after([of(event)])
     assert allowance.after([of(event)] * 3) == left - 2 * (allowance.after([]) - left)
-    assert allowance.after([of(compose([event] * 3))]) == pytest.approx(allowance.after([of(event)] * 3))
+    assert allowance.after([of(compose([event] * 3))]) == pytest.approx(
+        allowance.after([of(event)] * 3)
+    )

@@ -39,7 +39,9 @@ def test_replacing_a_record_costs_two_changes():
     assert PER_CLASS_SUM.to("replace").to("change-label").rho == 4 * PER_CLASS_SUM.rho
 
 
-@pytest.mark.parametrize(("held", "asked"), [("replace", "add-remove"), ("change-label", "replace")])
+@pytest.mark.parametrize(
+    ("held", "asked"), [("replace", "add-remove"), ("change-label", "replace")]
+)
 def test_conversions_that_do_not_hold_are_refused(held, asked):
     with pytest.raises(InputError, match="does not imply"):
         Guarantee(Unit(held), Gaussian(1.0)).to(asked)
@@ -56,7 +58,9 @@ def test_different_units_never_compare_equal():
 
 def test_each_group_has_its_own_privacy_cost():
     guarantee = Guarantee(
-        Unit.REPLACE, Exponential(0.5), groups=(("low", Exponential(0.5)), ("high", Exponential(1.5)))
+        Unit.REPLACE,
+        Exponential(0.5),
+        groups=(("low", Exponential(0.5)), ("high", Exponential(1.5))),
     )
     assert guarantee.epsilon(0, group="low") == 1.0
     assert guarantee.epsilon(0, group="high") == guarantee.epsilon(0) == 2.0
@@ -79,7 +83,9 @@ def test_a_statement_gives_epsilon_at_the_delta_of_the_budget_first():
 
 def test_a_group_is_named_once():
     with pytest.raises(InputError, match="name a group twice"):
-        Guarantee(Unit.ADD_REMOVE, compose([]), groups=(("a", Gaussian(0.1)), ("a", Gaussian(100.0))))
+        Guarantee(
+            Unit.ADD_REMOVE, compose([]), groups=(("a", Gaussian(0.1)), ("a", Gaussian(100.0)))
+        )
 
 
 def test_figures_are_those_of_the_most_expensive_group():
@@ -90,7 +96,10 @@ def test_figures_are_those_of_the_most_expensive_group():
     assert f"rho = {first.rho:.5f}"[:-1] in both.figures()
     swapped = Guarantee(Unit.REPLACE, compose([]), groups=(("b", second), ("a", first)))
     assert swapped.figures() == both.figures()
-    assert "no bound" in Guarantee(Unit.REPLACE, first, groups=(("a", first), ("b", Gaussian(0.0)))).figures()
+    assert (
+        "no bound"
+        in Guarantee(Unit.REPLACE, first, groups=(("a", first), ("b", Gaussian(0.0)))).figures()
+    )
 
 
 SHARED_EVENT = Gaussian(20.0)
@@ -107,8 +116,12 @@ FACTS = {
 @pytest.mark.parametrize("fact", FACTS)
 @pytest.mark.parametrize("order", list(itertools.permutations(PAID)), ids=" ".join)
 def test_rho_and_mu_are_those_of_the_most_expensive_group(fact, order):
-    alone = [FACTS[fact](Guarantee(Unit.ADD_REMOVE, SHARED_EVENT + event)) for event in PAID.values()]
-    grouped = Guarantee(Unit.ADD_REMOVE, SHARED_EVENT, groups=tuple((name, PAID[name]) for name in order))
+    alone = [
+        FACTS[fact](Guarantee(Unit.ADD_REMOVE, SHARED_EVENT + event)) for event in PAID.values()
+    ]
+    grouped = Guarantee(
+        Unit.ADD_REMOVE, SHARED_EVENT, groups=tuple((name, PAID[name]) for name in order)
+    )
     assert FACTS[fact](grouped) == pytest.approx(max(alone), rel=1e-9)
     assert max(alone) > 1.2 * min(alone)
 
@@ -120,13 +133,17 @@ def test_another_unit_changes_the_privacy_cost_of_every_group(unit):
     assert converted.unit == unit
     for name, event in PAID.items():
         alone = Guarantee(Unit.ADD_REMOVE, SHARED_EVENT + event)
-        assert converted.epsilon(1e-5, name) == pytest.approx(alone.to(unit).epsilon(1e-5), rel=1e-9)
+        assert converted.epsilon(1e-5, name) == pytest.approx(
+            alone.to(unit).epsilon(1e-5), rel=1e-9
+        )
         assert converted.epsilon(1e-5, name) > 1.3 * alone.epsilon(1e-5)
     assert converted.rho == pytest.approx(4 * OF_GROUPS.rho)
 
 
 def test_statement_names_unit_numbers_leaks_and_scope():
-    text = Guarantee(Unit.ADD_REMOVE, Exponential(1.0), unprotected=("class counts (declared)",)).statement()
+    text = Guarantee(
+        Unit.ADD_REMOVE, Exponential(1.0), unprotected=("class counts (declared)",)
+    ).statement()
     for words in (
         "in the data or not",
         "epsilon = 1 (pure)",
@@ -145,7 +162,9 @@ def test_statement_of_no_privacy_says_so():
 
 
 def test_json_round_trip():
-    guarantee = Guarantee(Unit.REPLACE, 2 * Gaussian(3.0), ("n",), (("a", Exponential(1.0)),), "this run")
+    guarantee = Guarantee(
+        Unit.REPLACE, 2 * Gaussian(3.0), ("n",), (("a", Exponential(1.0)),), "this run"
+    )
     assert Guarantee.from_json(guarantee.to_json()) == guarantee
 
 
@@ -192,14 +211,20 @@ def test_nothing_is_parallel_for_a_person(unit):
     with pytest.raises(InputError, match="several classes"):
         Guarantee(unit, Parallel(Gaussian(1.0), "classes"))
     with pytest.raises(InputError, match="several classes"):
-        Guarantee(unit, compose([]), groups=(("a", Gaussian(3.0) + Parallel(Gaussian(1.0), "classes")),))
+        Guarantee(
+            unit, compose([]), groups=(("a", Gaussian(3.0) + Parallel(Gaussian(1.0), "classes")),)
+        )
 
 
 def test_the_event_of_a_mechanism_under_each_unit():
     event = Parallel(Gaussian(4.0), "classes")
     mus = {unit: guarantee_under(event, unit).mu for unit in Unit}
     records = {"add-remove": 1 / 4, "replace": 1 / 2, "change-label": math.sqrt(2) / 4}
-    persons = {"add-remove-person": 1 / 4, "replace-person": 1 / 2, "change-labels-of-person": 1 / 2}
+    persons = {
+        "add-remove-person": 1 / 4,
+        "replace-person": 1 / 2,
+        "change-labels-of-person": 1 / 2,
+    }
     assert mus == pytest.approx(records | persons)
     assert all(guarantee_under(event, unit).unit is unit for unit in Unit)
 
@@ -226,7 +251,10 @@ def test_a_guarantee_per_record_implies_one_per_person(m):
         (Guarantee(Unit.REPLACE, Gaussian(1.0)), stating("number of records")),
         (Guarantee(Unit.ADD_REMOVE_PERSON, Gaussian(1.0)), "is already per person"),
         (OF_GROUPS, "personal budgets"),
-        (Guarantee(Unit.ADD_REMOVE, RepeatAndSelect(Exponential(0.1), 5, 1)), "no known cost for groups"),
+        (
+            Guarantee(Unit.ADD_REMOVE, RepeatAndSelect(Exponential(0.1), 5, 1)),
+            "no known cost for groups",
+        ),
     ],
 )
 def test_what_says_nothing_of_a_person_is_refused(guarantee, said):

@@ -27,7 +27,16 @@ from tacit.privacy.account import balance, figure
 from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.decimals import exceeds, subtract
-from tacit.privacy.events import ZCDP, Exponential, Gaussian, Laplace, Parallel, PureDP, RandomizedResponse, compose
+from tacit.privacy.events import (
+    ZCDP,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Parallel,
+    PureDP,
+    RandomizedResponse,
+    compose,
+)
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
@@ -66,10 +75,14 @@ def ledger(tmp_path):
 
 
 def record(ledger, guarantee, what):
-    """Charge a ledger without an allowance, which the charge creates: as ledgers were kept before they had to exist."""
+    """Charge a ledger without an allowance, which the charge creates: as ledgers were kept before
+    they had to exist.
+    """
     with ledger._locked(create=True) as file:
         chain, account = ledger._read(file)
-        ledger._append(file, chain, account, {"kind": "charge", "what": what, "guarantee": guarantee.to_json()})
+        ledger._append(
+            file, chain, account, {"kind": "charge", "what": what, "guarantee": guarantee.to_json()}
+        )
 
 
 def test_charges_add_up_and_overdrawing_is_refused(ledger):
@@ -77,7 +90,9 @@ def test_charges_add_up_and_overdrawing_is_refused(ledger):
     ledger.charge(HALF, "first")
     ledger.charge(HALF, "second")
     before = ledger.path.read_bytes()
-    with pytest.raises(LedgerError, match=stating("third", "rho=5e-07", "rho=1 of rho=1", "2 charges")):
+    with pytest.raises(
+        LedgerError, match=stating("third", "rho=5e-07", "rho=1 of rho=1", "2 charges")
+    ):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(1000.0)), "third")
     assert ledger.path.read_bytes() == before
     assert ledger.account().spent.rho == 1.0
@@ -147,7 +162,10 @@ def test_personal_budgets_are_charged_at_the_most_expensive_group(ledger):
     ledger.charge(Guarantee(Unit.REPLACE, compose([]), groups=groups), "votes")
     assert ledger.account().spent.rho == pytest.approx(0.4)
     with pytest.raises(LedgerError, match="would overdraw"):
-        ledger.charge(Guarantee(Unit.REPLACE, ZCDP(0.05), groups=(("a", ZCDP(0.01)), ("b", ZCDP(0.1)))), "more votes")
+        ledger.charge(
+            Guarantee(Unit.REPLACE, ZCDP(0.05), groups=(("a", ZCDP(0.01)), ("b", ZCDP(0.1)))),
+            "more votes",
+        )
 
 
 def test_a_charge_reads_and_writes_under_an_exclusive_lock(ledger, monkeypatch):
@@ -162,7 +180,9 @@ def test_a_charge_reads_and_writes_under_an_exclusive_lock(ledger, monkeypatch):
     seen = []
     for name in ("_read", "_append"):
         own = getattr(Ledger, name)
-        monkeypatch.setattr(Ledger, name, lambda *given, own=own: (seen.append(locked()), own(*given))[1])
+        monkeypatch.setattr(
+            Ledger, name, lambda *given, own=own: (seen.append(locked()), own(*given))[1]
+        )
     ledger.allow("rho=1")
     ledger.charge(HALF, "fit")
     assert seen == [True] * 4
@@ -173,7 +193,9 @@ def test_float_rounding_does_not_refuse_the_tenth_tenth(ledger):
     for _ in range(10):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(Budget.zcdp(0.1).gaussian())), "tenth")
     with pytest.raises(LedgerError):
-        ledger.charge(Guarantee(Unit.ADD_REMOVE, Gaussian(Budget.zcdp(1e-6).gaussian())), "a bit more")
+        ledger.charge(
+            Guarantee(Unit.ADD_REMOVE, Gaussian(Budget.zcdp(1e-6).gaussian())), "a bit more"
+        )
 
 
 def test_amounts_add_up_as_the_decimals_they_are_written_as(ledger):
@@ -203,7 +225,9 @@ def test_an_allowance_raised_after_a_charge_is_stated_as_no_guarantee(ledger):
     ledger.allow("rho=0.6")
     ledger.allow("rho=1")  # nothing is charged yet
     ledger.charge(HALF, "fit")
-    assert balance(ledger.account()).partition("; uses before ")[0].endswith("under unit add-remove")
+    assert (
+        balance(ledger.account()).partition("; uses before ")[0].endswith("under unit add-remove")
+    )
     ledger.allow("rho=2")
     assert not lacking(balance(ledger.account()), "raised", "rho=1", "no guarantee")
     with pytest.raises(LedgerError, match=stating("raised", "rho=1")):
@@ -233,7 +257,10 @@ def test_a_first_charge_that_is_too_large_is_refused_with_its_epsilon(ledger):
 
 @pytest.mark.parametrize(
     ("what", "event"),
-    [("with currency renyi --unit replace", ZCDP(0.05)), ("epsilon=...,delta=... --unit replace", Gaussian(9.0))],
+    [
+        ("with currency renyi --unit replace", ZCDP(0.05)),
+        ("epsilon=...,delta=... --unit replace", Gaussian(9.0)),
+    ],
 )
 def test_what_to_allow_is_told_with_its_unit(ledger, what, event):
     ledger.allow("epsilon=1", Unit.REPLACE)
@@ -270,7 +297,10 @@ def test_a_charge_without_privacy_cost_is_no_first_charge(ledger):
         (("epsilon=9",), ("rho=9",)),
         (("rho=9",), ("rho=99", "replace")),
         (("epsilon=9,delta=1e-6",), ("epsilon=9,delta=1e-6", "add-remove", "renyi")),
-        (("epsilon=9,delta=1e-6", "add-remove", "renyi"), ("epsilon=10,delta=1e-6", "add-remove", "renyi")),
+        (
+            ("epsilon=9,delta=1e-6", "add-remove", "renyi"),
+            ("epsilon=10,delta=1e-6", "add-remove", "renyi"),
+        ),
     ],
 )
 def test_another_currency_after_a_charge_is_refused(ledger, before, after):
@@ -283,7 +313,9 @@ def test_another_currency_after_a_charge_is_refused(ledger, before, after):
     assert ledger.path.read_bytes() == content
 
 
-@pytest.mark.parametrize("change", [("fit", "fat"), ("rho=1", "rho=9"), ('"left": "0.5"', '"left": "0.9"')])
+@pytest.mark.parametrize(
+    "change", [("fit", "fat"), ("rho=1", "rho=9"), ('"left": "0.5"', '"left": "0.9"')]
+)
 def test_an_edited_line_is_found(ledger, change):
     ledger.allow("rho=1")
     ledger.charge(HALF, "fit")
@@ -301,7 +333,12 @@ def test_a_line_that_is_missing_exchanged_or_added_is_found(ledger):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.1)), "fit")
     first, second, third, fourth = ledger.path.read_text().splitlines(keepends=True)
     bare = second.rpartition(', "hash"')[0] + "}\n"
-    for lines in ((first, third, fourth), (first, third, second, fourth), (first, second, second), (first, bare)):
+    for lines in (
+        (first, third, fourth),
+        (first, third, second, fourth),
+        (first, second, second),
+        (first, bare),
+    ):
         ledger.path.write_text("".join(lines))
         with pytest.raises(LedgerError, match=r"does not match its hash|has no hash"):
             ledger.charge(HALF, "fit")
@@ -340,7 +377,8 @@ def test_a_ledger_of_an_earlier_version_is_read_and_continued(ledger):
     assert len(ledger.account().charges) == 3
     with pytest.raises(LedgerError, match="would overdraw"):
         ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.001)), "fit")
-    ledger.path.write_text(ledger.path.read_text().replace("8.0", "9.0"))  # the first hash covers the lines before it
+    # the first hash covers the lines before it
+    ledger.path.write_text(ledger.path.read_text().replace("8.0", "9.0"))
     with pytest.raises(LedgerError, match="does not match its hash"):
         ledger.account()
 
@@ -383,14 +421,20 @@ def test_only_a_line_that_was_cut_off_may_be_deleted(ledger):
 
 
 def test_a_stated_rest_is_accepted_only_with_a_hash(ledger):
-    ledger.path.write_text((OLD % "rho=0.01").replace('"scope": ""}}', '"scope": ""}, "left": "5"}'))
+    ledger.path.write_text(
+        (OLD % "rho=0.01").replace('"scope": ""}}', '"scope": ""}, "left": "5"}')
+    )
     with pytest.raises(LedgerError, match=stating("no hash")):
         ledger.account()
 
 
 @pytest.mark.parametrize(
     "event",
-    [10**18 * PureDP(1e-16), 10**8 * PureDP(1e-6), compose([Laplace(50.0 + i) for i in range(300)])],
+    [
+        10**18 * PureDP(1e-16),
+        10**8 * PureDP(1e-6),
+        compose([Laplace(50.0 + i) for i in range(300)]),
+    ],
     ids=["many uses", "fewer uses", "many kinds"],
 )
 @pytest.mark.parametrize("currency", ["mu", "renyi"])
@@ -402,7 +446,9 @@ def test_no_charge_takes_long_to_account(ledger, event, currency):
     assert time.process_time() - start < 5
 
 
-@pytest.mark.parametrize("text", ["epsilon=1e9,delta=0.9", "epsilon=1e9,delta=0.1", "epsilon=1e-9,delta=1e-30"])
+@pytest.mark.parametrize(
+    "text", ["epsilon=1e9,delta=0.9", "epsilon=1e9,delta=0.1", "epsilon=1e-9,delta=1e-30"]
+)
 def test_extreme_allowances_are_stated_quickly(ledger, text):
     start = time.process_time()
     ledger.allow(text)
@@ -498,7 +544,10 @@ def test_a_damaged_ledger_is_refused(ledger, damage):
 
 def test_a_file_that_is_no_ledger_is_refused(tmp_path):
     (tmp_path / "ledger").write_bytes(b"\xff\xfe\n")
-    for path, message in ((tmp_path / "ledger", "is not a complete entry"), ("/dev/full", "not a plain file")):
+    for path, message in (
+        (tmp_path / "ledger", "is not a complete entry"),
+        ("/dev/full", "not a plain file"),
+    ):
         for use in (lambda ledger: ledger.account(), lambda ledger: ledger.charge(HALF, "fit")):
             with pytest.raises(LedgerError, match=message):
                 use(Ledger(path, "data"))
@@ -560,7 +609,9 @@ def test_charges_per_record_count_for_the_most_records_of_a_person(ledger):
         ledger.charge(Guarantee(Unit.REPLACE, Gaussian(100.0)), "a fit under replace")
 
 
-@pytest.mark.parametrize(("unit", "m"), [("add-remove", 5), ("add-remove-person", 0), ("add-remove-person", 2.5)])
+@pytest.mark.parametrize(
+    ("unit", "m"), [("add-remove", 5), ("add-remove-person", 0), ("add-remove-person", 2.5)]
+)
 def test_the_most_records_are_declared_for_a_unit_per_person(ledger, unit, m):
     with pytest.raises(InputError, match="most_records"):
         ledger.allow("rho=1", unit, most_records=m)
@@ -579,7 +630,10 @@ PROCESS_SETTINGS = {
     "two digits": {"prec": 2},
     "rounding up": {"prec": 3, "rounding": ROUND_UP},
     "no traps": {"prec": 1, "traps": []},
-    "all traps": {"prec": 2, "traps": [Inexact, Rounded, FloatOperation, InvalidOperation, Subnormal]},
+    "all traps": {
+        "prec": 2,
+        "traps": [Inexact, Rounded, FloatOperation, InvalidOperation, Subnormal],
+    },
     "small exponents": {"prec": 5, "Emin": -1, "Emax": 1},
 }
 
@@ -594,7 +648,9 @@ def test_an_allowance_does_not_depend_on_the_decimal_settings_of_the_process(set
 
 
 @pytest.mark.parametrize("settings", PROCESS_SETTINGS.values(), ids=PROCESS_SETTINGS)
-def test_a_ledger_does_not_depend_on_the_decimal_settings_of_the_process(ledger, settings, monkeypatch):
+def test_a_ledger_does_not_depend_on_the_decimal_settings_of_the_process(
+    ledger, settings, monkeypatch
+):
     monkeypatch.setattr("os.fsync", lambda _: None)
     charge = Guarantee(Unit.ADD_REMOVE, ZCDP(0.04))
     with localcontext(Context(**settings)):
@@ -605,7 +661,10 @@ def test_a_ledger_does_not_depend_on_the_decimal_settings_of_the_process(ledger,
             ledger.charge(charge, "fit")
         said = balance(ledger.account())
     assert balance(ledger.account()) == said
-    assert [json.loads(line)["left"] for line in ledger.path.read_text().splitlines()][-2:] == ["0.04", "0.00"]
+    assert [json.loads(line)["left"] for line in ledger.path.read_text().splitlines()][-2:] == [
+        "0.04",
+        "0.00",
+    ]
 
 
 def test_what_is_left_is_rounded_down():
@@ -649,7 +708,9 @@ def test_the_ledger_of_renamed_data_is_found_by_their_identity(tmp_path):
     assert Ledger.in_use(None, tmp_path / "renamed", "other") is None
     Ledger(tmp_path / "second.ledger.jsonl", "data").allow("rho=1")
     assert Ledger.in_use(None, tmp_path / "data", "data").path == beside.path
-    with pytest.raises(LedgerError, match=stating("data.ledger.jsonl", "second.ledger.jsonl", "--ledger")):
+    with pytest.raises(
+        LedgerError, match=stating("data.ledger.jsonl", "second.ledger.jsonl", "--ledger")
+    ):
         Ledger.in_use(None, tmp_path / "renamed", "data")
     with pytest.raises(LedgerError, match=r"typo.jsonl does not exist"):
         Ledger.in_use(tmp_path / "typo.jsonl", tmp_path / "data", "data")

@@ -45,10 +45,18 @@ def test_the_advantage_of_a_pure_mechanism_is_that_of_randomized_response(epsilo
 
 
 def test_the_advantage_bounds_the_total_variation_where_it_is_known():
-    for epsilon in (0.1, 1.0, 4.0):  # of Laplace noise 1 - exp(-epsilon/2); of bounded range tanh(epsilon/4)
-        assert 1 - math.exp(-epsilon / 2) <= of(Laplace(1 / epsilon)).advantage <= math.tanh(epsilon / 2)
-        assert math.tanh(epsilon / 4) <= of(Exponential(epsilon)).advantage <= math.tanh(epsilon / 2)
-    for rate, z in ((0.01, 0.5), (0.3, 1.0)):  # of one sampled use: the rate times that of Gaussian noise
+    # of Laplace noise 1 - exp(-epsilon/2); of bounded range tanh(epsilon/4)
+    for epsilon in (0.1, 1.0, 4.0):
+        assert (
+            1 - math.exp(-epsilon / 2)
+            <= of(Laplace(1 / epsilon)).advantage
+            <= math.tanh(epsilon / 2)
+        )
+        assert (
+            math.tanh(epsilon / 4) <= of(Exponential(epsilon)).advantage <= math.tanh(epsilon / 2)
+        )
+    # of one sampled use: the rate times that of Gaussian noise
+    for rate, z in ((0.01, 0.5), (0.3, 1.0)):
         unsampled = 2 * PHI(1 / (2 * z)) - 1
         assert rate * unsampled <= of(SampledGaussian(z, rate)).advantage < unsampled
     gaussian = Gaussian(math.sqrt(1 / 0.2))
@@ -58,7 +66,9 @@ def test_the_advantage_bounds_the_total_variation_where_it_is_known():
 def test_the_advantage_of_a_search_follows_from_its_curve():
     search = RepeatAndSelect(Gaussian(20.0), 5, 1)
     bounds = [
-        (math.expm1(e) + 2 * d) / (math.exp(e) + 1) for d in (0.1, 0.03, 0.01, 0.001) if (e := of(search).epsilon(d))
+        (math.expm1(e) + 2 * d) / (math.exp(e) + 1)
+        for d in (0.1, 0.03, 0.01, 0.001)
+        if (e := of(search).epsilon(d))
     ]
     assert of(search).advantage == pytest.approx(min(bounds), rel=1e-9)
     assert of(Gaussian(20.0)).advantage < of(search).advantage < 0.9
@@ -78,26 +88,40 @@ def test_no_bound_and_no_cost_are_the_ends():
     assert of(Gaussian(0.0)).advantage == 1
     assert of(compose([])).advantage == 0
     assert (
-        of(Gaussian(0.0)).in_words().startswith("No bound holds: the release may show everything about any one record")
+        of(Gaussian(0.0))
+        .in_words()
+        .startswith("No bound holds: the release may show everything about any one record")
     )
-    assert of(compose([])).in_words().startswith("Including or leaving out any one record has no effect on the release")
+    assert (
+        of(compose([]))
+        .in_words()
+        .startswith("Including or leaving out any one record has no effect on the release")
+    )
 
 
 def test_the_most_expensive_group_decides():
     both = of(compose([]), low=Gaussian(10.0), high=Gaussian(1.0))
     assert both.advantage == of(Gaussian(1.0)).advantage
     said = of(Gaussian(1.0)).in_words()
-    assert both.in_words() == f"For records of group high, which cost most: {said.replace('Including', 'including')}"
+    assert (
+        both.in_words()
+        == f"For records of group high, which cost most: {said.replace('Including', 'including')}"
+    )
     of_group = " (of the group whose records cost most): "
     assert f"Epsilon at delta{of_group}4.37718 at 1e-05" in both.statement()
-    assert f"The best attack{of_group}true-positive rate up to 0.0182985 at 0.001" in both.statement()
+    assert (
+        f"The best attack{of_group}true-positive rate up to 0.0182985 at 0.001" in both.statement()
+    )
     assert of(compose([]), only=Gaussian(1.0)).in_words() == said
 
 
 def test_the_words_of_a_group_are_those_of_its_events():
     both = of(Gaussian(4.0), low=Gaussian(10.0), high=Gaussian(1.0))
     said = of(Gaussian(4.0) + Gaussian(10.0)).in_words()
-    assert both.in_words("low") == f"For records of group low: {said.replace('Including', 'including')}"
+    assert (
+        both.in_words("low")
+        == f"For records of group low: {said.replace('Including', 'including')}"
+    )
     assert both.in_words("high") == both.in_words().replace(", which cost most", "")
     with pytest.raises(InputError, match=stating("group='middle'", "['low', 'high']")):
         both.in_words("middle")
@@ -173,7 +197,9 @@ def test_at_most_is_said_where_no_attack_is_known_that_reaches_the_rate():
     bounded = of(2 * RandomizedResponse(2.0, 77), Unit.CHANGE_LABEL)
     assert not lacking(bounded.in_words(), "An attacker", "this label")
     assert re.search(r"it is at most [0-9.]+% of the time", bounded.in_words())
-    assert re.search(r"Attacks: true-positive rate at most .*; advantage at most", bounded.statement())
+    assert re.search(
+        r"Attacks: true-positive rate at most .*; advantage at most", bounded.statement()
+    )
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=str)
@@ -189,7 +215,9 @@ def test_rates_are_attained_of_one_use_of_a_mechanism_that_is_known(event):
 def test_a_promise_states_three_deltas_and_what_attacks_reach():
     said = of(Gaussian(1.0)).statement()
     assert not lacking(said, "4.37718", "1e-05", "4.88656", "1e-06", "6.17394", "1e-09")
-    assert not lacking(said, "best attack", "0.0182985", "0.001", "0.0923623", "0.01", "0.389144", "0.1")
+    assert not lacking(
+        said, "best attack", "0.0182985", "0.001", "0.0923623", "0.01", "0.389144", "0.1"
+    )
     assert "advantage up to 0.382925" in said
     assert of(Gaussian(1.0)).in_words() in said
 

@@ -34,7 +34,13 @@ TEST = rows(2, 1200)
 
 def fitted(**parameters):
     X, y = rows(4, 240)
-    settings = {"budget": "rho=0.02", "public": PUBLIC, "classes": C, "noise": "research", "random_state": 0}
+    settings = {
+        "budget": "rho=0.02",
+        "public": PUBLIC,
+        "classes": C,
+        "noise": "research",
+        "random_state": 0,
+    }
     return tacit.AutoPrototypes(**settings | parameters).fit(X, y)
 
 
@@ -52,26 +58,37 @@ def test_an_adapted_release_is_better_and_says_so():
     adapted = tacit.adapt(RELEASE, NEW, name="new rows", hash="abc")
     assert accuracy(adapted.release) > accuracy(RELEASE) + 0.05
     assert adapted.rows == 600
-    assert adapted.why == f"adapted to 600 rows: the log likelihood of a held-out row rose by {adapted.gain:.3g} nats"
+    assert (
+        adapted.why
+        == f"adapted to 600 rows: the log likelihood of a held-out row rose by {adapted.gain:.3g}"
+        " nats"
+    )
     card = adapted.release.verify().card()
     assert "- rows: 600\n- name: new rows\n- hash: abc\n" in card
     assert "which leaves the guarantee unchanged" in card
     assert not lacking(card, "private record", "guarantee")
     contents = adapted.release.document.contents
     assert not lacking(contents.what, "quadratic", "adapted")
-    assert "which leaves the guarantee unchanged" in json.dumps(adapted.release.document.model_dump(mode="json"))
+    assert "which leaves the guarantee unchanged" in json.dumps(
+        adapted.release.document.model_dump(mode="json")
+    )
 
 
 def test_the_guarantee_and_all_statements_about_privacy_are_unchanged():
     adapted = tacit.adapt(RELEASE, NEW).release
     assert adapted.guarantee == RELEASE.guarantee
     before, after = RELEASE.document.model_dump(), adapted.document.model_dump()
-    assert {item for item in before if before[item] != after[item]} == {"contents", "post_processing"}
+    assert {item for item in before if before[item] != after[item]} == {
+        "contents",
+        "post_processing",
+    }
 
 
 def test_the_scores_are_those_of_the_release_and_what_is_added():
     adapted = tacit.adapt(RELEASE, NEW).release
-    posterior = {name: array for name, array in RELEASE.arrays.items() if name.startswith("posterior.")}
+    posterior = {
+        name: array for name, array in RELEASE.arrays.items() if name.startswith("posterior.")
+    }
     assert set(RELEASE.arrays) == set(adapted.arrays) | set(posterior)
     for name in ("axes", "centre"):
         np.testing.assert_array_equal(adapted.arrays[name], RELEASE.arrays[name])
@@ -79,7 +96,9 @@ def test_the_scores_are_those_of_the_release_and_what_is_added():
     along = unit / np.linalg.norm(unit, axis=1, keepdims=True) @ RELEASE.arrays["axes"]
     known = carried(RELEASE.arrays)
     added = Task(known, along, RELEASE.similarities(NEW), linear=False).addition().of(along)
-    np.testing.assert_allclose(adapted.similarities(NEW), RELEASE.similarities(NEW) + added, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        adapted.similarities(NEW), RELEASE.similarities(NEW) + added, rtol=1e-9, atol=1e-9
+    )
 
 
 def test_a_refined_release_keeps_what_its_steps_taught():
@@ -96,7 +115,9 @@ def test_rows_that_do_not_suit_the_release():
     few, y = rows(1, 600)
     adapted = tacit.adapt(RELEASE, few[y < 2])
     assert adapted.release is None
-    assert adapted.why.startswith("the rows do not suit the release: they gather in few of the classes: their spread")
+    assert adapted.why.startswith(
+        "the rows do not suit the release: they gather in few of the classes: their spread"
+    )
 
 
 def test_it_goes_to_a_folder_and_back(tmp_path):
@@ -118,7 +139,13 @@ def test_a_stamped_release_stays_stamped(tmp_path):
 
 def test_the_utility_of_the_old_arrays_is_not_that_of_the_new():
     utility = Utility(
-        test_set="t", rows=9, accuracy=0.5, balanced_accuracy=0.5, per_class={}, interval=(0, 1), interval_of="accuracy"
+        test_set="t",
+        rows=9,
+        accuracy=0.5,
+        balanced_accuracy=0.5,
+        per_class={},
+        interval=(0, 1),
+        interval_of="accuracy",
     )
     assert tacit.adapt(RELEASE.with_utility(utility), NEW).release.document.utility == "not stated"
 
@@ -139,7 +166,9 @@ def test_zero_rows_contribute_nothing():
 def test_lengths_of_rows_do_not_matter():
     scaled = tacit.adapt(RELEASE, NEW * np.linspace(0.5, 2, 600)[:, None]).release
     np.testing.assert_allclose(
-        scaled.arrays["coefficients"], tacit.adapt(RELEASE, NEW).release.arrays["coefficients"], rtol=1e-9
+        scaled.arrays["coefficients"],
+        tacit.adapt(RELEASE, NEW).release.arrays["coefficients"],
+        rtol=1e-9,
     )
 
 
@@ -174,7 +203,10 @@ def test_names_for_the_card_are_one_line():
 
 def test_releases_without_a_posterior_are_refused():
     other = Release.of(tacit.NoisySumPrototypes(classes=C).fit(*rows(4, 240)))
-    fault = "carries no posterior of class means, which only releases of auto do; fit with tacit fit auto"
+    fault = (
+        "carries no posterior of class means, which only releases of auto do; fit with tacit fit"
+        " auto"
+    )
     with pytest.raises(ReleaseError, match=fault):
         tacit.adapt(other, NEW)
 
@@ -195,18 +227,26 @@ def test_class_names_are_carried_and_used():
 def test_a_forged_posterior_is_refused(tmp_path):
     folder = RELEASE.save(tmp_path / "r", allow_research=True)
     arrays = load_file(folder / "arrays.safetensors")
-    save_file(arrays | {"posterior.spreads": -arrays["posterior.spreads"]}, folder / "arrays.safetensors")
+    save_file(
+        arrays | {"posterior.spreads": -arrays["posterior.spreads"]}, folder / "arrays.safetensors"
+    )
     with pytest.raises(ReleaseError, match=stating("posterior.spreads", "above 0")):
         Release.load(folder)
-    save_file({k: v for k, v in arrays.items() if k != "posterior.means"}, folder / "arrays.safetensors")
+    save_file(
+        {k: v for k, v in arrays.items() if k != "posterior.means"}, folder / "arrays.safetensors"
+    )
     with pytest.raises(ReleaseError, match=stating("release.json", "shapes")):
         Release.load(folder)
 
 
 def test_another_release_cannot_carry_a_posterior_that_does_not_fit():
-    small = {name: array[:3] if name == "posterior.means" else array for name, array in RELEASE.arrays.items()}
+    small = {
+        name: array[:3] if name == "posterior.means" else array
+        for name, array in RELEASE.arrays.items()
+    }
     listed = tuple(
-        each.model_copy(update={"shape": small[each.name].shape}) for each in RELEASE.document.contents.arrays
+        each.model_copy(update={"shape": small[each.name].shape})
+        for each in RELEASE.document.contents.arrays
     )
     sha256 = hashlib.sha256(arrays_file(small)).hexdigest()
     contents = RELEASE.document.contents.model_copy(update={"arrays": listed, "sha256": sha256})

@@ -35,13 +35,19 @@ HEADINGS = [
 def a_release(classes=3, **facts):
     labels = np.arange(60) % 2
     names = np.asarray(list(range(classes)) if isinstance(classes, int) else classes)
-    return Release.of(tacit.NoisySumPrototypes(classes=classes).fit(np.ones((60, 4)), names[labels]), **facts)
+    return Release.of(
+        tacit.NoisySumPrototypes(classes=classes).fit(np.ones((60, 4)), names[labels]), **facts
+    )
 
 
 def test_assumptions_of_all_events_are_stated_once_each():
-    guarantee = Guarantee(Unit.REPLACE, 3 * Gaussian(2.0) + Gaussian(5.0), groups=(("a", Laplace(3.0)),))
+    guarantee = Guarantee(
+        Unit.REPLACE, 3 * Gaussian(2.0) + Gaussian(5.0), groups=(("a", Laplace(3.0)),)
+    )
     document = a_release().document
-    assumptions = accounting_item(guarantee, document.parameters, document.profile, "secure").assumptions
+    assumptions = accounting_item(
+        guarantee, document.parameters, document.profile, "secure"
+    ).assumptions
     assert assumptions[0].startswith("noise is secret and exact: holds")
     assert assumptions[1:] == (Gaussian.assumption, Laplace.assumption)
 
@@ -91,7 +97,9 @@ def test_the_advantage_and_the_words_are_those_of_the_guarantee():
 
 
 def test_seeded_noise_is_a_premise_of_the_words():
-    model = tacit.NoisySumPrototypes(classes=2, noise="research", random_state=0).fit(np.eye(2), [0, 1])
+    model = tacit.NoisySumPrototypes(classes=2, noise="research", random_state=0).fit(
+        np.eye(2), [0, 1]
+    )
     assert Release.of(model).document.accounting.in_words.startswith(
         "Were its seeded noise secret and exact: Including"
     )
@@ -99,7 +107,14 @@ def test_seeded_noise_is_a_premise_of_the_words():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.5, "0.5"), (2.0, "2"), (4.886554117, "4.88656"), (0.1 + 0.2, "0.3"), (0.0, "0"), (1.0000011e-5, "1.00001e-05")],
+    [
+        (0.5, "0.5"),
+        (2.0, "2"),
+        (4.886554117, "4.88656"),
+        (0.1 + 0.2, "0.3"),
+        (0.0, "0"),
+        (1.0000011e-5, "1.00001e-05"),
+    ],
 )
 def test_rounding_up_keeps_what_is_exact(value, text):
     assert rounded_up(value) == text
@@ -112,7 +127,9 @@ def test_the_card_follows_from_the_document_alone():
 
 
 def test_markup_in_facts_stays_text():
-    card = a_release(name="*n* <script>", description="[x](http://a) `code` <!-- hidden", curator="a < b").card()
+    card = a_release(
+        name="*n* <script>", description="[x](http://a) `code` <!-- hidden", curator="a < b"
+    ).card()
     assert card.startswith("# \\*n\\* \\<script>\n")
     assert "[x\\](http://a) \\`code\\` \\<!-- hidden" in card
     assert "- curator: a < b" in card
@@ -131,9 +148,13 @@ def test_the_card_says_what_was_added_up_for_each_group():
 
     def composition(event, groups=groups):
         guarantee = Guarantee(Unit.ADD_REMOVE, event, groups=groups)
-        return accounting_item(guarantee, document.parameters, document.profile, "secure").composition
+        return accounting_item(
+            guarantee, document.parameters, document.profile, "secure"
+        ).composition
 
     alone = "; ".join(f"for records of group {name} {event.describe()}" for name, event in groups)
     assert composition(compose([])) == alone
-    assert not lacking(composition(Exponential(1.0)), "every record", Exponential(1.0).describe(), alone)
+    assert not lacking(
+        composition(Exponential(1.0)), "every record", Exponential(1.0).describe(), alone
+    )
     assert composition(Gaussian(1.0), ()) == Gaussian(1.0).describe()

@@ -25,7 +25,10 @@ LABELS = np.array(["ant", "bee", "cow"])[np.arange(90) % 3]
 ROWS = np.eye(3, 6)[np.arange(90) % 3] * 3 + RNG.normal(size=(90, 6))
 LEARNER = tacit.NoisySumPrototypes("rho=50", classes=["ant", "bee", "cow"]).fit(ROWS, LABELS)
 RELEASE = Release.of(LEARNER)
-REFUSED = r"^a release is fitted and cannot be fitted or cross-validated; fit a learner, such as tacit.AutoPrototypes"
+REFUSED = (
+    r"^a release is fitted and cannot be fitted or cross-validated; fit a learner, such as"
+    r" tacit.AutoPrototypes"
+)
 
 
 def test_it_is_a_fitted_classifier():
@@ -47,7 +50,9 @@ def test_scores_are_those_of_scikit_learn():
     weights = RNG.random(90)
     assert 0.5 < RELEASE.score(ROWS, LABELS) < 1
     assert RELEASE.score(ROWS, LABELS) == LEARNER.score(ROWS, LABELS)
-    assert RELEASE.score(ROWS, LABELS, weights) == pytest.approx(LEARNER.score(ROWS, LABELS, weights))
+    assert RELEASE.score(ROWS, LABELS, weights) == pytest.approx(
+        LEARNER.score(ROWS, LABELS, weights)
+    )
     assert get_scorer("accuracy")(RELEASE, ROWS, LABELS) == RELEASE.score(ROWS, LABELS)
     assert permutation_importance(RELEASE, ROWS, LABELS, n_repeats=2).importances.shape == (6, 2)
     with pytest.raises(InputError, match=stating("y", "(89,)", "(90,)")):
@@ -71,8 +76,15 @@ def test_labels_of_another_type_than_the_classes_are_refused(classes, labels, fa
 
 
 def test_labels_of_the_same_kind_may_have_another_type():
-    release = Release.of(tacit.NoisySumPrototypes(budget="rho=5000", classes=[0, 1]).fit(np.eye(2), [0, 1]))
-    for labels in ([0.0, 1.0], [False, True], np.array([0, 1], dtype=object), np.array([0, 1], dtype=np.uint8)):
+    release = Release.of(
+        tacit.NoisySumPrototypes(budget="rho=5000", classes=[0, 1]).fit(np.eye(2), [0, 1])
+    )
+    for labels in (
+        [0.0, 1.0],
+        [False, True],
+        np.array([0, 1], dtype=object),
+        np.array([0, 1], dtype=np.uint8),
+    ):
         assert release.score(np.eye(2), labels) == 1.0
 
 
@@ -94,7 +106,9 @@ def test_fitting_and_cross_validation_are_refused_in_one_line():
 
 def test_a_frozen_release_may_end_a_pipeline_that_is_fitted():
     pipeline = make_pipeline(StandardScaler(), FrozenEstimator(RELEASE)).fit(ROWS, LABELS)
-    assert np.array_equal(pipeline.predict(ROWS), RELEASE.predict((ROWS - ROWS.mean(axis=0)) / ROWS.std(axis=0)))
+    assert np.array_equal(
+        pipeline.predict(ROWS), RELEASE.predict((ROWS - ROWS.mean(axis=0)) / ROWS.std(axis=0))
+    )
 
 
 def test_a_pipeline_that_is_fitted_names_the_remedy():
@@ -120,12 +134,18 @@ def test_methods_cannot_be_replaced_and_fields_cannot_be_deleted():
         del RELEASE.arrays
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda release: pickle.loads(pickle.dumps(release))])
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda release: pickle.loads(pickle.dumps(release))]
+)
 def test_copies_verify_until_their_arrays_change(copied, tmp_path):
     again = copied(RELEASE).verify()
     assert np.array_equal(again.predict(ROWS), RELEASE.predict(ROWS))
     again.arrays["prototypes"][:] = again.arrays["prototypes"][::-1].copy()
-    for use in (again.verify, lambda: again.save(tmp_path / "changed"), lambda: tacit.publish(again, tmp_path / "hub")):
+    for use in (
+        again.verify,
+        lambda: again.save(tmp_path / "changed"),
+        lambda: tacit.publish(again, tmp_path / "hub"),
+    ):
         with pytest.raises(ReleaseError, match=stating("arrays", "changed")):
             use()
     assert not any(tmp_path.iterdir())

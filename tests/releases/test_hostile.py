@@ -16,7 +16,9 @@ from tacit.releases.schema import Document
 ROWS = np.random.default_rng(0).normal(size=(60, 6))
 LABELS = np.arange(60) % 3
 NOISY = Release.of(tacit.NoisySumPrototypes(classes=3).fit(ROWS, LABELS))
-LINEAR = Release.of(tacit.LeastSquares(classes=3, public=ROWS[:9], allow_overlap=True).fit(ROWS, LABELS))
+LINEAR = Release.of(
+    tacit.LeastSquares(classes=3, public=ROWS[:9], allow_overlap=True).fit(ROWS, LABELS)
+)
 CHOOSING = tacit.PublicPrototypes("epsilon=1", classes=3, k=2, public=ROWS[:9], allow_overlap=True)
 CHOSEN = Release.of(CHOOSING.fit(ROWS, LABELS))
 
@@ -27,7 +29,9 @@ def folder(tmp_path):
 
 
 def edited(folder, *path, value):
-    """Change one value of the document and write the card that goes with it, as a careful forger would."""
+    """Change one value of the document and write the card that goes with it, as a careful forger
+    would.
+    """
     file = folder / "release.json"
     document = json.loads(file.read_text())
     place = document
@@ -69,7 +73,10 @@ def test_any_other_file_is_named_and_never_opened(folder):
             return os.mkdir, (str(folder.parent / "exploded"),)
 
     (folder / "model.pkl").write_bytes(pickle.dumps(Bomb()))
-    refuses_to_load(folder, r"'model.pkl' is not a file of a release \(release.json, arrays.safetensors, CARD.md\)")
+    refuses_to_load(
+        folder,
+        r"'model.pkl' is not a file of a release \(release.json, arrays.safetensors, CARD.md\)",
+    )
     assert not (folder.parent / "exploded").exists()
 
 
@@ -114,8 +121,12 @@ def test_a_header_length_beyond_the_limit_is_refused(folder, length):
 
 
 def test_a_pointer_of_git_lfs_is_called_so(folder):
-    (folder / "arrays.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
-    refuses_to_load(folder, "is a pointer of git-lfs, not the file; install git-lfs and run git lfs pull")
+    (folder / "arrays.safetensors").write_text(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+    )
+    refuses_to_load(
+        folder, "is a pointer of git-lfs, not the file; install git-lfs and run git lfs pull"
+    )
 
 
 @pytest.mark.parametrize("data", [b"", b"\x01", (100).to_bytes(8, "little") + b"{}"])
@@ -130,13 +141,18 @@ def test_a_header_beyond_the_file_is_refused(folder, data):
         b"not json!",
         b"[]",
         b'{"prototypes": {"dtype": "F64", "shape": [3, 6], "data_offsets": [0, 144]}}',
-        b'{"prototypes": {"dtype": "F64", "shape": [9223372036854775807, 6], "data_offsets": [0, 8]}}',
+        (
+            b'{"prototypes": {"dtype": "F64", "shape": [9223372036854775807, 6], "data_offsets":'
+            b" [0, 8]}}"
+        ),
         b'{"prototypes": {"dtype": "OBJECT", "shape": [1], "data_offsets": [0, 8]}}',
         b'{"prototypes": {"dtype": "F8_E5M2", "shape": [8], "data_offsets": [0, 8]}}',
     ],
 )
 def test_a_malformed_header_is_refused(folder, header):
-    (folder / "arrays.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 8)
+    (folder / "arrays.safetensors").write_bytes(
+        len(header).to_bytes(8, "little") + header + b"\0" * 8
+    )
     refuses_to_load(folder, "not a valid safetensors file")
 
 
@@ -194,11 +210,19 @@ def test_a_document_that_is_not_utf8_is_refused(folder):
         (("contents", "decision", "metric"), "__import__", "should be 'cosine' or 'euclidean'"),
         (("contents", "decision", "pooling"), 0, "contents.decision.*pooling"),
         (("contents", "decision", "rule"), "pickle", "contents.decision"),
-        (("contents", "decision", "rule"), "linear", "contents.decision.*Unexpected keyword argument"),
+        (
+            ("contents", "decision", "rule"),
+            "linear",
+            "contents.decision.*Unexpected keyword argument",
+        ),
         (("contents", "decision"), {"rule": "nearest prototype"}, "Field required"),
         (("contents", "decision"), {}, "contents.decision"),
         (("contents", "sha256"), "../../x", "contents.sha256"),
-        (("contents", "arrays"), [{"name": "a", "dtype": "object", "shape": [3]}], "contents.arrays"),
+        (
+            ("contents", "arrays"),
+            [{"name": "a", "dtype": "object", "shape": [3]}],
+            "contents.arrays",
+        ),
         (("stamp",), "fine", "stamp"),
         (("mechanisms", "noise"), "none", "mechanisms.noise"),
     ],
@@ -258,22 +282,50 @@ def test_events_nested_too_deep_are_refused(folder, depth):
 
 
 FORGERIES = {
-    "epsilon": (("parameters", "epsilons", 0, "epsilon"), 1.0, r"parameters.epsilons\[0\].epsilon is stated as 1 and"),
-    "a little": (("parameters", "epsilons", 1, "epsilon"), 4.88650, "is stated as 4.8865 and the events give 4.88655"),
+    "epsilon": (
+        ("parameters", "epsilons", 0, "epsilon"),
+        1.0,
+        r"parameters.epsilons\[0\].epsilon is stated as 1 and",
+    ),
+    "a little": (
+        ("parameters", "epsilons", 1, "epsilon"),
+        4.88650,
+        "is stated as 4.8865 and the events give 4.88655",
+    ),
     "delta": (("parameters", "epsilons", 0, "delta"), 1e-7, "delta is stated as"),
     "pure epsilon": (("parameters", "pure_epsilon"), 1.0, "parameters.pure_epsilon"),
     "rho": (("parameters", "rho"), 0.1, "parameters.rho is stated as 0.1 and the events give 0.5"),
     "mu": (("profile", "mu"), 0.5, "profile.mu is stated as 0.5"),
-    "advantage": (("profile", "advantage"), 0.1, "profile.advantage is stated as 0.1 and the events give 0.3829"),
-    "words": (("accounting", "in_words"), "All is well.", "accounting.in_words is stated as 'All is well.'"),
+    "advantage": (
+        ("profile", "advantage"),
+        0.1,
+        "profile.advantage is stated as 0.1 and the events give 0.3829",
+    ),
+    "words": (
+        ("accounting", "in_words"),
+        "All is well.",
+        "accounting.in_words is stated as 'All is well.'",
+    ),
     "attack": (("profile", "attack_rates", 1, "true_positive_rate"), 0.01, "true_positive_rate"),
-    "replace": (("parameters", "conversions", 0, "rho"), 0.5, r"conversions\[0\].rho is stated as 0.5"),
-    "label": (("parameters", "conversions", 1, "epsilons", 0, "epsilon"), 1.0, r"conversions\[1\].epsilons"),
+    "replace": (
+        ("parameters", "conversions", 0, "rho"),
+        0.5,
+        r"conversions\[0\].rho is stated as 0.5",
+    ),
+    "label": (
+        ("parameters", "conversions", 1, "epsilons", 0, "epsilon"),
+        1.0,
+        r"conversions\[1\].epsilons",
+    ),
     "dropped": (("parameters", "conversions"), [], "parameters.conversions"),
     "variant": (("variant", "variant"), "pure", "variant.variant"),
     "unit": (("privacy_unit", "adjacency"), "replace", "privacy_unit.adjacency"),
     "recorded unit": (("guarantee", "unit"), "replace", "privacy_unit|variant"),
-    "unprotected": (("guarantee", "unprotected"), ["class counts"], "variant.unprotected_quantities"),
+    "unprotected": (
+        ("guarantee", "unprotected"),
+        ["class counts"],
+        "variant.unprotected_quantities",
+    ),
     "events": (
         ("guarantee", "event", "event", "noise_multiplier"),
         2.0,
@@ -281,9 +333,17 @@ FORGERIES = {
     ),
     "scope": (("accesses", "covered"), "everything ever done", "accesses.covered"),
     "statement": (("accounting", "statement"), "It is perfectly private.", "accounting.statement"),
-    "stamp": (("stamp",), "NOT FOR RELEASE", "stamp 'NOT FOR RELEASE' does not agree with secure noise"),
+    "stamp": (
+        ("stamp",),
+        "NOT FOR RELEASE",
+        "stamp 'NOT FOR RELEASE' does not agree with secure noise",
+    ),
     "noise": (("mechanisms", "noise"), "research", "stamp None does not agree with research noise"),
-    "hash": (("contents", "sha256"), "0" * 64, "arrays.safetensors has another hash than release.json states"),
+    "hash": (
+        ("contents", "sha256"),
+        "0" * 64,
+        "arrays.safetensors has another hash than release.json states",
+    ),
 }
 
 
@@ -305,7 +365,8 @@ def test_a_bound_is_stated_as_the_true_one_or_a_little_above(folder, factor):
     epsilon = NOISY.document.parameters.conversions[1].epsilons[0].epsilon
     Release.load(forged(folder, *place, value=epsilon * (1 + 5e-5))).verify()
     refuses_to_verify(
-        forged(folder, *place, value=epsilon * factor), r"conversions\[1\].epsilons\[0\].epsilon is stated"
+        forged(folder, *place, value=epsilon * factor),
+        r"conversions\[1\].epsilons\[0\].epsilon is stated",
     )
 
 
@@ -339,7 +400,9 @@ def test_a_hidden_minority_accuracy_is_found(tmp_path):
         interval_of="accuracy",
     )
     folder = NOISY.with_utility(utility).save(tmp_path / "out")
-    refuses_to_verify(forged(folder, "utility", "minority_accuracy", value=0.5), "not listed as unprotected")
+    refuses_to_verify(
+        forged(folder, "utility", "minority_accuracy", value=0.5), "not listed as unprotected"
+    )
 
 
 def replaced_arrays(release, folder, **arrays):
@@ -362,13 +425,20 @@ def replaced_arrays(release, folder, **arrays):
     ],
 )
 def test_arrays_other_than_stated_are_refused(tmp_path, arrays):
-    refuses_to_load(replaced_arrays(CHOSEN, tmp_path / "out", **arrays), "do not have the names, types and shapes")
+    refuses_to_load(
+        replaced_arrays(CHOSEN, tmp_path / "out", **arrays),
+        "do not have the names, types and shapes",
+    )
 
 
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("contents", "width"), 7, r"prototypes of shape \(3, 2, 6\) do not fit 3 classes and 7 columns"),
+        (
+            ("contents", "width"),
+            7,
+            r"prototypes of shape \(3, 2, 6\) do not fit 3 classes and 7 columns",
+        ),
         (("contents", "decision", "pooling"), 2, "3 classes and 3 columns"),
         (("contents", "decision", "pooling"), 100, "3 classes and 0 columns"),
         (("contents", "classes"), [0, 1], "2 classes and 6 columns"),
@@ -428,7 +498,8 @@ def test_linear_values_that_are_not_finite_are_found(tmp_path, name):
     broken = LINEAR.arrays[name].copy()
     broken.flat[1] = np.inf
     refuses_to_verify(
-        restated_arrays(tmp_path / "out", LINEAR, **{name: broken}), f"'{name}' holds values that are not"
+        restated_arrays(tmp_path / "out", LINEAR, **{name: broken}),
+        f"'{name}' holds values that are not",
     )
 
 
@@ -436,7 +507,8 @@ def test_values_that_are_not_finite_are_found(tmp_path):
     prototypes = np.ones((3, 2, 6))
     prototypes[1, 1, 1] = np.nan
     refuses_to_verify(
-        restated_arrays(tmp_path / "out", prototypes=prototypes), "'prototypes' holds values that are not"
+        restated_arrays(tmp_path / "out", prototypes=prototypes),
+        "'prototypes' holds values that are not",
     )
 
 
@@ -464,8 +536,14 @@ SLOW = {
     "a search of almost nothing": (search({"type": "PureDP", "epsilon": 1e-300}), None),
     "a search of rare samples": (search(SAMPLED), None),
     "many searches": ([{"count": 1, "event": search(gaussian(2.0 + i))} for i in range(24)], None),
-    "many uses": ([{"count": 10**6 - 1, "event": laplace(1000.0)}, {"count": 1, "event": gaussian(9.0)}], None),
-    "many groups": ({"type": "Exponential", "epsilon": 0.1}, {str(i): gaussian(3.0 + i) for i in range(20)}),
+    "many uses": (
+        [{"count": 10**6 - 1, "event": laplace(1000.0)}, {"count": 1, "event": gaussian(9.0)}],
+        None,
+    ),
+    "many groups": (
+        {"type": "Exponential", "epsilon": 0.1},
+        {str(i): gaussian(3.0 + i) for i in range(20)},
+    ),
     "many kinds": ([{"count": 1, "event": laplace(10.0 + i)} for i in range(25)], None),
 }
 
@@ -495,7 +573,9 @@ def test_noise_without_end_costs_nothing():
     groups = (("a", Laplace(np.inf)), ("b", Gaussian(1000.0)))
     guarantee = Guarantee(Unit.ADD_REMOVE, Gaussian(1000.0), (), groups)
     assert guarantee.epsilon(1e-6) == Guarantee(Unit.ADD_REMOVE, 2 * Gaussian(1000.0)).epsilon(1e-6)
-    assert privacy_items(guarantee)["parameters"].groups[0].epsilons[0].epsilon < guarantee.epsilon(1e-6)
+    assert privacy_items(guarantee)["parameters"].groups[0].epsilons[0].epsilon < guarantee.epsilon(
+        1e-6
+    )
     mixed = Guarantee(Unit.ADD_REMOVE, 2 * Exponential(0.1) + Laplace(np.inf))
     assert mixed.epsilon(1e-6) == Guarantee(Unit.ADD_REMOVE, 2 * Exponential(0.1)).epsilon(1e-6)
 

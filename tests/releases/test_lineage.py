@@ -40,7 +40,9 @@ def test_one_fit_is_stated_as_before():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_search_by_clones_is_stated_with_its_clones(n_jobs):
     best = searched(n_jobs)
-    with pytest.warns(PrivacyLeakWarning, match=stating("8 fits", "GridSearch", "tacit.RandomSearch")):
+    with pytest.warns(
+        PrivacyLeakWarning, match=stating("8 fits", "GridSearch", "tacit.RandomSearch")
+    ):
         release = Release.of(best)
     assert not lacking(release.document.accesses.covered, "8 fits", "clones")
     assert release.verify().guarantee.event == best.guarantee_.event
@@ -53,7 +55,9 @@ def test_the_parent_of_two_workers_sees_one_fit_and_eight_clones():
 
 def test_fitted_clones_that_come_back_from_workers_join_their_lineage():
     for n_jobs in (1, 2):
-        for fitted in cross_validate(learner(), X, Y, cv=3, n_jobs=n_jobs, return_estimator=True)["estimator"]:
+        for fitted in cross_validate(learner(), X, Y, cv=3, n_jobs=n_jobs, return_estimator=True)[
+            "estimator"
+        ]:
             with pytest.warns(PrivacyLeakWarning, match="up to 3 fits"):
                 Release.of(fitted)
 
@@ -110,8 +114,15 @@ def test_fits_that_a_ledger_counts_are_stated_by_the_ledger(tmp_path):
 
 def test_our_own_searches_pay_and_do_not_warn():
     for search in (tacit.GridSearch, tacit.RandomSearch):
-        paid = search(tacit.NoisySumPrototypes(), [{}, {"public": X + 1}], budget="epsilon=1,delta=1e-6", classes=3)
-        assert Release.of(paid.fit(X, Y)).document.accesses.covered == "this run only, tuning included"
+        paid = search(
+            tacit.NoisySumPrototypes(),
+            [{}, {"public": X + 1}],
+            budget="epsilon=1,delta=1e-6",
+            classes=3,
+        )
+        assert (
+            Release.of(paid.fit(X, Y)).document.accesses.covered == "this run only, tuning included"
+        )
 
 
 def test_a_learner_that_costs_nothing_counts_no_fits():

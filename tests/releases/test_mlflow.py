@@ -32,7 +32,8 @@ def test_a_saved_model_predicts_as_the_release(pyfunc, tmp_path):
     assert {"CARD.md", "arrays.safetensors", "release.json"} < set(files)
     assert not [name for name in files if name.endswith((".pkl", ".pickle"))]
     for name in ("requirements.txt", "conda.yaml"):
-        assert "tacit" not in (tmp_path / "model" / name).read_text()  # on PyPI that is a different project
+        # on PyPI that is a different project
+        assert "tacit" not in (tmp_path / "model" / name).read_text()
 
 
 def test_a_logged_model_is_checked_when_it_is_loaded(pyfunc, tmp_path, monkeypatch):
@@ -51,7 +52,9 @@ def test_a_logged_model_is_checked_when_it_is_loaded(pyfunc, tmp_path, monkeypat
 
 
 def test_what_is_not_for_release_is_not_saved(pyfunc, tmp_path):
-    research = tacit.NoisySumPrototypes(classes=3, noise="research", random_state=0).fit(ROWS, np.arange(60) % 3)
+    research = tacit.NoisySumPrototypes(classes=3, noise="research", random_state=0).fit(
+        ROWS, np.arange(60) % 3
+    )
     with pytest.raises(ReleaseError, match="NOT FOR RELEASE"):
         tacit.mlflow.save_model(Release.of(research), tmp_path / "model")
     assert not (tmp_path / "model").exists()

@@ -1,4 +1,6 @@
-"""Releases of document versions 3 and 4, which earlier tacits wrote, load and verify as they are."""
+"""Releases of document versions 3 and 4, which earlier tacits wrote, load and verify as they
+are.
+"""
 
 import json
 import math
@@ -35,7 +37,10 @@ UTILITY = Utility(
 
 def test_it_verifies_and_says_what_it_said(tmp_path):
     release = Release.load(WRITTEN).verify()
-    assert (type(release.document.profile), type(release.document.accounting)) == (OlderProfile, OlderAccounting)
+    assert (type(release.document.profile), type(release.document.accounting)) == (
+        OlderProfile,
+        OlderAccounting,
+    )
     assert [point.delta for point in release.document.parameters.epsilons] == [1e-6, 1e-9]
     release.save(tmp_path / "again")
     assert (tmp_path / "again" / "CARD.md").read_bytes() == (WRITTEN / "CARD.md").read_bytes()
@@ -96,9 +101,14 @@ def test_its_words_and_epsilons_are_those_of_its_version():
     assert "at most 88.1% of the time" in document.accounting.in_words
     assert "conservative" in document.accounting.in_words
     single = Guarantee(Unit.ADD_REMOVE, Exponential(1.0))
-    epsilons = {version: privacy_items(single, version)["parameters"].epsilons[0].epsilon for version in (4, 5)}
+    epsilons = {
+        version: privacy_items(single, version)["parameters"].epsilons[0].epsilon
+        for version in (4, 5)
+    }
     assert epsilons[4] == 1.0
-    assert epsilons[5] == pytest.approx(1 + 2 * math.log1p(-math.sqrt(1e-5 * -math.expm1(-1))), rel=1e-9)
+    assert epsilons[5] == pytest.approx(
+        1 + 2 * math.log1p(-math.sqrt(1e-5 * -math.expm1(-1))), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("version", [4, 5])

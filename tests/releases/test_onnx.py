@@ -1,4 +1,6 @@
-"""ONNX files of releases: onnxruntime gives the labels and the probabilities of the release, for every decision."""
+"""ONNX files of releases: onnxruntime gives the labels and the probabilities of the release, for
+every decision.
+"""
 
 import json
 import subprocess
@@ -46,7 +48,11 @@ CASES = {
     "cosine, centred": (NearestPrototype(), {"prototypes": CENTRES, "centre": CENTRE}),
     "cosine, sets": (
         NearestPrototype(centred="rows and prototypes"),
-        {"prototypes": SETS.astype(np.float32), "centre": CENTRE, "indices": np.zeros((C, 3), np.int64)},
+        {
+            "prototypes": SETS.astype(np.float32),
+            "centre": CENTRE,
+            "indices": np.zeros((C, 3), np.int64),
+        },
     ),
     "cosine, pooled": (NearestPrototype(pooling=5), {"prototypes": CENTRES[:, :2]}),
     "euclidean": (NearestPrototype("euclidean"), {"prototypes": CENTRES}),
@@ -56,7 +62,12 @@ CASES = {
     "linear, centred": (LinearHead(), LINEAR | {"centre": CENTRE}),
     "quadratic": (
         QuadraticHead(),
-        LINEAR | {"centre": CENTRE, "axes": RNG.normal(size=(D, 4)), "squares": RNG.normal(size=(C, 4))},
+        LINEAR
+        | {
+            "centre": CENTRE,
+            "axes": RNG.normal(size=(D, 4)),
+            "squares": RNG.normal(size=(C, 4)),
+        },
     ),
     "network, linear": net("linear", (D,)),
     "network, mlp": net("mlp", (D,), 2.0),
@@ -64,7 +75,9 @@ CASES = {
 
 
 def release_of(decision, arrays, classes=CLASSES, width=D, confidence=None):
-    model = tacit.NoisySumPrototypes(classes=classes).fit(np.ones((2, width)), np.array(classes)[[0, 1]])
+    model = tacit.NoisySumPrototypes(classes=classes).fit(
+        np.ones((2, width)), np.array(classes)[[0, 1]]
+    )
     confidence = confidence or Probabilities(3.0, 0.2)
     model.released_ = Released("test", arrays, decision, probabilities=confidence)
     return Release.of(model)
@@ -90,14 +103,25 @@ def test_onnxruntime_gives_labels_and_probabilities_of_the_release(name, even, t
 
 
 @pytest.mark.parametrize("kind", ["linear", "mlp"])
-def test_networks_of_rows_agree_where_logits_are_large_and_need_no_torch(kind, tmp_path, monkeypatch):
+def test_networks_of_rows_agree_where_logits_are_large_and_need_no_torch(
+    kind, tmp_path, monkeypatch
+):
     decision, arrays = net(kind, (D,))
-    release = release_of(decision, {name: 30 * array for name, array in arrays.items()}, confidence=Probabilities(1.0))
+    release = release_of(
+        decision,
+        {name: 30 * array for name, array in arrays.items()},
+        confidence=Probabilities(1.0),
+    )
     label, probabilities = run(release.to_onnx(tmp_path / "net.onnx"), ROWS)
     monkeypatch.setitem(sys.modules, "torch", None)
     assert np.array_equal(label, release.predict(ROWS))
     assert np.abs(probabilities - release.predict_proba(ROWS)).max() <= 1e-6
-    assert np.abs(decision.similarities({name: 30 * array for name, array in arrays.items()}, ROWS)).max() > 50
+    assert (
+        np.abs(
+            decision.similarities({name: 30 * array for name, array in arrays.items()}, ROWS)
+        ).max()
+        > 50
+    )
 
 
 @pytest.mark.parametrize("kind", ["cnn", "vgg", "resnet"])
@@ -146,7 +170,10 @@ def test_an_existing_file_stays_without_force(tmp_path):
 
 def test_a_network_is_checked_without_torch_and_predicts_with_it(tmp_path, monkeypatch):
     folder = release_of(*net("cnn", (1, 8, 8)), width=64).save(tmp_path / "cnn")
-    code = "import sys; sys.modules['torch'] = None; from tacit.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    code = (
+        "import sys; sys.modules['torch'] = None; from tacit.cli.main import main;"
+        " sys.exit(main(sys.argv[1:]))"
+    )
     command = [sys.executable, "-c", code]
     inspected = subprocess.run([*command, "inspect", str(folder)], capture_output=True, text=True)
     assert (inspected.returncode, inspected.stderr) == (0, "")
@@ -156,7 +183,10 @@ def test_a_network_is_checked_without_torch_and_predicts_with_it(tmp_path, monke
     line = ["predict", str(folder), str(tmp_path / "rows.npy"), "--out", str(tmp_path / "out.csv")]
     predicted = subprocess.run([*command, *line], capture_output=True, text=True)
     command = "pip install -c constraints.txt '.[torch]'"
-    said = f"tacit: torch is not installed, and this needs it; run {command} in a working copy of tacit\n"
+    said = (
+        f"tacit: torch is not installed, and this needs it; run {command} in a working copy of"
+        " tacit\n"
+    )
     assert (predicted.returncode, predicted.stderr) == (2, said)
     assert not (tmp_path / "out.csv").exists()
     monkeypatch.setitem(sys.modules, "torch", None)
@@ -171,12 +201,17 @@ def test_another_ending_is_refused(tmp_path):
 
 
 def test_stamped_and_older_releases_are_refused(tmp_path):
-    research = tacit.NoisySumPrototypes(classes=3, noise="research", random_state=0).fit(ROWS[:9], np.arange(9) % 3)
+    research = tacit.NoisySumPrototypes(classes=3, noise="research", random_state=0).fit(
+        ROWS[:9], np.arange(9) % 3
+    )
     with pytest.raises(ReleaseError, match="is NOT FOR RELEASE"):
         Release.of(research).to_onnx(tmp_path / "head.onnx")
     assert Release.of(research).to_onnx(tmp_path / "kept.onnx", allow_research=True).exists()
     release = release_of(*CASES["linear"])
-    older = replace(release, arrays={name: array for name, array in release.arrays.items() if name != "probabilities"})
+    older = replace(
+        release,
+        arrays={name: array for name, array in release.arrays.items() if name != "probabilities"},
+    )
     with pytest.raises(ReleaseError, match=stating("before", "probabilities")):
         older.to_onnx(tmp_path / "head.onnx")
     assert not (tmp_path / "head.onnx").exists()

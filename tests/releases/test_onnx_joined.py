@@ -1,4 +1,6 @@
-"""A release joined with its encoder's ONNX file: pictures in, what `encode` and `predict` say of them out."""
+"""A release joined with its encoder's ONNX file: pictures in, what `encode` and `predict` say of
+them out.
+"""
 
 import json
 import zipfile
@@ -28,7 +30,11 @@ def encoder(folder, *, opset=17, layout="nchw"):
     """A network of one convolution and a mean over places, its sidecar beside it."""
     sides = ["n", 3, SIZE, SIZE] if layout == "nchw" else ["n", SIZE, SIZE, 3]
     kernel = numpy_helper.from_array(RNG.normal(size=(WIDTH, 3, 3, 3)).astype(np.float32), "kernel")
-    first = [] if layout == "nchw" else [helper.make_node("Transpose", ["pixels"], ["turned"], perm=[0, 3, 1, 2])]
+    first = (
+        []
+        if layout == "nchw"
+        else [helper.make_node("Transpose", ["pixels"], ["turned"], perm=[0, 3, 1, 2])]
+    )
     nodes = [
         *first,
         helper.make_node("Conv", ["turned" if first else "pixels", "kernel"], ["maps"]),
@@ -43,7 +49,9 @@ def encoder(folder, *, opset=17, layout="nchw"):
         [kernel],
     )
     path = folder / "encoder.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path
+    )
     stated = {"size": [SIZE, SIZE], "layout": layout, "scale": 255}
     path.with_suffix(".json").write_text(json.dumps(stated), encoding="utf-8")
     return path
@@ -62,7 +70,9 @@ def encoded(path, pictures, dtype="float16", **options):
 
 
 def fitted(rows):
-    return Release.of(tacit.NoisySumPrototypes("rho=50", classes=CLASSES).fit(rows, np.resize(CLASSES, len(rows))))
+    return Release.of(
+        tacit.NoisySumPrototypes("rho=50", classes=CLASSES).fit(rows, np.resize(CLASSES, len(rows)))
+    )
 
 
 @pytest.mark.parametrize("opset", [13, 17, 21])
@@ -119,14 +129,21 @@ def test_real_pictures_get_the_labels_of_encode_and_predict(tmp_path, cifar10):
         pictures = [decoded(archive.read(name)) for name in names]
     options = {"sidecar": sidecar, "mirror": True, "projection": basis}
     rows, inputs = encoded(source, pictures, **options)
-    stored = unit_rows(cifar10.test_x[[int(name.rpartition("/")[2].split(".")[0]) for name in names]])
+    stored = unit_rows(
+        cifar10.test_x[[int(name.rpartition("/")[2].split(".")[0]) for name in names]]
+    )
     assert (unit_rows(rows) * stored).sum(axis=1).min() > 0.999
-    classes = json.loads((basis.parent / "cifar10" / "card.json").read_text(encoding="utf-8"))["classes"]
+    classes = json.loads((basis.parent / "cifar10" / "card.json").read_text(encoding="utf-8"))[
+        "classes"
+    ]
     model = tacit.AutoPrototypes("rho=0.125", public=cifar10.public[:5000], classes=range(10))
     release = Release.of(model.fit(cifar10.train_x[:5000], cifar10.train_y[:5000]))
-    session = onnxruntime.InferenceSession(release.to_onnx(tmp_path / "joined.onnx", encoder=source, **options))
+    session = onnxruntime.InferenceSession(
+        release.to_onnx(tmp_path / "joined.onnx", encoder=source, **options)
+    )
     label, probabilities = session.run(None, {"pixels": inputs})
     assert np.array_equal(label, release.predict(rows))
-    assert np.abs(probabilities - release.predict_proba(rows)).max() < 0.005  # rounding to float16 in both
+    # rounding to float16 in both
+    assert np.abs(probabilities - release.predict_proba(rows)).max() < 0.005
     truth = [classes.index(name.split("/")[1]) for name in names]
     assert (label == truth).mean() > 0.7

@@ -1,4 +1,6 @@
-"""A release of a pipeline: it carries a PublicScaler, and refuses steps that may have seen private rows."""
+"""A release of a pipeline: it carries a PublicScaler, and refuses steps that may have seen private
+rows.
+"""
 
 import re
 
@@ -29,7 +31,9 @@ def pipeline(*steps):
     return Pipeline([*steps, ("clf", learner())]).fit(X, Y)
 
 
-@pytest.mark.parametrize("steps", [[], [("first", "passthrough")], [("first", None), ("second", "passthrough")]])
+@pytest.mark.parametrize(
+    "steps", [[], [("first", "passthrough")], [("first", None), ("second", "passthrough")]]
+)
 def test_steps_that_do_nothing_are_accepted(steps, tmp_path):
     fitted = pipeline(*steps)
     release = Release.load(Release.of(fitted, name="pets").save(tmp_path / "out")).verify()
@@ -41,7 +45,12 @@ def test_steps_that_do_nothing_are_accepted(steps, tmp_path):
 
 @pytest.mark.parametrize(
     "step",
-    [StandardScaler(), PCA(2), FunctionTransformer(np.tanh), FeatureUnion([("scale", StandardScaler())])],
+    [
+        StandardScaler(),
+        PCA(2),
+        FunctionTransformer(np.tanh),
+        FeatureUnion([("scale", StandardScaler())]),
+    ],
     ids=lambda step: type(step).__name__,
 )
 def test_any_other_step_is_refused_by_name_and_class(step):
@@ -66,7 +75,11 @@ RAW = PUBLIC.mean(axis=0) + PUBLIC.std(axis=0) * X  # private rows on the scale 
 
 
 def scaled_by_public(clf=None):
-    steps = [("first", "passthrough"), ("scale", tacit.PublicScaler(public=PUBLIC)), ("clf", clf or learner())]
+    steps = [
+        ("first", "passthrough"),
+        ("scale", tacit.PublicScaler(public=PUBLIC)),
+        ("clf", clf or learner()),
+    ]
     return Pipeline(steps).fit(RAW, Y)
 
 
@@ -105,7 +118,9 @@ def test_public_rows_of_a_scaler_that_are_private_are_counted():
         learner(),
         tacit.CoinPressPrototypes("rho=1", classes=3, counts=20),
         tacit.LeastSquares("rho=1", classes=3),
-        tacit.AutoPrototypes("rho=1", classes=3, public=(PUBLIC - PUBLIC.mean(axis=0)) / PUBLIC.std(axis=0)),
+        tacit.AutoPrototypes(
+            "rho=1", classes=3, public=(PUBLIC - PUBLIC.mean(axis=0)) / PUBLIC.std(axis=0)
+        ),
     ],
     ids=lambda clf: type(clf).__name__,
 )
@@ -127,7 +142,9 @@ def test_under_a_unit_that_leaves_rows_public_nothing_is_said_of_them():
 def test_the_recipe_of_the_card_scales_rows(tmp_path, monkeypatch):
     fitted = scaled_by_public()
     folder = Release.of(fitted, name="pets").save(tmp_path / "out")
-    lines = re.search(r"^```python\n(.*?)^```$", (folder / "CARD.md").read_text(), re.MULTILINE | re.DOTALL)[1]
+    lines = re.search(
+        r"^```python\n(.*?)^```$", (folder / "CARD.md").read_text(), re.MULTILINE | re.DOTALL
+    )[1]
     monkeypatch.chdir(folder)
     values = {"X": RAW}
     exec(lines, values)
@@ -139,7 +156,9 @@ def test_the_onnx_file_scales_rows(tmp_path):
     pytest.importorskip("onnx")
     fitted = scaled_by_public()
     path = Release.of(fitted).to_onnx(tmp_path / "pets.onnx")
-    (labels,) = onnxruntime.InferenceSession(path).run(["label"], {"embeddings": RAW.astype(np.float32)})
+    (labels,) = onnxruntime.InferenceSession(path).run(
+        ["label"], {"embeddings": RAW.astype(np.float32)}
+    )
     assert np.array_equal(labels, fitted.predict(RAW))
 
 

@@ -42,10 +42,25 @@ def keys(tmp_path_factory):
     folder = tmp_path_factory.mktemp("keys")
     for name in ("", "other-"):
         private, public = folder / f"{name}key.pem", folder / f"{name}public.pem"
-        generate = ["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", private]
+        generate = [
+            "openssl",
+            "ecparam",
+            "-name",
+            "prime256v1",
+            "-genkey",
+            "-noout",
+            "-out",
+            private,
+        ]
         subprocess.run(generate, check=True, capture_output=True)
-        subprocess.run(["openssl", "ec", "-in", private, "-pubout", "-out", public], check=True, capture_output=True)
-    subprocess.run(["openssl", "genrsa", "-out", folder / "rsa.pem"], check=True, capture_output=True)
+        subprocess.run(
+            ["openssl", "ec", "-in", private, "-pubout", "-out", public],
+            check=True,
+            capture_output=True,
+        )
+    subprocess.run(
+        ["openssl", "genrsa", "-out", folder / "rsa.pem"], check=True, capture_output=True
+    )
     return folder
 
 
@@ -88,7 +103,11 @@ def test_the_header_states_what_was_measured_as_the_hub_reads_it(tmp_path):
 
     folder = publish(RELEASE.with_utility(UTILITY), tmp_path / "hub")
     data = ModelCard.load(folder / "README.md").data
-    assert (data.library_name, data.pipeline_tag, data.license) == ("tacit", "tabular-classification", None)
+    assert (data.library_name, data.pipeline_tag, data.license) == (
+        "tacit",
+        "tabular-classification",
+        None,
+    )
     assert data.model_name == "three: *blobs*"
     measured = {result.metric_type: result.metric_value for result in data.eval_results}
     assert measured == {"accuracy": 0.9, "balanced_accuracy": 0.88, "minority_accuracy": 0.5}
@@ -106,7 +125,9 @@ def test_a_clone_of_a_hub_loads_and_verifies(signed, keys):
 
 def test_a_link_to_a_signed_folder_is_followed(signed, keys, tmp_path):
     (tmp_path / "link").symlink_to(signed)
-    assert check_signature(tmp_path / "link", keys / "public.pem") == check_signature(signed, keys / "public.pem")
+    assert check_signature(tmp_path / "link", keys / "public.pem") == check_signature(
+        signed, keys / "public.pem"
+    )
 
 
 def test_what_is_never_opened_may_be_anything(tmp_path):
@@ -117,7 +138,9 @@ def test_what_is_never_opened_may_be_anything(tmp_path):
     Release.load(folder).verify()
 
 
-@pytest.mark.parametrize("name", ["model.pkl", "readme.md", ".gitignore", "model.sig.py", ".github"])
+@pytest.mark.parametrize(
+    "name", ["model.pkl", "readme.md", ".gitignore", "model.sig.py", ".github"]
+)
 def test_anything_else_is_still_refused(tmp_path, name):
     folder = publish(RELEASE, tmp_path / "hub")
     (folder / name).write_text("x")
@@ -166,17 +189,35 @@ def test_a_missing_signature_another_key_and_no_key_are_refused(signed, keys, tm
         check_signature(signed, keys / "other-public.pem")
     os.mkfifo(keys / "fifo.pem")
     (keys / "text.pem").write_text("hello")
-    curve = ["openssl", "ecparam", "-name", "secp256k1", "-genkey", "-noout", "-out", keys / "k1.pem"]
+    curve = [
+        "openssl",
+        "ecparam",
+        "-name",
+        "secp256k1",
+        "-genkey",
+        "-noout",
+        "-out",
+        keys / "k1.pem",
+    ]
     subprocess.run(curve, check=True, capture_output=True)
-    subprocess.run(["openssl", "rsa", "-in", keys / "rsa.pem", "-pubout", "-out", keys / "rsa-public.pem"], check=True)
+    subprocess.run(
+        ["openssl", "rsa", "-in", keys / "rsa.pem", "-pubout", "-out", keys / "rsa-public.pem"],
+        check=True,
+    )
     alike = {
         "absent.pem": r"cannot be read \(No such file or directory\)",
         "fifo.pem": "is not a plain file",
         "text.pem": "cannot be parsed",
     }
-    of_public = {"key.pem": "is a private key", "rsa-public.pem": r"is a key of another algorithm \(RSA\)"}
+    of_public = {
+        "key.pem": "is a private key",
+        "rsa-public.pem": r"is a key of another algorithm \(RSA\)",
+    }
     for name, fault in (alike | of_public).items():
-        with pytest.raises(InputError, match=rf"{name} {fault}; give the PEM file of a P-256, .* public key, docs/us"):
+        with pytest.raises(
+            InputError,
+            match=rf"{name} {fault}; give the PEM file of a P-256, .* public key, docs/us",
+        ):
             check_signature(signed, keys / name)
     of_private = {
         "public.pem": "is a public key",
@@ -185,7 +226,8 @@ def test_a_missing_signature_another_key_and_no_key_are_refused(signed, keys, tm
     }
     for name, fault in (alike | of_private).items():
         with pytest.raises(
-            InputError, match=rf"{name} {fault}; give an unencrypted PEM file of a P-256, .* private key"
+            InputError,
+            match=rf"{name} {fault}; give an unencrypted PEM file of a P-256, .* private key",
         ):
             publish(RELEASE, tmp_path / "never", key=keys / name)
     assert not (tmp_path / "never").exists()
@@ -203,11 +245,16 @@ def test_what_is_no_signature_is_refused_in_one_line(signed, keys, forged):
 
 
 def test_a_signature_that_names_a_key_that_did_not_make_it_is_refused(signed, keys):
-    ours, others = (sha256((keys / name).read_bytes()).hexdigest() for name in ("public.pem", "other-public.pem"))
+    ours, others = (
+        sha256((keys / name).read_bytes()).hexdigest()
+        for name in ("public.pem", "other-public.pem")
+    )
     forged = (signed / "model.sig").read_text().replace(ours, others)
     assert others in forged
     (signed / "model.sig").write_text(forged)
-    with pytest.raises(ReleaseError, match=stating("model.sig", "other-public.pem", "InvalidSignature")):
+    with pytest.raises(
+        ReleaseError, match=stating("model.sig", "other-public.pem", "InvalidSignature")
+    ):
         check_signature(signed, keys / "other-public.pem")
 
 
@@ -232,7 +279,17 @@ def test_a_signature_that_is_too_large_is_not_parsed(signed, keys):
 
 def test_an_encrypted_key_is_refused(keys, tmp_path):
     encrypted = tmp_path / "encrypted.pem"
-    encrypt = ["openssl", "ec", "-in", keys / "key.pem", "-aes128", "-passout", "pass:x", "-out", encrypted]
+    encrypt = [
+        "openssl",
+        "ec",
+        "-in",
+        keys / "key.pem",
+        "-aes128",
+        "-passout",
+        "pass:x",
+        "-out",
+        encrypted,
+    ]
     subprocess.run(encrypt, check=True, capture_output=True)
     with pytest.raises(InputError, match=stating("encrypted", "PEM")):
         publish(RELEASE, tmp_path / "never", key=encrypted)
@@ -273,10 +330,14 @@ def test_a_folder_without_a_release_or_with_other_than_plain_files_is_not_replac
 
 
 def test_what_is_not_for_release_is_not_published(tmp_path):
-    research = Release.of(tacit.NoisySumPrototypes(classes=3, noise="research", random_state=0).fit(ROWS, LABELS))
+    research = Release.of(
+        tacit.NoisySumPrototypes(classes=3, noise="research", random_state=0).fit(ROWS, LABELS)
+    )
     with pytest.raises(ReleaseError, match="NOT FOR RELEASE"):
         publish(research, tmp_path / "hub")
-    changed = Release(RELEASE.document, RELEASE.arrays, RELEASE.sha256, RELEASE.card_text + "more", "here")
+    changed = Release(
+        RELEASE.document, RELEASE.arrays, RELEASE.sha256, RELEASE.card_text + "more", "here"
+    )
     with pytest.raises(ReleaseError, match=stating("CARD.md", "release.json", "says")):
         publish(changed, tmp_path / "hub")
     with pytest.raises(InputError, match=r"license='\\n' must be the identifier of a license"):
@@ -306,10 +367,26 @@ def test_a_repository_gets_the_published_files(tmp_path, monkeypatch, capsys, ke
     hub = Hub()
     monkeypatch.setattr("huggingface_hub.HfApi", hub)
     RELEASE.save(tmp_path / "release")
-    assert main(["publish", str(tmp_path / "release"), "--repo", "me/blobs", "--sign", str(keys / "key.pem")]) == 0
+    assert (
+        main(
+            [
+                "publish",
+                str(tmp_path / "release"),
+                "--repo",
+                "me/blobs",
+                "--sign",
+                str(keys / "key.pem"),
+            ]
+        )
+        == 0
+    )
     assert hub.calls == [
         ("create", ("me/blobs",), {"exist_ok": True}),
-        ("upload", sorted([*FILES, "model.sig"]), {"repo_id": "me/blobs", "delete_patterns": ["model.sig"]}),
+        (
+            "upload",
+            sorted([*FILES, "model.sig"]),
+            {"repo_id": "me/blobs", "delete_patterns": ["model.sig"]},
+        ),
     ]
     assert capsys.readouterr().out.startswith(
         "repository me/blobs: the release, and README.md for model hubs\nSigned by"

@@ -10,13 +10,21 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.models.decisions import AnyDecision, LinearHead, NearestPrototype, NetworkHead, QuadraticHead
+from tacit.models.decisions import (
+    AnyDecision,
+    LinearHead,
+    NearestPrototype,
+    NetworkHead,
+    QuadraticHead,
+)
 from tacit.models.networks import NETWORKS, weight_shapes
 from tacit.models.released import Released
 from tacit.releases.recipe import _SCORES
 from tacit.releases.release import Release
 
-BLOCK = re.compile(r"^## Predicting without tacit$.*?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^## Predicting without tacit$.*?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 WRITTEN = Path(__file__).parent / "written"
 CLASSES, WIDTH, PICTURE = 5, 12, (3, 17, 15)
 ALONE = """
@@ -46,9 +54,13 @@ def prototypes(decision, *shape, **others):
 
 
 def heads(decision, **others):
-    coefficients, intercepts, centre, axes, squares = drawn((CLASSES, WIDTH), CLASSES, WIDTH, (WIDTH, 7), (CLASSES, 7))
+    coefficients, intercepts, centre, axes, squares = drawn(
+        (CLASSES, WIDTH), CLASSES, WIDTH, (WIDTH, 7), (CLASSES, 7)
+    )
     arrays = {"coefficients": coefficients, "intercepts": intercepts, "centre": centre / 9}
-    return decision, arrays | ({"axes": axes, "squares": squares} if isinstance(decision, QuadraticHead) else {})
+    return decision, arrays | (
+        {"axes": axes, "squares": squares} if isinstance(decision, QuadraticHead) else {}
+    )
 
 
 def without_centre(case):
@@ -63,7 +75,9 @@ def network(name, shape, scale=1.0):
     weights = weight_shapes(name, shape, CLASSES)
     arrays = {key: rng.normal(size=shape).astype(np.float32) / 4 for key, shape in weights.items()}
     rows = rng.normal(size=(200, int(np.prod(shape))))
-    last = max((key for key in weights if key.endswith("bias")), key=lambda key: int(key.partition(".")[0]))
+    last = max(
+        (key for key in weights if key.endswith("bias")), key=lambda key: int(key.partition(".")[0])
+    )
     arrays[last] -= np.median(decision.similarities(arrays, rows), axis=0).astype(np.float32)
     return decision, arrays
 
@@ -75,7 +89,9 @@ CASES = {
     "cosine, float32": prototypes(COSINE, 3, WIDTH, indices=np.zeros((CLASSES, 3), dtype=np.int64)),
     "cosine, k": prototypes(COSINE, 3, WIDTH),
     "cosine, centre": prototypes(COSINE, WIDTH, centre=CENTRE),
-    "cosine, k, centre of both": prototypes(NearestPrototype(centred=ROWS), 3, WIDTH, centre=CENTRE),
+    "cosine, k, centre of both": prototypes(
+        NearestPrototype(centred=ROWS), 3, WIDTH, centre=CENTRE
+    ),
     "cosine, centre of both": prototypes(NearestPrototype(centred=ROWS), WIDTH, centre=CENTRE),
     "cosine, pooling": prototypes(NearestPrototype(pooling=5), WIDTH // 5),
     "euclidean": prototypes(NearestPrototype("euclidean"), WIDTH),
@@ -90,13 +106,17 @@ CASES = {
     "network, vgg": network("vgg", PICTURE),
     "network, resnet": network("resnet", PICTURE),
 }
-CASES["cosine, float32"][1]["prototypes"] = CASES["cosine, float32"][1]["prototypes"].astype(np.float32)
+CASES["cosine, float32"][1]["prototypes"] = CASES["cosine, float32"][1]["prototypes"].astype(
+    np.float32
+)
 
 
 def release_of(decision, arrays, classes=None):
     """A release that decides so; its guarantee is that of any learner."""
     width = int(np.prod(decision.shape)) if isinstance(decision, NetworkHead) else WIDTH
-    model = tacit.NoisySumPrototypes(classes=CLASSES).fit(np.ones((CLASSES, width)), np.arange(CLASSES))
+    model = tacit.NoisySumPrototypes(classes=CLASSES).fit(
+        np.ones((CLASSES, width)), np.arange(CLASSES)
+    )
     if classes is not None:
         model.classes_ = np.array(classes)
     model.released_ = Released("arrays of a test", arrays, decision)
@@ -104,7 +124,9 @@ def release_of(decision, arrays, classes=None):
 
 
 def rows_for(release):
-    """Rows, of which the last is zero and, for networks, none is near a boundary within float32's rounding."""
+    """Rows, of which the last is zero and, for networks, none is near a boundary within float32's
+    rounding.
+    """
     rows = np.random.default_rng(3).normal(size=(400, release.width)).astype(np.float32)
     rows[-1] = 0
     scores = np.sort(release.similarities(rows), axis=1)
@@ -143,18 +165,26 @@ def run_in(folder, rows, release, monkeypatch):
 def test_ten_lines_suffice_but_for_convolutions(case):
     release = release_of(*case)
     lines = lines_of(release)
-    convolves = isinstance(release.decision, NetworkHead) and release.decision.network in ("cnn", "vgg", "resnet")
+    convolves = isinstance(release.decision, NetworkHead) and release.decision.network in (
+        "cnn",
+        "vgg",
+        "resnet",
+    )
     assert len(lines) <= (22 if convolves else 10)
     assert max(map(len, lines)) <= 120
 
 
 def test_every_decision_and_network_has_lines():
     assert set(_SCORES) == set(get_args(AnyDecision))
-    assert {case[0].network for case in CASES.values() if isinstance(case[0], NetworkHead)} == set(NETWORKS)
+    assert {case[0].network for case in CASES.values() if isinstance(case[0], NetworkHead)} == set(
+        NETWORKS
+    )
 
 
 def test_labels_keep_their_type(tmp_path, monkeypatch):
-    for number, classes in enumerate((["a", "b", "ü", "", "d"], [0.5, 1.0, -2.0, 3.0, 4.0], [-1, 2**40, 0, 3, 7])):
+    for number, classes in enumerate(
+        (["a", "b", "ü", "", "d"], [0.5, 1.0, -2.0, 3.0, 4.0], [-1, 2**40, 0, 3, 7])
+    ):
         release = release_of(*CASES["linear"], classes=classes)
         rows = rows_for(release)
         labels = run_in(release.save(tmp_path / str(number)), rows, release, monkeypatch)["labels"]

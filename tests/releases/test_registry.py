@@ -12,13 +12,18 @@ from tacit.errors import ReleaseError
 from tacit.releases.registry import registry_yaml
 from tacit.releases.release import Release, Utility
 
-SCHEMA = Path(__file__).resolve().parents[3] / "shared" / "data" / "schemas" / "deployments-schema.yaml"
+SCHEMA = (
+    Path(__file__).resolve().parents[3] / "shared" / "data" / "schemas" / "deployments-schema.yaml"
+)
 ROWS, LABELS = np.ones((60, 4)), np.arange(60) % 2
 
 
 def test_an_entry_has_the_fields_of_the_registry():
     release = Release.of(
-        tacit.NoisySumPrototypes(classes=2).fit(ROWS, LABELS), name="My Model, v2", curator="Clinic", date="2026-01-02"
+        tacit.NoisySumPrototypes(classes=2).fit(ROWS, LABELS),
+        name="My Model, v2",
+        curator="Clinic",
+        date="2026-01-02",
     )
     text = registry_yaml(release.document)
     assert text.startswith("# Entry for the OpenDP deployments registry")
@@ -59,9 +64,15 @@ def test_a_pure_release_states_its_pure_epsilon_and_utility():
         interval_of="accuracy",
         minority_accuracy=0.5,
     )
-    deployment = yaml.safe_load(registry_yaml(Release.of(model).with_utility(utility).document))["deployment"]
+    deployment = yaml.safe_load(registry_yaml(Release.of(model).with_utility(utility).document))[
+        "deployment"
+    ]
     assert deployment["dp_variant"]["variant_name"] == "Pure DP"
-    assert deployment["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0, "delta": 0.0, "rho": 0.125}
+    assert deployment["privacy_loss"]["privacy_parameters"] == {
+        "epsilon": 1.0,
+        "delta": 0.0,
+        "rho": 0.125,
+    }
     assert "digits (10 rows" in deployment["administrative"]["notes"]
     assert "training class sizes" in deployment["dp_variant"]["unprotected_quantities"]
 
@@ -73,7 +84,13 @@ def test_a_stamped_release_is_not_registered():
 
 
 @pytest.mark.parametrize(
-    ("method", "unit"), [(method, unit) for method, kind in CLASSES.items() for unit in kind.units if kind.uses_records]
+    ("method", "unit"),
+    [
+        (method, unit)
+        for method, kind in CLASSES.items()
+        for unit in kind.units
+        if kind.uses_records
+    ],
 )
 def test_entries_of_every_method_and_unit_fit_the_schema_of_the_registry(method, unit):
     if not SCHEMA.exists():
@@ -81,6 +98,8 @@ def test_entries_of_every_method_and_unit_fit_the_schema_of_the_registry(method,
     model = make(method, unit=unit, budget="rho=0.5")
     ids = {"persons": np.arange(120)} if unit.per_person else {}
     text = registry_yaml(Release.of(model.fit(X, Y, **ids)).document)
-    validator = Draft202012Validator(yaml.safe_load(SCHEMA.read_text()), format_checker=FormatChecker())
+    validator = Draft202012Validator(
+        yaml.safe_load(SCHEMA.read_text()), format_checker=FormatChecker()
+    )
     assert [error.message for error in validator.iter_errors(yaml.safe_load(text))] == []
     assert yaml.safe_load(text)["deployment"]["privacy_loss"]["privacy_unit"] == unit.entity

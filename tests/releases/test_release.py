@@ -51,24 +51,44 @@ LEARNERS = {
     "noisy-sum, replace": lambda: noisy_sum(unit="replace", budget="epsilon=1,delta=1e-6"),
     "noisy-sum, label": lambda: noisy_sum(unit="change-label"),
     "coinpress": lambda: tacit.CoinPressPrototypes("rho=8", classes=3).fit(ROWS, LABELS),
-    "coinpress, pooled": lambda: tacit.CoinPressPrototypes(
-        "rho=8", classes=3, pooling=5, metric="euclidean", counts=40
-    ).fit(ROWS, LABELS),
-    "noisy-sum, centred": lambda: noisy_sum(public=PUBLIC),
-    "least-squares": lambda: tacit.LeastSquares("rho=8", classes=3, alpha=0.5, intercept=0.5).fit(ROWS, LABELS),
-    "gradient-descent": lambda: tacit.GradientDescent("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS),
-    "global-adapt": lambda: tacit.GlobalAdapt("rho=8", classes=3, public=PUBLIC, counts=40).fit(ROWS, LABELS),
-    "projected": lambda: tacit.ProjectedPrototypes("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS),
-    "feature-covariance": lambda: tacit.FeatureCovariance("rho=8", classes=3, intercept=0.5).fit(ROWS, LABELS),
-    "newton": lambda: tacit.Newton("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS),
-    "public, centred": lambda: tacit.PublicPrototypes("epsilon=1", classes=3, public=PUBLIC, centre=True).fit(
-        ROWS, LABELS
+    "coinpress, pooled": (
+        lambda: tacit.CoinPressPrototypes(
+            "rho=8", classes=3, pooling=5, metric="euclidean", counts=40
+        ).fit(ROWS, LABELS)
     ),
-    "public": lambda: tacit.PublicPrototypes("epsilon=1", classes=3, public=PUBLIC).fit(ROWS, LABELS),
-    "public, k=3": lambda: tacit.PublicPrototypes("epsilon=1", classes=3, public=PUBLIC, k=3).fit(ROWS, LABELS),
-    "public, flip": lambda: tacit.PublicPrototypes(
-        "epsilon=1", classes=3, public=PUBLIC, selection="permute-and-flip"
-    ).fit(ROWS, LABELS),
+    "noisy-sum, centred": lambda: noisy_sum(public=PUBLIC),
+    "least-squares": (
+        lambda: tacit.LeastSquares("rho=8", classes=3, alpha=0.5, intercept=0.5).fit(ROWS, LABELS)
+    ),
+    "gradient-descent": (
+        lambda: tacit.GradientDescent("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS)
+    ),
+    "global-adapt": (
+        lambda: tacit.GlobalAdapt("rho=8", classes=3, public=PUBLIC, counts=40).fit(ROWS, LABELS)
+    ),
+    "projected": (
+        lambda: tacit.ProjectedPrototypes("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS)
+    ),
+    "feature-covariance": (
+        lambda: tacit.FeatureCovariance("rho=8", classes=3, intercept=0.5).fit(ROWS, LABELS)
+    ),
+    "newton": lambda: tacit.Newton("rho=8", classes=3, public=PUBLIC).fit(ROWS, LABELS),
+    "public, centred": (
+        lambda: tacit.PublicPrototypes("epsilon=1", classes=3, public=PUBLIC, centre=True).fit(
+            ROWS, LABELS
+        )
+    ),
+    "public": (
+        lambda: tacit.PublicPrototypes("epsilon=1", classes=3, public=PUBLIC).fit(ROWS, LABELS)
+    ),
+    "public, k=3": (
+        lambda: tacit.PublicPrototypes("epsilon=1", classes=3, public=PUBLIC, k=3).fit(ROWS, LABELS)
+    ),
+    "public, flip": (
+        lambda: tacit.PublicPrototypes(
+            "epsilon=1", classes=3, public=PUBLIC, selection="permute-and-flip"
+        ).fit(ROWS, LABELS)
+    ),
 }
 
 UTILITY = {
@@ -95,9 +115,13 @@ def test_a_reloaded_release_verifies_and_predicts_like_the_learner(make, tmp_pat
     expected = model.predict(TEST_ROWS)
     assert np.array_equal(release.predict(TEST_ROWS), expected)
     assert release.predict(TEST_ROWS).dtype == expected.dtype
-    assert np.array_equal(release.predict(TEST_ROWS.astype(np.float16)), model.predict(TEST_ROWS.astype(np.float16)))
+    assert np.array_equal(
+        release.predict(TEST_ROWS.astype(np.float16)), model.predict(TEST_ROWS.astype(np.float16))
+    )
     fitted = model.released_
-    assert np.array_equal(release.similarities(TEST_ROWS), fitted.decision.similarities(fitted.arrays, TEST_ROWS))
+    assert np.array_equal(
+        release.similarities(TEST_ROWS), fitted.decision.similarities(fitted.arrays, TEST_ROWS)
+    )
     assert release.guarantee == model.guarantee_
     assert release.width == 12
     for name, array in model.released_.arrays.items():
@@ -116,13 +140,17 @@ def test_labels_keep_their_type(labels, tmp_path):
 
 @pytest.mark.parametrize("fact", ["name", "curator", "description", "intended_use"])
 def test_an_empty_fact_is_refused(fact):
-    with pytest.raises(ReleaseError, match=f"^{fact}=' ' is empty; give one line of text, or leave it out$"):
+    with pytest.raises(
+        ReleaseError, match=f"^{fact}=' ' is empty; give one line of text, or leave it out$"
+    ):
         Release.of(noisy_sum(), **{fact: " "})
 
 
 @pytest.mark.parametrize("method", ["noisy-sum", "label-private", "public", "public, k=3"])
 def test_predicting_needs_no_training_code_and_no_slow_imports(method, tmp_path):
-    made = LEARNERS | {"label-private": lambda: tacit.LabelPrivate("epsilon=1", classes=3).fit(ROWS, LABELS)}
+    made = LEARNERS | {
+        "label-private": lambda: tacit.LabelPrivate("epsilon=1", classes=3).fit(ROWS, LABELS)
+    }
     folder = Release.of(made[method]()).save(tmp_path / "out")
     code = f"""
 import sys, numpy as np
@@ -177,7 +205,9 @@ def test_research_noise_is_stamped_and_saved_only_when_asked(tmp_path):
 )
 def test_without_a_bound_it_is_stamped(model, tmp_path):
     release = Release.of(model)
-    with pytest.raises(ReleaseError, match=stating("NOT FOR RELEASE", "bound", "allow_research=True")):
+    with pytest.raises(
+        ReleaseError, match=stating("NOT FOR RELEASE", "bound", "allow_research=True")
+    ):
         release.save(tmp_path / "out")
     reloaded = Release.load(release.save(tmp_path / "out", allow_research=True)).verify()
     assert "it is not private" in reloaded.card()
@@ -260,7 +290,9 @@ def test_the_ledgers_balance_is_stated(tmp_path):
     assert "ledger of 'survey'" in document.accesses.covered
     assert Release.of(noisy_sum()).document.pattern.ledger == "no ledger: this run only"
     assert "rho=0.5" in Release.of(noisy_sum(), ledger=ledger).document.pattern.ledger
-    assert Release.of(noisy_sum()).document.pattern.pattern.startswith("published once; it does not know of other")
+    assert Release.of(noisy_sum()).document.pattern.pattern.startswith(
+        "published once; it does not know of other"
+    )
     assert not lacking(document.pattern.pattern, "published once", "ledger")
     again = Release.of(noisy_sum(ledger=ledger)).document
     assert not lacking(again.pattern.pattern, "2 charges", "repeatedly")
@@ -288,7 +320,9 @@ def test_no_fact_about_the_private_data_is_stated(kind):
 
 
 def test_only_the_arrays_depend_on_the_private_data():
-    first, second = (Release.of(noisy_sum(), date="2026-01-01").document.model_dump() for _ in range(2))
+    first, second = (
+        Release.of(noisy_sum(), date="2026-01-01").document.model_dump() for _ in range(2)
+    )
     for document in (first, second):
         document["contents"]["sha256"] = ""
     assert first == second
@@ -301,8 +335,13 @@ def test_utility_is_added_and_minority_accuracy_is_paid_for(tmp_path):
     assert plain.document.utility.accuracy == 0.9
     minority = release.with_utility(Utility(**UTILITY, minority_accuracy=0.5))
     listed = ("training class sizes (through minority accuracy)",)
-    assert minority.guarantee.unprotected == minority.document.variant.unprotected_quantities == listed
-    assert minority.with_utility(Utility(**UTILITY, minority_accuracy=0.5)).guarantee.unprotected == listed
+    assert (
+        minority.guarantee.unprotected == minority.document.variant.unprotected_quantities == listed
+    )
+    assert (
+        minority.with_utility(Utility(**UTILITY, minority_accuracy=0.5)).guarantee.unprotected
+        == listed
+    )
     reloaded = Release.load(minority.save(tmp_path / "out")).verify()
     assert reloaded.document.utility == minority.document.utility
     assert "- minority accuracy: 0.5" in reloaded.card()
@@ -318,7 +357,9 @@ def test_a_utility_must_be_possible():
 
 def test_declared_counts_and_derived_classes_are_unprotected():
     counted = tacit.CoinPressPrototypes("rho=8", classes=3, counts=40).fit(ROWS, LABELS)
-    assert Release.of(counted).document.variant.unprotected_quantities == ("class counts (declared)",)
+    assert Release.of(counted).document.variant.unprotected_quantities == (
+        "class counts (declared)",
+    )
     with pytest.warns(tacit.PrivacyLeakWarning):
         derived = noisy_sum(classes=None)
     variant = Release.of(derived).document.variant
@@ -403,7 +444,10 @@ def test_a_release_too_large_to_be_read_is_not_written(tmp_path, monkeypatch):
 def test_the_document_is_plain_json_and_hashes_the_arrays(tmp_path):
     folder = Release.of(noisy_sum()).save(tmp_path / "out")
     document = json.loads((folder / "release.json").read_text())
-    assert document["contents"]["sha256"] == hashlib.sha256((folder / "arrays.safetensors").read_bytes()).hexdigest()
+    assert (
+        document["contents"]["sha256"]
+        == hashlib.sha256((folder / "arrays.safetensors").read_bytes()).hexdigest()
+    )
     assert document["parameters"]["pure_epsilon"] == "inf"
     assert document["parameters"]["rho"] == 0.5
     assert document["profile"]["mu"] == 1.0
@@ -419,7 +463,10 @@ def test_stated_numbers_are_those_of_the_guarantee():
     for converted in document.parameters.conversions:
         assert converted.rho == guarantee.to(converted.unit).rho
         assert converted.epsilons[1].epsilon == guarantee.to(converted.unit).epsilon(1e-6)
-    assert [converted.unit for converted in document.parameters.conversions] == ["replace", "change-label"]
+    assert [converted.unit for converted in document.parameters.conversions] == [
+        "replace",
+        "change-label",
+    ]
     assert [rate.true_positive_rate for rate in document.profile.attack_rates] == [
         guarantee.attack_rate(rate) for rate in (0.001, 0.01, 0.1)
     ]
@@ -435,7 +482,12 @@ def test_the_example_runs():
     "event",
     [
         1000 * Gaussian(100.0),
-        compose([*(Parallel(Exponential(0.1 + 0.01 * i), "classes") for i in range(20)), 20 * Gaussian(30.0)]),
+        compose(
+            [
+                *(Parallel(Exponential(0.1 + 0.01 * i), "classes") for i in range(20)),
+                20 * Gaussian(30.0),
+            ]
+        ),
         50 * RandomizedResponse(0.5, 10),
         PureDP(0.4) + RandomizedResponse(0.6, 2),
         2000 * SampledGaussian(1.0, 0.01),
@@ -472,4 +524,6 @@ def test_a_release_without_the_scale_predicts_and_refuses_probabilities(tmp_path
 def test_a_scale_out_of_range_is_refused():
     release = Release.of(noisy_sum())
     with pytest.raises(ReleaseError, match=r"probabilities: scale=-1.0 must be above 0"):
-        replace(release, arrays=release.arrays | {"probabilities": np.array([-1.0, 0.0])})._check_arrays()
+        replace(
+            release, arrays=release.arrays | {"probabilities": np.array([-1.0, 0.0])}
+        )._check_arrays()

@@ -15,12 +15,20 @@ from pathlib import Path
 import pytest
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe")
-AS_3_AND_4 = (
-    "import os, sys; ends = map(int, sys.argv[1:3]); [os.dup2(end, n) for n, end in enumerate(ends, 3)]; "
-    "os.execv(sys.argv[3], sys.argv[3:])"
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--remote-debugging-pipe",
 )
-"""A program that hands the ends of two pipes to the browser, which expects them at these numbers."""
+AS_3_AND_4 = (
+    "import os, sys; ends = map(int, sys.argv[1:3]); [os.dup2(end, n) for n, end in enumerate(ends,"
+    " 3)]; os.execv(sys.argv[3], sys.argv[3:])"
+)
+"""A program that hands the ends of two pipes to the browser, which expects them at these
+numbers.
+"""
 PATIENCE = 300.0  # seconds; only a page that hangs takes so long
 
 
@@ -33,7 +41,9 @@ def browser():
 
 
 def axe():
-    """The script of the accessibility checker: the file that AXE names, or that of the package axe-core-python."""
+    """The script of the accessibility checker: the file that AXE names, or that of the package
+    axe-core-python.
+    """
     package = importlib.util.find_spec("axe_core_python")
     named = os.environ.get("AXE") or (package and Path(package.origin).with_name("axe.min.js"))
     if named is None:
@@ -45,10 +55,17 @@ class Page:
     """One page: what it asks the network for, its scripts' results, its size and its keys."""
 
     def __init__(self, to_browser, from_browser):
-        self.to_browser, self.from_browser, self.number, self.rest = to_browser, from_browser, 0, b""
+        self.to_browser, self.from_browser, self.number, self.rest = (
+            to_browser,
+            from_browser,
+            0,
+            b"",
+        )
         self.session, self.requests, self.faults = None, [], []
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Network", "Runtime", "Log"):
             self.send(f"{domain}.enable")
 
@@ -80,15 +97,24 @@ class Page:
     def open(self, path, width=1280, height=900, scheme="light"):
         """Show a file at this size and colour scheme."""
         self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
         )
-        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.send(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
         self.send("Page.navigate", url=path.as_uri())
         self.wait('document.readyState === "complete" && location.protocol === "file:"')
 
     def run(self, script):
         """The value of an expression, once it is settled."""
-        result = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        result = self.send(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
@@ -102,12 +128,18 @@ class Page:
     def press(self, key, code):
         """A key that is pressed and released."""
         for kind in ("rawKeyDown", "keyUp"):
-            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+            self.send(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code
+            )
 
     def violations(self):
-        """What the accessibility checker axe finds wrong with the page: each rule, and the first place."""
+        """What the accessibility checker axe finds wrong with the page: each rule, and the first
+        place.
+        """
         self.run(f"{axe()}; null")
-        found = self.run("axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)")
+        found = self.run(
+            "axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)"
+        )
         return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
 
     def picture(self, path):
@@ -130,9 +162,12 @@ def pages(folder):
     command = [browser(), *OPTIONS, f"--user-data-dir={folder}"]
     read_here, write_there = os.pipe()
     read_there, write_here = os.pipe()
-    ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (read_there, write_there)]  # clear of 3 and 4
+    # clear of 3 and 4
+    ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (read_there, write_there)]
     start = [sys.executable, "-c", AS_3_AND_4, *map(str, ends), *command]
-    process = subprocess.Popen(start, pass_fds=ends, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        start, pass_fds=ends, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     for end in (read_there, write_there, *ends):
         os.close(end)
     try:

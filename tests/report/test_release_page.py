@@ -1,4 +1,6 @@
-"""The page of a release in a browser: its numbers, its classifier, its refusals, and that no request leaves it."""
+"""The page of a release in a browser: its numbers, its classifier, its refusals, and that no
+request leaves it.
+"""
 
 import base64
 import io
@@ -35,14 +37,21 @@ from tacit.report.release_page import RUNTIME, release_page
 
 RNG = np.random.default_rng(0)
 WIDTH, CLASSES = 12, ["cat", 'a "dog", wild', "élan", "<b>&amp;", "eel"]
-APART = 10 * np.repeat(np.eye(len(CLASSES), WIDTH), 12, axis=0)  # so that secure noise hides no class
+# so that secure noise hides no class
+APART = 10 * np.repeat(np.eye(len(CLASSES), WIDTH), 12, axis=0)
 BASE = Release.of(
     tacit.NoisySumPrototypes("rho=0.5", classes=CLASSES).fit(
         RNG.normal(size=(60, WIDTH)) + APART, np.repeat(CLASSES, 12)
     ),
     name="pets <script>alert(1)</script>", description="[x](http://example.com) `code`",
 )  # fmt: skip
-ROWS = np.concatenate([RNG.normal(size=(300, WIDTH)), 1e151 * RNG.normal(size=(3, WIDTH)), np.full((1, WIDTH), 1e-151)])
+ROWS = np.concatenate(
+    [
+        RNG.normal(size=(300, WIDTH)),
+        1e151 * RNG.normal(size=(3, WIDTH)),
+        np.full((1, WIDTH), 1e-151),
+    ]
+)
 EMPTY = np.r_[np.ones(4), 0.0][:, None]  # a class without a prototype
 
 
@@ -92,10 +101,13 @@ DECISIONS = {
 def with_decision(decision, arrays):
     """A release that decides by these arrays."""
     listed = tuple(
-        Array(name=name, dtype=array.dtype.name, shape=array.shape) for name, array in sorted(arrays.items())
+        Array(name=name, dtype=array.dtype.name, shape=array.shape)
+        for name, array in sorted(arrays.items())
     )
     contents = BASE.document.contents.model_copy(update={"decision": decision, "arrays": listed})
-    release = replace(BASE, document=BASE.document.model_copy(update={"contents": contents}), arrays=arrays)
+    release = replace(
+        BASE, document=BASE.document.model_copy(update={"contents": contents}), arrays=arrays
+    )
     release._check_arrays()
     return release
 
@@ -105,7 +117,9 @@ def with_guarantee(event):
     guarantee = Guarantee(Unit.ADD_REMOVE, event)
     recorded = BASE.document.guarantee.model_copy(update={"event": guarantee.to_json()["event"]})
     items = privacy_items(guarantee)
-    items["accounting"] = accounting_item(guarantee, items["parameters"], items["profile"], "secure")
+    items["accounting"] = accounting_item(
+        guarantee, items["parameters"], items["profile"], "secure"
+    )
     return replace(BASE, document=BASE.document.model_copy(update={"guarantee": recorded, **items}))
 
 
@@ -123,9 +137,10 @@ def test_a_page_is_the_same_bytes_in_every_process(folder, tmp_path):
     for seed in ("1", "2"):
         page = tmp_path / f"{seed}.html"
         lines = (
-            "import sys; from pathlib import Path; from tacit.releases.release import Release; "
-            "from tacit.report.release_page import release_page; "
-            "Path(sys.argv[2]).write_text(release_page(Release.load(sys.argv[1])), encoding='utf-8')"
+            "import sys; from pathlib import Path; from tacit.releases.release import Release; from"
+            " tacit.report.release_page import release_page;"
+            " Path(sys.argv[2]).write_text(release_page(Release.load(sys.argv[1])),"
+            " encoding='utf-8')"
         )
         command = [sys.executable, "-c", lines, str(folder), str(page)]
         subprocess.run(command, check=True, timeout=300, env=os.environ | {"PYTHONHASHSEED": seed})
@@ -149,7 +164,10 @@ def show(page, tmp_path):
         page.open(path, **look)
         page.requests.clear()
         page.faults.clear()
-        page.run("URL.createObjectURL = (make => blob => make.call(URL, window.kept_ = blob))(URL.createObjectURL)")
+        page.run(
+            "URL.createObjectURL = (make => blob => make.call(URL, window.kept_ ="
+            " blob))(URL.createObjectURL)"
+        )
         return page
 
     return show
@@ -162,7 +180,10 @@ def npy(rows):
 
 
 def csv(rows, heading=""):
-    return (heading + "".join(",".join(map(repr, row)) + "\r\n" for row in np.asarray(rows, float).tolist())).encode()
+    return (
+        heading
+        + "".join(",".join(map(repr, row)) + "\r\n" for row in np.asarray(rows, float).tolist())
+    ).encode()
 
 
 def drop(page, name, content):
@@ -177,7 +198,10 @@ def drop(page, name, content):
 
 
 def message(page):
-    page.wait("!document.getElementById('results').hidden || document.getElementById('message').className === 'fault'")
+    page.wait(
+        "!document.getElementById('results').hidden || document.getElementById('message').className"
+        " === 'fault'"
+    )
     return page.run("document.getElementById('message').textContent")
 
 
@@ -209,7 +233,9 @@ def test_a_dropped_file_is_classified_as_release_predict_does(show, name):
 
 
 def predicted(folder, name, content, tmp_path, capsys):
-    """What `tacit predict` makes of a file: labels, and the line that refuses it, as if the file lay right here."""
+    """What `tacit predict` makes of a file: labels, and the line that refuses it, as if the file
+    lay right here.
+    """
     file, out = tmp_path / name, tmp_path / "labels.csv"
     file.write_bytes(content)
     status = main(["predict", str(folder), str(file), "--out", str(out), "--force"])
@@ -219,17 +245,44 @@ def predicted(folder, name, content, tmp_path, capsys):
 
 
 SMALL = RNG.integers(0, 100, size=(40, WIDTH))
-KINDS = ["<f2", "<f4", "<f8", ">f2", ">f4", ">f8", "|u1", "|i1", "<i2", ">u2", "<i4", "<u4", "<i8", ">i8", "<u8", "|b1"]
+KINDS = [
+    "<f2",
+    "<f4",
+    "<f8",
+    ">f2",
+    ">f4",
+    ">f8",
+    "|u1",
+    "|i1",
+    "<i2",
+    ">u2",
+    "<i4",
+    "<u4",
+    "<i8",
+    ">i8",
+    "<u8",
+    "|b1",
+]
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_npy_of_every_type_and_order_is_classified_as_tacit_predict_does(show, folder, tmp_path, capsys, order):
+def test_npy_of_every_type_and_order_is_classified_as_tacit_predict_does(
+    show, folder, tmp_path, capsys, order
+):
     page = show()
     for kind in KINDS:
-        rows = np.asarray(SMALL % 2 if kind == "|b1" else SMALL - 50 * (kind[1] != "u"), order=order).astype(kind)
+        rows = np.asarray(
+            SMALL % 2 if kind == "|b1" else SMALL - 50 * (kind[1] != "u"), order=order
+        ).astype(kind)
         if kind[1] == "f":
-            rows[0] = [np.finfo(kind).max / 1e160 if kind[2] == "8" else np.finfo(kind).max, *np.zeros(WIDTH - 1)]
-            rows[1] = [1e-150 if kind[2] == "8" else np.finfo(kind).smallest_subnormal, *np.zeros(WIDTH - 1)]
+            rows[0] = [
+                np.finfo(kind).max / 1e160 if kind[2] == "8" else np.finfo(kind).max,
+                *np.zeros(WIDTH - 1),
+            ]
+            rows[1] = [
+                1e-150 if kind[2] == "8" else np.finfo(kind).smallest_subnormal,
+                *np.zeros(WIDTH - 1),
+            ]
         if kind[1:] in ("i8", "u8"):
             rows[0, 0] = np.iinfo(kind).max
         content = npy(rows)
@@ -273,7 +326,10 @@ def test_labels_in_a_csv_are_left_out(show, folder, tmp_path, capsys):
         [heading, *(f'"élan, {i}",{",".join(map(str, row))},7' for i, row in enumerate(SMALL))]
     ).encode()
     assert not lacking(
-        predicted(folder, "rows.csv", content, tmp_path, capsys)[1], "rows.csv", "13 columns", "(40, 13)"
+        predicted(folder, "rows.csv", content, tmp_path, capsys)[1],
+        "rows.csv",
+        "13 columns",
+        "(40, 13)",
     )
     content = content.replace(b",class", b"").replace(b",7\n", b"\n")[:-2]
     expected, _ = predicted(folder, "rows.csv", content, tmp_path, capsys)
@@ -288,8 +344,13 @@ def test_a_chosen_file_fills_the_tables(show, tmp_path):
     page.choose("#file", tmp_path / "rows.npy")
     message(page)
     predicted = BASE.predict(ROWS).tolist()
-    cells = "Array.from(document.querySelectorAll('#{} tr'), row => Array.from(row.cells, cell => cell.textContent))"
-    assert page.run(cells.format("counts")) == [[label, str(predicted.count(label))] for label in CLASSES]
+    cells = (
+        "Array.from(document.querySelectorAll('#{} tr'), row => Array.from(row.cells, cell =>"
+        " cell.textContent))"
+    )
+    assert page.run(cells.format("counts")) == [
+        [label, str(predicted.count(label))] for label in CLASSES
+    ]
     assert page.run(cells.format("labels")) == [[str(i), predicted[i]] for i in range(100)]
     assert not lacking(page.run("document.getElementById('first').textContent"), "100 rows")
 
@@ -353,7 +414,9 @@ BAD = {  # name and content of files that neither the page nor `tacit predict` t
 }
 
 
-def test_a_bad_file_is_refused_as_tacit_predict_does_and_the_next_good_one_is_read(show, folder, tmp_path, capsys):
+def test_a_bad_file_is_refused_as_tacit_predict_does_and_the_next_good_one_is_read(
+    show, folder, tmp_path, capsys
+):
     page = show()
     for case, (name, content) in BAD.items():
         (tmp_path / "labels.csv").unlink(missing_ok=True)
@@ -366,7 +429,8 @@ def test_a_bad_file_is_refused_as_tacit_predict_does_and_the_next_good_one_is_re
     assert page.faults == []
 
 
-REASON = re.compile(r"(?<=array )\(.*\)(?=;)|(?<=dtype )\S+(?=;)|\(it is.*\)")  # as numpy or the browser puts it
+# as numpy or the browser puts it
+REASON = re.compile(r"(?<=array )\(.*\)(?=;)|(?<=dtype )\S+(?=;)|\(it is.*\)")
 
 
 def test_files_for_tacit_predict_alone_are_refused(show, monkeypatch):
@@ -374,7 +438,9 @@ def test_files_for_tacit_predict_alone_are_refused(show, monkeypatch):
     answer = drop(page, "rows.txt", b"1,2")
     assert not lacking(answer, "rows.txt", ".npy", ".csv", "tacit predict")
     answer = drop(page, "rows.npy", npy(ROWS.astype(np.longdouble)))
-    assert answer.endswith("which this page does not read; convert it to float32, or use tacit predict")
+    assert answer.endswith(
+        "which this page does not read; convert it to float32, or use tacit predict"
+    )
     monkeypatch.setattr(module, "LARGEST_FILE", 1000)
     answer = drop(show(), "a.csv", csv(ROWS))
     assert answer.endswith("bytes, and this page reads at most 1000; use tacit predict")
@@ -411,14 +477,16 @@ def assert_percent_up(said, share):
 
 
 @pytest.mark.parametrize(
-    ("share", "said"), [(0, "0.0%"), (0.092, "9.2%"), (0.09237, "9.3%"), (1e-6, "0.1%"), (1, "100.0%")]
+    ("share", "said"),
+    [(0, "0.0%"), (0.092, "9.2%"), (0.09237, "9.3%"), (1e-6, "0.1%"), (1, "100.0%")],
 )
 def test_percentages_are_rounded_up_to_tenths(show, share, said):
     assert percent_up(share) == said
     assert show().run(f"percentUp({share})") == said
 
 
-@pytest.mark.parametrize("name", [name for name in COSTS if name != "mixed"])  # which takes seconds to account
+# which takes seconds to account
+@pytest.mark.parametrize("name", [name for name in COSTS if name != "mixed"])
 def test_sliders_show_what_the_guarantee_says(show, name):
     release = with_guarantee(COSTS[name])
     guarantee = release.guarantee
@@ -439,7 +507,9 @@ def test_only_gaussian_guarantees_are_computed_in_closed_form():
     assert closed["Gaussian"] == 1
     assert closed["two Gaussians"] == math.sqrt(1 + 3 / 25)
     assert [closed[name] for name in ("no bound", "selection", "zCDP", "mixed")] == [None] * 4
-    groups = Guarantee(Unit.ADD_REMOVE, Gaussian(4.0), groups=(("a", Gaussian(1.0)), ("b", Gaussian(3.0))))
+    groups = Guarantee(
+        Unit.ADD_REMOVE, Gaussian(4.0), groups=(("a", Gaussian(1.0)), ("b", Gaussian(3.0)))
+    )
     assert exact_mu(groups) == groups.mu
     assert exact_mu(Guarantee(Unit.ADD_REMOVE, Gaussian(4.0), groups=(("a", ZCDP(1.0)),))) is None
 
@@ -467,7 +537,9 @@ def test_it_fits_and_follows_the_colour_scheme(show, width, scheme):
     page.run("document.querySelectorAll('details').forEach(item => item.open = true)")
     assert page.run("document.documentElement.scrollWidth") <= width
     luminance = {
-        part: sum(map(int, re.findall(r"\d+", page.run(f"getComputedStyle(document.body).{part}"))[:3]))
+        part: sum(
+            map(int, re.findall(r"\d+", page.run(f"getComputedStyle(document.body).{part}"))[:3])
+        )
         for part in ("backgroundColor", "color")
     }
     assert (luminance["backgroundColor"] > luminance["color"]) is (scheme == "light")
@@ -476,7 +548,9 @@ def test_it_fits_and_follows_the_colour_scheme(show, width, scheme):
 
 def test_every_input_has_a_label_and_every_picture_a_name(show):
     page = show()
-    assert page.run("Array.from(document.querySelectorAll('input'), input => input.labels.length)") == [1, 1, 1]
+    assert page.run(
+        "Array.from(document.querySelectorAll('input'), input => input.labels.length)"
+    ) == [1, 1, 1]
     assert page.run("document.querySelector('svg').getAttribute('aria-label')")
     assert page.run("document.documentElement.lang") == "en"
 
@@ -489,17 +563,23 @@ def test_no_text_of_a_release_becomes_markup_and_the_policy_admits_two_texts(sho
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe" not in policy
     page = show()
-    page.run("document.body.insertAdjacentHTML('beforeend', '<img src=\"https://example.com/x.png\">')")
+    page.run(
+        "document.body.insertAdjacentHTML('beforeend', '<img src=\"https://example.com/x.png\">')"
+    )
     page.run("fetch('https://example.com/').catch(() => null)")
     refused = [fault["entry"]["text"] for fault in page.faults if "entry" in fault]
     for blocked in ("x.png' violates", "cannot load https://example.com/"):
-        assert any(blocked in text and "Content Security Policy" in text for text in refused), blocked
+        assert any(blocked in text and "Content Security Policy" in text for text in refused), (
+            blocked
+        )
 
 
 def test_the_card_is_all_there():
     html = release_page(BASE)
     text = re.sub(r"<[^>]*>", "", html.split("<h2>The card</h2>")[1].split("</main>")[0])
-    assert [title in text for title in ("1. Product", "9. Accounting", "17. Empirical audit")] == [True] * 3
+    assert [title in text for title in ("1. Product", "9. Accounting", "17. Empirical audit")] == [
+        True
+    ] * 3
     assert html.count("<ul>") == html.count("</ul>")
     assert html.count("<li>") == html.count("</li>")
     assert BASE.document.accounting.in_words in html.replace("&#x27;", "'")
@@ -510,16 +590,21 @@ def network_release(kind, shape, classes=CLASSES, scale=1.0):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     width = math.prod(shape)
-    model = tacit.NoisySumPrototypes(classes=classes).fit(np.ones((2, width)), np.array(classes)[[0, 1]])
+    model = tacit.NoisySumPrototypes(classes=classes).fit(
+        np.ones((2, width)), np.array(classes)[[0, 1]]
+    )
     arrays = weights(network(kind)(shape, len(classes)))
-    model.released_ = Released("test", arrays, NetworkHead(kind, shape, scale), probabilities=Probabilities(3.0, 0.2))
+    model.released_ = Released(
+        "test", arrays, NetworkHead(kind, shape, scale), probabilities=Probabilities(3.0, 0.2)
+    )
     return Release.of(model)
 
 
 def test_without_onnxruntime_the_page_of_a_network_names_other_tools():
     html = release_page(network_release("linear", (WIDTH,)))
     assert (
-        "This release decides by a network, which this page cannot run: label files with\n<code>tacit predict" in html
+        "This release decides by a network, which this page cannot run: label files"
+        " with\n<code>tacit predict" in html
     )
     assert 'id="file"' not in html
     assert "wasm" not in html
@@ -542,7 +627,9 @@ def onnxruntime_web():
     """The folder dist of the npm package onnxruntime-web."""
     folder = os.environ.get("ONNXRUNTIME_WEB")
     if folder is None:
-        pytest.skip("ONNXRUNTIME_WEB does not name the folder dist of the npm package onnxruntime-web")
+        pytest.skip(
+            "ONNXRUNTIME_WEB does not name the folder dist of the npm package onnxruntime-web"
+        )
     return Path(folder)
 
 

@@ -1,4 +1,6 @@
-"""The page of a sweep in a browser without a network: charts are drawn, and a click on a legend picks a series."""
+"""The page of a sweep in a browser without a network: charts are drawn, and a click on a legend
+picks a series.
+"""
 
 import subprocess
 from dataclasses import replace
@@ -26,7 +28,9 @@ setTimeout(() => {
 
 
 class Charts(HTMLParser):
-    """Of each figure on a page: its kinds of marks, how many there are, and how many of them are faint."""
+    """Of each figure on a page: its kinds of marks, how many there are, and how many of them are
+    faint.
+    """
 
     def __init__(self, dom):
         super().__init__()
@@ -42,7 +46,11 @@ class Charts(HTMLParser):
             return
         if tag == "g":
             self.groups.append(given.get("class") or "")
-        if tag in ("path", "line", "rect", "text") and self.groups and "role-mark" in self.groups[-1]:
+        if (
+            tag in ("path", "line", "rect", "text")
+            and self.groups
+            and "role-mark" in self.groups[-1]
+        ):
             found = self.figures[self.name]
             found["kinds"].add(self.groups[-1].split()[0])
             found["marks"] += 1
@@ -70,7 +78,9 @@ def browse(tmp_path_factory):
             *options,
             (folder / "page.html").as_uri(),
         ]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
+        return subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=600
+        ).stdout
 
     return browse
 
@@ -78,7 +88,9 @@ def browse(tmp_path_factory):
 @pytest.fixture(scope="module")
 def results():
     """Every kind of figure."""
-    public = some(data=["public"], learner=["public"], public=["x", "y"], public_rows=[10, 1000], seed=[0, 1])
+    public = some(
+        data=["public"], learner=["public"], public=["x", "y"], public_rows=[10, 1000], seed=[0, 1]
+    )
     return plausible(data=("cifar10",), imbalance=(50.0,), seeds=2) + public + timed()
 
 
@@ -110,7 +122,9 @@ def test_every_chart_is_drawn_without_a_network(browse, html, figures):
     drawn = Charts(browse(html, *DOM)).figures
     assert list(drawn) == [figure.name for figure in figures]
     for start, kinds in MARKS.items():
-        assert any(kinds <= found["kinds"] for name, found in drawn.items() if name.startswith(start)), start
+        assert any(
+            kinds <= found["kinds"] for name, found in drawn.items() if name.startswith(start)
+        ), start
     assert all(found["marks"] > 0 and found["faint"] == 0 for found in drawn.values())
 
 
@@ -118,7 +132,9 @@ def test_a_click_on_a_legend_picks_a_series(browse, html, figures):
     place = html.rindex("</body>")
     drawn = Charts(browse(html[:place] + CLICKS + html[place:], *DOM)).figures
     for figure in figures:
-        assert (drawn[figure.name]["faint"] > 0) is (len(figure.shown) > 1 and not figure.one_cost), figure.name
+        assert (drawn[figure.name]["faint"] > 0) is (
+            len(figure.shown) > 1 and not figure.one_cost
+        ), figure.name
 
 
 @pytest.mark.parametrize(
@@ -136,12 +152,17 @@ def test_charts_fit_the_screen_and_axe_finds_nothing(page, results, tmp_path, wi
     page.open(tmp_path / "page.html", width=width, scheme=scheme)
     page.wait("document.documentElement.dataset.drawn")
     assert page.run("document.documentElement.scrollWidth") <= width
-    over = "Array.from(document.querySelectorAll('.chart'), chart => chart.scrollWidth - chart.clientWidth)"
+    over = (
+        "Array.from(document.querySelectorAll('.chart'), chart => chart.scrollWidth -"
+        " chart.clientWidth)"
+    )
     assert set(page.run(over)) == {0}
     alternatives = page.run(
         "Array.from(document.querySelectorAll('.chart svg.marks'), one => one.parentNode.ariaLabel)"
     )
-    assert alternatives == [figure.described for _, figure in sweep.figures(SweepResults.of(unlike))]
+    assert alternatives == [
+        figure.described for _, figure in sweep.figures(SweepResults.of(unlike))
+    ]
     text = "getComputedStyle(document.querySelector('.role-axis-label text')).fill"
     assert page.run(text) == page.run("getComputedStyle(document.body).color")
     assert page.violations() == []
@@ -151,14 +172,28 @@ def test_charts_follow_the_width_and_the_colour_scheme(page, results, tmp_path):
     (tmp_path / "page.html").write_text(sweep.html(results[:24], "Sweep"), encoding="utf-8")
     page.open(tmp_path / "page.html")
     page.wait("document.documentElement.dataset.drawn")
-    widest = "Math.max(...Array.from(document.querySelectorAll('.chart svg.marks'), one => one.clientWidth))"
+    widest = (
+        "Math.max(...Array.from(document.querySelectorAll('.chart svg.marks'), one =>"
+        " one.clientWidth))"
+    )
     assert page.run(widest) > 390
-    page.send("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
+    page.send(
+        "Emulation.setDeviceMetricsOverride",
+        width=390,
+        height=800,
+        deviceScaleFactor=1,
+        mobile=True,
+    )
     page.wait("document.documentElement.dataset.drawn === '2'")
     assert page.run(widest) <= 390
-    page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    page.send(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+    )
     page.wait("document.documentElement.dataset.drawn === '3'")
-    assert page.run("document.querySelector('.role-axis-label text').getAttribute('fill')") == "#ececec"
+    assert (
+        page.run("document.querySelector('.role-axis-label text').getAttribute('fill')")
+        == "#ececec"
+    )
 
 
 def test_a_picture_of_the_page_is_not_blank(browse, html, tmp_path):

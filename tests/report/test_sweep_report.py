@@ -14,12 +14,25 @@ from tacit.cli.main import main
 from tacit.errors import InputError
 from tacit.experiments.results import CELLS, Result, write
 from tacit.models.metrics import spread
-from tacit.report import accuracy, captions, charts, fits, groups, html, paper, sweep, tables, theme, words
+from tacit.report import (
+    accuracy,
+    captions,
+    charts,
+    fits,
+    groups,
+    html,
+    paper,
+    sweep,
+    tables,
+    theme,
+    words,
+)
 from tacit.report.groups import SweepResults
 from tacit.report.theme import PAGE, PAPER
 
 BUDGETS = ("rho=0.005", "rho=0.02", "rho=0.125", "rho=0.5", "rho=2", "inf")
-LEARNERS = {  # method, parameters, unit, tuning, how good without privacy, at which rho it is halfway there
+# method, parameters, unit, tuning, how good without privacy, at which rho it is halfway there
+LEARNERS = {
     "noisy sum": ("noisy-sum", {}, "add-remove", "none", 0.90, 0.01),
     "coinpress": ("coinpress", {}, "add-remove", "paid", 0.85, 0.08),
     "public, k=1": ("public", {"k": 1}, "add-remove", "unpaid", 0.70, 0.002),
@@ -45,11 +58,19 @@ def one(key="a" * 20, **values):
 
 def some(**values):
     """Results whose fields take turns through lists, each with a key of its own."""
-    names, axes = list(values), [value if isinstance(value, list) else [value] for value in values.values()]
-    return [one(f"{number:020x}", **dict(zip(names, row, strict=True))) for number, row in enumerate(product(*axes))]
+    names, axes = (
+        list(values),
+        [value if isinstance(value, list) else [value] for value in values.values()],
+    )
+    return [
+        one(f"{number:020x}", **dict(zip(names, row, strict=True)))
+        for number, row in enumerate(product(*axes))
+    ]
 
 
-def plausible(data=("cifar10", "flowers"), encoders=("vit", "resnet"), imbalance=(1.0, 50.0), seeds=3):
+def plausible(
+    data=("cifar10", "flowers"), encoders=("vit", "resnet"), imbalance=(1.0, 50.0), seeds=3
+):
     """The results of a sweep, a few of them failed, as they might well be."""
     rng = np.random.default_rng(0)
     axes = product(data, encoders, LEARNERS, imbalance, BUDGETS, range(seeds))
@@ -60,16 +81,26 @@ def _plausible(key, rng, data, encoder, learner, imbalance, budget, seed):
     method, parameters, unit, tuning, top, half = LEARNERS[learner]
     rho = math.inf if budget == "inf" else float(budget.removeprefix("rho="))
     reach = top - (0.05 if encoder == "resnet" else 0) - (0.1 if data == "flowers" else 0)
-    reach = 0.1 + (reach - 0.1) * (1 if math.isinf(rho) else rho / (rho + half * math.sqrt(imbalance)))
+    reach = 0.1 + (reach - 0.1) * (
+        1 if math.isinf(rho) else rho / (rho + half * math.sqrt(imbalance))
+    )
     balanced = float(np.clip(reach + rng.normal(0, 0.015), 0, 1))
-    minority = float(np.clip(balanced - 0.05 * math.log10(imbalance) - abs(rng.normal(0, 0.05)), 0, 1))
+    minority = float(
+        np.clip(balanced - 0.05 * math.log10(imbalance) - abs(rng.normal(0, 0.05)), 0, 1)
+    )
     public = {"public": "tiny-imagenet", "public_rows": 10000} if method == "public" else {}
     common = {
         "key": key, "data": data, "encoder": encoder, "learner": learner, "method": method, "budget": budget,
         "parameters": json.dumps(parameters), "imbalance": imbalance, "seed": seed, "unit": unit, "tuning": tuning,
     } | public  # fmt: skip
     if method == "coinpress" and budget == "rho=0.005" and seed == 2:
-        return one(**common, status="failed", error="BudgetError: rho=0.005 is too little", rho=None, epsilon=None)
+        return one(
+            **common,
+            status="failed",
+            error="BudgetError: rho=0.005 is too little",
+            rho=None,
+            epsilon=None,
+        )
     return one(
         **common,
         balanced_accuracy=balanced,
@@ -77,25 +108,39 @@ def _plausible(key, rng, data, encoder, learner, imbalance, budget, seed):
         class_sizes=SIZES[imbalance],
         rho=rho,
         epsilon=math.inf if math.isinf(rho) else rho + 2 * math.sqrt(rho * math.log(1e6)),
-        fit_seconds=float(np.exp(rng.normal(0, 0.3)) * {"dp-sgd": 40, "coinpress": 2}.get(method, 0.05)),
+        fit_seconds=float(
+            np.exp(rng.normal(0, 0.3)) * {"dp-sgd": 40, "coinpress": 2}.get(method, 0.05)
+        ),
         extra=_extra(rng, rho) if method == "coinpress" else "{}",
     )
 
 
 def timed():
     """Results whose phases were timed."""
-    phases = [json.dumps({"scoring": place + 0.5, "selection": 0.1, "prediction": 0.2}) for place in range(3)]
+    phases = [
+        json.dumps({"scoring": place + 0.5, "selection": 0.1, "prediction": 0.2})
+        for place in range(3)
+    ]
     return some(learner=["m", "n"], phases=phases, fit_seconds=2.0, data="timed")
 
 
 def _extra(rng, rho):
     noise = 0 if math.isinf(rho) else 1 / math.sqrt(rho)
     true = rng.normal(size=(10, 2)) * 2
-    points = [[*(true[place % 10] + rng.normal(size=2)).tolist(), int(rng.random() < 0.8)] for place in range(300)]
-    steps = [{"radius": [20 * 0.4**step + 0.1 * noise] * 10, "norm": [3 + 0.1 * noise] * 10} for step in range(3)]
+    points = [
+        [*(true[place % 10] + rng.normal(size=2)).tolist(), int(rng.random() < 0.8)]
+        for place in range(300)
+    ]
+    steps = [
+        {"radius": [20 * 0.4**step + 0.1 * noise] * 10, "norm": [3 + 0.1 * noise] * 10}
+        for step in range(3)
+    ]
     private = true + rng.normal(size=(10, 2)) * noise / 20
     return json.dumps(
-        {"steps_": steps, "means_2d": {"true": true.tolist(), "private": private.tolist(), "points": points}}
+        {
+            "steps_": steps,
+            "means_2d": {"true": true.tolist(), "private": private.tolist(), "points": points},
+        }
     )
 
 
@@ -125,7 +170,9 @@ def medians(panel, series="m"):
 
 def test_a_point_is_a_setting_over_its_seeds_and_missing_values_are_left_out():
     seeds = [0.5, 0.6, 0.9, math.nan, None]
-    results = [one(f"{seed}", seed=seed, balanced_accuracy=value) for seed, value in enumerate(seeds)]
+    results = [
+        one(f"{seed}", seed=seed, balanced_accuracy=value) for seed, value in enumerate(seeds)
+    ]
     (point,) = only(accuracy.accuracy, results).panels[0].points
     assert (point.x, point.y, len(point.results)) == (0.5, spread([0.5, 0.6, 0.9]), 3)
     assert found(accuracy.minority, some(seed=[0, 1], minority_accuracy=[None])) == []
@@ -142,15 +189,26 @@ def test_costs_are_in_order_a_panel_for_each_imbalance():
 
 def test_units_stand_side_by_side_without_an_axis_of_costs():
     learners, units = ["m", "n"], ["add-remove", "add-remove-person", "replace-person"]
-    results = some(unit=units, learner=learners, budget=["rho=0.5", "rho=2"], balanced_accuracy=[0.4, 0.6])
+    results = some(
+        unit=units, learner=learners, budget=["rho=0.5", "rho=2"], balanced_accuracy=[0.4, 0.6]
+    )
     results.append(one("f" * 20, learner="alone"))
     figure = only(accuracy.units, results)
-    assert not lacking(figure.title, "digits", "raw", "imbalance 1", "accuracy", "neighbouring relation")
+    assert not lacking(
+        figure.title, "digits", "raw", "imbalance 1", "accuracy", "neighbouring relation"
+    )
     assert figure.x == accuracy.Axis("neighbouring relation")
     assert {panel.title for panel in figure.panels} == {"rho=0.5", "rho=2"}
     for panel in figure.panels:
-        assert set(panel.names) == {"add/remove one record", "add/remove one person", "replace one person"}
-        assert {(point.series, point.y.median) for point in panel.points} == {("m", 0.5), ("n", 0.5)}
+        assert set(panel.names) == {
+            "add/remove one record",
+            "add/remove one person",
+            "replace one person",
+        }
+        assert {(point.series, point.y.median) for point in panel.points} == {
+            ("m", 0.5),
+            ("n", 0.5),
+        }
         assert all(len({cell.unit for cell in point.results}) == 1 for point in panel.points)
     assert "rank no guarantee" in figure.caption
     for unit in units:
@@ -204,7 +262,9 @@ def test_what_is_not_private_is_a_flat_line_beside_its_own_learner():
     assert [point.series for point in by_epsilon.panels[0].flat] == ["approximate", "never private"]
     assert by_rho.panels[0].flat[0].y.median == 0.9
     assert not lacking(by_rho.caption, "Hollow", "without privacy")
-    more = only(accuracy.accuracy, [*results[:2], one("6", learner="zcdp", rho=2.0, budget="rho=2")])
+    more = only(
+        accuracy.accuracy, [*results[:2], one("6", learner="zcdp", rho=2.0, budget="rho=2")]
+    )
     assert not lacking(more.caption, "dashes", "without privacy")
 
 
@@ -222,7 +282,9 @@ def test_one_budget_is_drawn_as_dots_in_a_row_for_each_learner():
     assert first[1]["encoding"]["y"]["sort"] == ["auto", "noisy-sum"]
     assert first[1]["encoding"]["x"]["field"] == "median"
     assert "params" not in chart
-    two = only(accuracy.accuracy, [*results, one("e" * 20, learner="auto", rho=2.0, budget="rho=2")])
+    two = only(
+        accuracy.accuracy, [*results, one("e" * 20, learner="auto", rho=2.0, budget="rho=2")]
+    )
     assert not two.one_cost
     assert "against rho" in two.title
     assert "params" in charts.lines(two, PAGE).to_dict()
@@ -230,14 +292,24 @@ def test_one_budget_is_drawn_as_dots_in_a_row_for_each_learner():
 
 def test_legends_carry_the_names_that_one_types():
     names = {"auto": "auto", "DPPL-Mean": "coinpress", "noisy sums": "noisy-sum", "x": "my-own"}
-    results = [one(f"{i}", learner=learner, method=method) for i, (learner, method) in enumerate(names.items())]
-    assert set(groups.labels(results).values()) == {"auto", "DPPL-Mean", "noisy sums (noisy-sum)", "x"}
+    results = [
+        one(f"{i}", learner=learner, method=method)
+        for i, (learner, method) in enumerate(names.items())
+    ]
+    assert set(groups.labels(results).values()) == {
+        "auto",
+        "DPPL-Mean",
+        "noisy sums (noisy-sum)",
+        "x",
+    }
     both = [one("1", learner="mine", method="auto"), one("2", learner="mine", method="public")]
     assert set(groups.labels(both).values()) == {"mine, auto", "mine, public"}
 
 
 def test_a_chart_says_what_it_shows():
-    results = [one(f"{rho}", rho=rho, budget=f"rho={rho}", balanced_accuracy=rho / 4) for rho in (0.5, 2.0)]
+    results = [
+        one(f"{rho}", rho=rho, budget=f"rho={rho}", balanced_accuracy=rho / 4) for rho in (0.5, 2.0)
+    ]
     results.append(one("inf", rho=math.inf, epsilon=math.inf, budget="inf", balanced_accuracy=0.9))
     chart = charts.lines(only(accuracy.accuracy, results), PAGE).to_dict()
     assert not lacking(
@@ -257,15 +329,27 @@ def test_a_chart_says_what_it_shows():
 
 
 def test_a_learner_is_called_by_whatever_tells_its_cells_apart():
-    results = some(learner=["a"], parameters=['{"k": 10}', '{"k": 9}'], public=["x", None], tuning=["none"])
+    results = some(
+        learner=["a"], parameters=['{"k": 10}', '{"k": 9}'], public=["x", None], tuning=["none"]
+    )
     labelled = SweepResults.of([*results, one("z" * 20, learner="b")])
-    assert labelled.series == ("a, k=9, no public set", "a, k=9, x", "a, k=10, no public set", "a, k=10, x", "b")
+    assert labelled.series == (
+        "a, k=9, no public set",
+        "a, k=9, x",
+        "a, k=10, no public set",
+        "a, k=10, x",
+        "b",
+    )
     figure = only(accuracy.accuracy, results)
     assert [len(point.results) for point in figure.panels[0].points] == [1, 1, 1, 1]
 
 
 def test_the_best_parameter_is_the_one_with_the_highest_median_at_each_cost():
-    table = {("rho=0.1", 0.1): (0.5, 0.4, 0.1), ("rho=1", 1.0): (0.6, 0.8, 0.8), ("rho=8", 8.0): (0.7, 0.8, 0.9)}
+    table = {
+        ("rho=0.1", 0.1): (0.5, 0.4, 0.1),
+        ("rho=1", 1.0): (0.6, 0.8, 0.8),
+        ("rho=8", 8.0): (0.7, 0.8, 0.9),
+    }
     results = [
         one(f"{budget}{k}", method="public", learner=f"k={k}", parameters=json.dumps({"k": k, "centre": True}),
             budget=budget, rho=rho, balanced_accuracy=value)
@@ -273,7 +357,11 @@ def test_the_best_parameter_is_the_one_with_the_highest_median_at_each_cost():
     ]  # fmt: skip
     figure = only(accuracy.best_parameter, results)
     assert figure.series == ("1", "3", "10")
-    assert [(point.x, point.series) for point in figure.panels[0].best] == [(0.1, "1"), (1.0, "3"), (8.0, "10")]
+    assert [(point.x, point.series) for point in figure.panels[0].best] == [
+        (0.1, "1"),
+        (1.0, "3"),
+        (8.0, "10"),
+    ]
     assert medians(figure.panels[0], "3") == {0.1: 0.4, 1.0: 0.8, 8.0: 0.8}
     assert "tuning that nobody paid for" in figure.caption
     other = one("other", method="public", parameters='{"k": 1, "centre": false}')
@@ -282,13 +370,21 @@ def test_the_best_parameter_is_the_one_with_the_highest_median_at_each_cost():
 
 def test_class_names_are_always_said():
     results = some(learner=["sums", "auto"], names=[True, False])
-    assert sorted(set(groups.labels(results).values())) == ["auto", "auto, class names", "sums", "sums, class names"]
+    assert sorted(set(groups.labels(results).values())) == [
+        "auto",
+        "auto, class names",
+        "sums",
+        "sums, class names",
+    ]
     assert set(groups.labels(some(learner="sums", names=True)).values()) == {"sums, class names"}
 
 
 def test_public_rows_public_sets_and_encoders_are_drawn_where_there_are_several():
     results = some(public=["x", "y"], public_rows=[100, 10], encoder=["e", "f"], seed=[0, 1])
-    results += [one("n" * 20, learner="without"), one("o" * 20, learner="one only", public="x", public_rows=10)]
+    results += [
+        one("n" * 20, learner="without"),
+        one("o" * 20, learner="one only", public="x", public_rows=10),
+    ]
     by_rows = found(accuracy.public_rows, results)
     assert [figure.shown for figure in by_rows] == [("m, x", "m, y")] * 2
     assert [point.x for point in by_rows[0].panels[0].points] == [10, 100, 10, 100]
@@ -302,7 +398,12 @@ def test_public_rows_public_sets_and_encoders_are_drawn_where_there_are_several(
 
 
 def test_a_panel_for_each_budget_the_strictest_first_none_last():
-    budgets = {"inf": (math.inf, math.inf), "rho=10": (10.0, 50.0), "epsilon=1": (None, 1.0), "rho=2": (2.0, 20.0)}
+    budgets = {
+        "inf": (math.inf, math.inf),
+        "rho=10": (10.0, 50.0),
+        "epsilon=1": (None, 1.0),
+        "rho=2": (2.0, 20.0),
+    }
     results = [
         one(f"{budget}{encoder}", encoder=encoder, budget=budget, rho=rho, epsilon=epsilon)
         for budget, (rho, epsilon) in budgets.items() for encoder in "ab"
@@ -323,16 +424,34 @@ def test_class_sizes_and_run_times():
     assert [panel.title for panel in figure.panels] == ["a", "b"]
     assert medians(figure.panels[0], "1") == {1: 300, 2: 7}
     assert figure.y.log
-    results = [one(str(seconds), seed=seed, fit_seconds=seconds) for seed, seconds in enumerate((0.0, 1.0, 2.0, 9.0))]
+    results = [
+        one(str(seconds), seed=seed, fit_seconds=seconds)
+        for seed, seconds in enumerate((0.0, 1.0, 2.0, 9.0))
+    ]
     (point,) = only(fits.run_times, results).panels[0].points
     assert (point.y.median, len(point.results)) == (2.0, 3)
-    assert found(fits.run_times, some(fit_seconds=[0.0])) == found(fits.class_sizes, some(class_sizes=[[0, 0]])) == []
+    assert (
+        found(fits.run_times, some(fit_seconds=[0.0]))
+        == found(fits.class_sizes, some(class_sizes=[[0, 0]]))
+        == []
+    )
 
 
 def test_run_times_by_phase_and_what_their_caption_says():
-    phases = [{"set-up": 1.0, "rest of the fit": 2.0, "prediction": 0.5}, {"scoring": 3.0, "rest of the fit": 1.0}]
+    phases = [
+        {"set-up": 1.0, "rest of the fit": 2.0, "prediction": 0.5},
+        {"scoring": 3.0, "rest of the fit": 1.0},
+    ]
     timed = [
-        one(str(seed), learner="a", seed=seed, fit_seconds=3.0, phases=json.dumps(each), host="here", processor="P 1")
+        one(
+            str(seed),
+            learner="a",
+            seed=seed,
+            fit_seconds=3.0,
+            phases=json.dumps(each),
+            host="here",
+            processor="P 1",
+        )
         for seed, each in enumerate(phases)
     ]
     figure = only(fits.run_times, timed)
@@ -342,7 +461,11 @@ def test_run_times_by_phase_and_what_their_caption_says():
         "whole fit": 3.0, "scoring": 1.5, "set-up": 0.5, "rest of the fit": 1.5, "prediction": 0.25,
     }  # fmt: skip
     assert panel.names == ["a"]
-    for said in ("A first fit", "Nothing is taken from work that cells share", "Measured on here (P 1)"):
+    for said in (
+        "A first fit",
+        "Nothing is taken from work that cells share",
+        "Measured on here (P 1)",
+    ):
         assert said in figure.caption
     beside = one("other", learner="b", fit_seconds=9.0, host="there", phases=None, processor=None)
     by_phase, whole = found(fits.run_times, [*timed, beside])
@@ -353,7 +476,10 @@ def test_run_times_by_phase_and_what_their_caption_says():
 
 
 def test_steps_have_numbers_or_a_number_for_each_class():
-    steps = [{"radius": [4, 6], "clip": [1, 1], "noise": [0, 0], "norm": [2, 2]}, {"radius": 3.0, "norm": None}]
+    steps = [
+        {"radius": [4, 6], "clip": [1, 1], "noise": [0, 0], "norm": [2, 2]},
+        {"radius": 3.0, "norm": None},
+    ]
     radius, norm = only(fits.steps, [one(extra=json.dumps({"steps_": steps}))]).panels
     assert (radius.title, norm.title) == ("radius", "norm")
     assert medians(radius, "rho=0.5") == {1: 5.0, 2: 3.0}
@@ -366,7 +492,10 @@ def test_a_mean_keeps_its_class_and_one_seed_of_each_budget_is_pictured():
         "private": [[0, 1], [5, 5], [2, 2]],
         "points": [[0, 0, 1], [1, 1, 0], [None, 1, 1]] * 1000,
     }
-    figure = only(fits.means, some(seed=[3, 2], budget=["rho=1", "inf"], extra=[json.dumps({"means_2d": picture})]))
+    figure = only(
+        fits.means,
+        some(seed=[3, 2], budget=["rho=1", "inf"], extra=[json.dumps({"means_2d": picture})]),
+    )
     assert [panel.title for panel in figure.panels] == ["inf, seed 2", "rho=1, seed 2"]
     assert [(mean.class_index, mean.true, mean.private) for mean in figure.panels[0].means] == [
         (0, (0, 0), (0, 1)),
@@ -378,11 +507,16 @@ def test_a_mean_keeps_its_class_and_one_seed_of_each_budget_is_pictured():
     assert "Shows 2 cells." in figure.caption
 
 
-@pytest.mark.parametrize("extra", ["", "no JSON", "[]", '{"steps_": 3}', '{"means_2d": null}', '{"means_2d": {}}'])
+@pytest.mark.parametrize(
+    "extra", ["", "no JSON", "[]", '{"steps_": 3}', '{"means_2d": null}', '{"means_2d": {}}']
+)
 def test_what_was_kept_otherwise_breaks_nothing(extra):
     results = some(extra=[extra])
     assert found(fits.steps, results) == []
-    assert [panel.means for figure in found(fits.means, results) for panel in figure.panels] in ([], [()])
+    assert [panel.means for figure in found(fits.means, results) for panel in figure.panels] in (
+        [],
+        [()],
+    )
 
 
 def test_captions_say_guarantee_tuning_noise_seeds_and_cells():
@@ -426,7 +560,9 @@ SEVERAL = {
     "lines": lambda: found(accuracy.accuracy, _cells())[0],
     "best": lambda: found(accuracy.best_parameter, _cells())[0],
     "steps": lambda: found(fits.steps, _cells())[0],
-    "dots": lambda: found(accuracy.encoders, some(encoder=["a $x_$", "_b"], learner=["_m", "$n^$"]))[0],
+    "dots": lambda: found(
+        accuracy.encoders, some(encoder=["a $x_$", "_b"], learner=["_m", "$n^$"])
+    )[0],
     "bars": lambda: found(fits.run_times, _cells())[0],
     "phases": lambda: found(fits.run_times, timed())[0],
     "means": lambda: found(fits.means, _cells())[0],
@@ -458,14 +594,18 @@ def test_charts_are_valid_and_hold_what_their_marks_tell(name, look):
 def test_paper_figures_name_every_series_and_axis(name):
     figure = SEVERAL[name]()
     drawn = ElementTree.fromstring(paper.image(DRAW.get(name, charts.lines), figure, "svg"))
-    texts = [" ".join("".join(text.itertext()).split()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    texts = [
+        " ".join("".join(text.itertext()).split())
+        for text in drawn.iter("{http://www.w3.org/2000/svg}text")
+    ]
     for panel in figure.panels:
         assert panel.title in texts
     axes = (figure.y.title,) if figure.one_cost else (figure.x.title, figure.y.title)
     assert {title for title in axes if title} <= set(texts)
     assert set(figure.shown) <= set(texts)
     assert figure.one_cost or figure.legend in texts  # names stand beside the rows
-    assert "".join(figure.title.split()) in "".join("".join(texts).split())  # long titles are wrapped
+    # long titles are wrapped
+    assert "".join(figure.title.split()) in "".join("".join(texts).split())
 
 
 # Page and folder
@@ -476,8 +616,16 @@ NASTY = '</script><b>a</b> & "b" $x_$ {c}'
 
 @pytest.fixture(scope="module")
 def page():
-    """A page of names that would break it, missing values, a cell that failed and an anonymous cost."""
-    results = some(learner=[NASTY, "m"], data=[NASTY], encoder=["a", "b"], seed=[0, 1], minority_accuracy=[None])
+    """A page of names that would break it, missing values, a cell that failed and an anonymous
+    cost.
+    """
+    results = some(
+        learner=[NASTY, "m"],
+        data=[NASTY],
+        encoder=["a", "b"],
+        seed=[0, 1],
+        minority_accuracy=[None],
+    )
     results.append(one("f" * 20, learner=NASTY, status="failed", error=NASTY))
     results.append(one("e" * 20, learner="free", rho=None, epsilon=0.0, balanced_accuracy=math.nan))
     return sweep.html(results, f"Sweep {NASTY}")
@@ -495,7 +643,9 @@ def test_names_are_text_wherever_they_stand(page):
 
 
 def test_the_page_loads_nothing(page):
-    loaded = re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=[^>]*>", without_scripts(page))
+    loaded = re.findall(
+        r"<(?:script|link|img|iframe)[^>]*(?:src|href)=[^>]*>", without_scripts(page)
+    )
     assert loaded == ['<link rel="icon" href="data:,">']
     assert not re.search(r"url\(|@import", without_scripts(page))
 
@@ -513,7 +663,10 @@ def test_every_number_leads_to_its_cells(page):
 
 
 def test_tables_give_medians_quantiles_costs_unit_and_tuning():
-    results = [one(f"{seed}", seed=seed, balanced_accuracy=value) for seed, value in enumerate((0.5, 0.6, 0.9))]
+    results = [
+        one(f"{seed}", seed=seed, balanced_accuracy=value)
+        for seed, value in enumerate((0.5, 0.6, 0.9))
+    ]
     ((name, (row,)),) = tables.tables(SweepResults.of(results))
     assert name == "digits, raw, imbalance 1"
     assert list(row.texts) == [
@@ -526,7 +679,11 @@ def test_tables_give_medians_quantiles_costs_unit_and_tuning():
 
 def test_folders_have_stable_names_and_bytes(tmp_path):
     results = some(
-        data=["a/b", "a b", "αβγ"], seed=[0, 1], fit_seconds=[0.0], class_sizes=[None], minority_accuracy=[None]
+        data=["a/b", "a b", "αβγ"],
+        seed=[0, 1],
+        fit_seconds=[0.0],
+        class_sizes=[None],
+        minority_accuracy=[None],
     )
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -541,7 +698,9 @@ def test_folders_have_stable_names_and_bytes(tmp_path):
     ]
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    assert "balanced-accuracy-raw-add-remove-rho.svg: αβγ, raw" in (tmp_path / "one/captions.txt").read_text("utf-8")
+    assert "balanced-accuracy-raw-add-remove-rho.svg: αβγ, raw" in (
+        tmp_path / "one/captions.txt"
+    ).read_text("utf-8")
     assert len((tmp_path / "one/tables.csv").read_text("utf-8").splitlines()) == 4
     assert sweep.is_images(tmp_path / "one")
     assert not sweep.is_images(tmp_path)
@@ -552,7 +711,9 @@ def test_folders_have_stable_names_and_bytes(tmp_path):
 
 @pytest.fixture
 def report(tmp_path, monkeypatch, capsys):
-    """Run `tacit report` in a folder that holds the small sweep `runs`; returns status, stdout, stderr."""
+    """Run `tacit report` in a folder that holds the small sweep `runs`; returns status, stdout,
+    stderr.
+    """
     monkeypatch.chdir(tmp_path)
     kept(tmp_path / "runs", some(learner=["a", "b"], class_sizes=[None], minority_accuracy=[None]))
 
@@ -574,7 +735,10 @@ def test_one_page_by_the_name_of_the_output(report, tmp_path):
 
 
 def test_only_what_is_asked_for(report, tmp_path):
-    assert report("runs --out figures --format png --where learner='a'")[1] == "figures: 1 cells, 0 failed\n"
+    assert (
+        report("runs --out figures --format png --where learner='a'")[1]
+        == "figures: 1 cells, 0 failed\n"
+    )
     assert (tmp_path / "figures/run-times.png").read_bytes().startswith(b"\x89PNG")
     assert report("runs --out figures --format svg --force")[0] == 0
     assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".svg", ".txt", ".csv"}
@@ -582,7 +746,8 @@ def test_only_what_is_asked_for(report, tmp_path):
     assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".pdf", ".txt", ".csv"}
     image = (tmp_path / "figures/run-times.pdf").read_bytes()
     assert image.startswith(b"%PDF")
-    assert b"/Image" not in image.replace(b"/ImageC", b"").replace(b"/ImageB", b"")  # lines and text alone
+    # lines and text alone
+    assert b"/Image" not in image.replace(b"/ImageC", b"").replace(b"/ImageB", b"")
     assert b"+LiberationSans" in image  # vl-convert's font, embedded
 
 

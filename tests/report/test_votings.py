@@ -33,24 +33,37 @@ def reading(limit, accuracy):
 KEPT = {
     votings.COSTS: [cost(1, 1, a=0.1, b=0.2), cost(10, 6, a=0.5, b=1.0)],
     votings.CONSENSUS: [0] * 18 + [10, 30],
-    votings.READINGS: [reading("epsilon=0.5,delta=1e-05", 0.7), reading("epsilon=1,delta=1e-05", 0.9)],
+    votings.READINGS: [
+        reading("epsilon=0.5,delta=1e-05", 0.7),
+        reading("epsilon=1,delta=1e-05", 0.9),
+    ],
 }
 
 
 def test_a_sweep_shows_what_the_plan_keeps():
     results = [
-        one(seed, budget, **KEPT) for seed in range(3) for budget in ("epsilon=1,delta=1e-05", "epsilon=2,delta=1e-05")
+        one(seed, budget, **KEPT)
+        for seed in range(3)
+        for budget in ("epsilon=1,delta=1e-05", "epsilon=2,delta=1e-05")
     ]
-    found = {figure.name: (kind, figure) for kind, figure in sweep.figures(SweepResults.of(results))}
+    found = {
+        figure.name: (kind, figure) for kind, figure in sweep.figures(SweepResults.of(results))
+    }
     costs, agreeing, read = (
         next(figure for name, (_, figure) in found.items() if name.startswith(start))
         for start in ("cost-of-answers", "consensus", "readings")
     )
-    assert [panel.title for panel in costs.panels] == ["epsilon=1,delta=1e-05", "epsilon=2,delta=1e-05"]
+    assert [panel.title for panel in costs.panels] == [
+        "epsilon=1,delta=1e-05",
+        "epsilon=2,delta=1e-05",
+    ]
     assert [(p.series, p.x, p.y.median) for p in costs.panels[0].points] == [
         ("a", 1, 0.1), ("a", 6, 0.5), ("b", 1, 0.2), ("b", 6, 1.0),
     ]  # fmt: skip
-    assert [(p.x, p.y.median) for p in agreeing.panels[0].points if p.y.median] == [(95, 0.25), (100, 0.75)]
+    assert [(p.x, p.y.median) for p in agreeing.panels[0].points if p.y.median] == [
+        (95, 0.25),
+        (100, 0.75),
+    ]
     assert "Votes are private" in agreeing.caption
     assert [(p.x, p.y.median) for p in read.panels[0].points] == [
         ("epsilon=0.5,delta=1e-05", 0.7), ("epsilon=1,delta=1e-05", 0.9),
@@ -61,7 +74,13 @@ def test_a_sweep_shows_what_the_plan_keeps():
 
 
 @pytest.mark.parametrize(
-    "kept", [{}, {name: None for name in KEPT}, {name: [] for name in KEPT}, {votings.READINGS: [reading("x", None)]}]
+    "kept",
+    [
+        {},
+        {name: None for name in KEPT},
+        {name: [] for name in KEPT},
+        {votings.READINGS: [reading("x", None)]},
+    ],
 )
 def test_nothing_kept_draws_nothing(kept):
     found = [kind.heading for kind, _ in sweep.figures(SweepResults.of([one(0, **kept)]))]

@@ -29,24 +29,28 @@ def adapt(
 ) -> None:
     """Adapt an `auto` release to unlabelled data from the same task, if the data fit.
 
-    The rows must be public, or of records that no guarantee covers. The new card names them and this premise.
+    The rows must be public, or of records that no guarantee covers. The new card names them and
+    this premise.
 
     Parameters
     ----------
     release
         Folder of a release of auto, not adapted yet.
     rows
-        Unlabelled rows of the same encoder: a store's folder, or any file that `tacit import` reads, its labels unused.
-        They must be public, or of records that no guarantee covers. If a private record that a guarantee covers is
-        among them, no statement of the new release holds, and neither the release, nor its predictions, nor whether it
-        was adapted may be shown to others.
+        Unlabelled rows of the same encoder: a store's folder, or any file that `tacit import`
+        reads, its labels unused. They must be public, or of records that no guarantee covers. If a
+        private record that a guarantee covers is among them, no statement of the new release holds,
+        and neither the release, nor its predictions, nor whether it was adapted may be shown to
+        others.
     out
-        Folder of the new release, whose guarantee is unchanged. If the rows do not suit the release, it is not written,
-        one line says why, and the exit status is 1.
+        Folder of the new release, whose guarantee is unchanged. If the rows do not suit the
+        release, it is not written, one line says why, and the exit status is 1.
     private
-        The private data of the fit, if you have them: rows that contain any of their records are refused.
+        The private data of the fit, if you have them: rows that contain any of their records are
+        refused.
     ledger
-        A ledger to look in, by default the one beside the rows: rows of an identity that it knows are refused.
+        A ledger to look in, by default the one beside the rows: rows of an identity that it knows
+        are refused.
     """
     from tacit.compute.atomic import check_writable
     from tacit.data.imports import located, read_data
@@ -69,12 +73,20 @@ def adapt(
         facts = public_facts(data)
         adapted = adapted_to(loaded, data.x, name=facts["name"], hash=facts["hash"])
         if adapted.release is None:
-            raise NothingDoneError(f"nothing adapted: {rows}: {adapted.why}; keep {release}, {out} was not written")
+            raise NothingDoneError(
+                f"nothing adapted: {rows}: {adapted.why}; keep {release}, {out} was not written"
+            )
         adapted.release.save(out, force=force, allow_research=True)
     say(f"{out}: {release} {adapted.why}")
-    say("The guarantee is unchanged, provided that no private record that a guarantee covers is among the rows.")
+    say(
+        "The guarantee is unchanged, provided that no private record that a guarantee covers is"
+        " among the rows."
+    )
     if private is None:
-        say("The rows were not compared with the data of the fit; their owner can do that with --private DATA.")
+        say(
+            "The rows were not compared with the data of the fit; their owner can do that with"
+            " --private DATA."
+        )
 
 
 def _check_uncovered(ledger: Path | None, place: Path, data: "Data") -> None:
@@ -89,7 +101,9 @@ def _check_uncovered(ledger: Path | None, place: Path, data: "Data") -> None:
 
 
 def _check_no_record(private: Path, rows: Path, data: "Data") -> None:
-    """Refuse rows that hold private records, by content or direction, and stores by their identity."""
+    """Refuse rows that hold private records, by content or direction, and stores by their
+    identity.
+    """
     from tacit.data.embeddings import EmbeddingStore
     from tacit.data.imports import read_data
     from tacit.data.overlap import overlap
@@ -97,9 +111,16 @@ def _check_no_record(private: Path, rows: Path, data: "Data") -> None:
     records = read_data(private, width=data.x.shape[1])
     stores = isinstance(records, EmbeddingStore) and isinstance(data, EmbeddingStore)
     if stores and records.identity == data.identity:
-        raise InputError(f"{rows} has the identity {data.identity!r} of --private {private}; {PUBLIC}")
+        raise InputError(
+            f"{rows} has the identity {data.identity!r} of --private {private}; {PUBLIC}"
+        )
     found = overlap(records, data, SAME)
     shared = len({*found.same[:, 0].tolist(), *found.near[:, 0].tolist()})
     if shared:
-        fault = f"{rows} has the same or nearly the same rows as {shared} records of --private {private}"
-        raise InputError(f"{fault}; leave them out (tacit overlap lists them, with --cosine {SAME} --out PAIRS)")
+        fault = (
+            f"{rows} has the same or nearly the same rows as {shared} records of --private"
+            f" {private}"
+        )
+        raise InputError(
+            f"{fault}; leave them out (tacit overlap lists them, with --cosine {SAME} --out PAIRS)"
+        )

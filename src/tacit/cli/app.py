@@ -1,4 +1,6 @@
-"""The verbs. They are named by path and import what they need when they run, so that help stays quick."""
+"""The verbs. They are named by path and import what they need when they run, so that help stays
+quick.
+"""
 
 from collections.abc import Sequence
 from keyword import iskeyword

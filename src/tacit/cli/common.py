@@ -1,4 +1,6 @@
-"""What several commands share: class lists, labels and ledgers from paths, and progress on the terminal."""
+"""What several commands share: class lists, labels and ledgers from paths, and progress on the
+terminal.
+"""
 
 import shutil
 import sys
@@ -23,7 +25,9 @@ QUICK_SECONDS = 2.0  # work that ends sooner shows no progress
 
 
 def say(text: str) -> None:
-    """Print a result; on a terminal, lines are wrapped at its width, except in blocks of code and long words."""
+    """Print a result; on a terminal, lines are wrapped at its width, except in blocks of code and
+    long words.
+    """
     width, code = _columns(), False
     for line in text.split("\n"):
         fence = line.startswith("```")
@@ -37,9 +41,13 @@ def _columns() -> int | None:
 
 
 def _wrapped(line: str, width: int) -> str:
-    """A line cut at spaces; what follows the first part is indented by two more spaces than the line."""
+    """A line cut at spaces; what follows the first part is indented by two more spaces than the
+    line.
+    """
     indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def read_classes(text: str | None) -> Any:
@@ -51,12 +59,18 @@ def read_classes(text: str | None) -> Any:
     try:
         return class_values(read_lines(Path(text)))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--classes {text} is neither a number nor a readable text file; give one of them") from error
+        raise InputError(
+            f"--classes {text} is neither a number nor a readable text file; give one of them"
+        ) from error
 
 
 def class_values(names: list[str]) -> list[str] | list[int]:
     """Names of classes as whole numbers, if all are."""
-    return [int(name) for name in names] if all(_is_number(name.removeprefix("-")) for name in names) else names
+    return (
+        [int(name) for name in names]
+        if all(_is_number(name.removeprefix("-")) for name in names)
+        else names
+    )
 
 
 def read_lines(path: Path) -> list[str]:
@@ -72,7 +86,8 @@ def labels_of(data: "Data", path: Path | str) -> Any:
     """The labels, which must be there."""
     if data.labels is None:
         raise InputError(
-            f"{path} holds no labels; name them with --y, put NAME_targets.npy beside NAME.npy, or import both together"
+            f"{path} holds no labels; name them with --y, put NAME_targets.npy beside NAME.npy, or"
+            " import both together"
         )
     return data.labels
 
@@ -100,11 +115,16 @@ def check_apart(option: str, path: Path, store: Path, why: str) -> None:
 def check_outside(out: Path, release: Path) -> None:
     """Refuse an output within the folder of a release, which would then hold what is none of it."""
     if release.absolute().resolve() in out.absolute().resolve().parents:
-        raise InputError(f"{out} is inside the release {release}, which would no longer load; choose another output")
+        raise InputError(
+            f"{out} is inside the release {release}, which would no longer load; choose another"
+            " output"
+        )
 
 
 def check_encoder(release: "Release", data: "Data", path: Path, *, any_encoder: bool) -> None:
-    """Refuse rows of another encoder than the release states, and warn about what cannot be compared."""
+    """Refuse rows of another encoder than the release states, and warn about what cannot be
+    compared.
+    """
     from tacit.releases.provenance import compare_encoders
 
     if any_encoder:
@@ -112,15 +132,22 @@ def check_encoder(release: "Release", data: "Data", path: Path, *, any_encoder: 
     compared = compare_encoders(release.document.public_inputs.encoder, data)
     if compared.different:
         fault = f"{path} is of another encoder: {'; '.join(compared.different)}"
-        raise InputError(f"{fault}; encode it as the private rows were, or pass --any-encoder if it was")
+        raise InputError(
+            f"{fault}; encode it as the private rows were, or pass --any-encoder if it was"
+        )
     if compared.uncompared:
         facts = ", ".join(compared.uncompared)
         reason = f"since only one of {release.source} and {path} states it"
-        message = f"the encoder's {facts} could not be compared, {reason}; check that both are of one encoder"
+        message = (
+            f"the encoder's {facts} could not be compared, {reason}; check that both are of one"
+            " encoder"
+        )
         print(f"tacit: warning: {message}", file=sys.stderr)
 
 
-def check_other_data(option: str, path: Path, rows: "Data", private: "Data", store: Path, why: str) -> None:
+def check_other_data(
+    option: str, path: Path, rows: "Data", private: "Data", store: Path, why: str
+) -> None:
     """Refuse a copy, a part or the whole of the private data as public rows, by their content."""
     from tacit.data.overlap import holds_private
 
@@ -144,21 +171,29 @@ def is_covered(store: Path, data: "Data") -> bool:
 
 
 def check_declaration(path: Path, store: Path, data: "Data") -> None:
-    """Refuse `--declare-public` for data that a ledger covers; `store` is where the data of `path` are."""
+    """Refuse `--declare-public` for data that a ledger covers; `store` is where the data of `path`
+    are.
+    """
     ledger = ledger_of(None, store, data)
     if ledger is not None:
-        fault = f"--declare-public does not apply to {path}, whose rows are private: {ledger.path} counts their uses"
+        fault = (
+            f"--declare-public does not apply to {path}, whose rows are private: {ledger.path}"
+            " counts their uses"
+        )
         raise InputError(f"{fault}; leave it out")
 
 
 def tell_of_ledger(path: Path, data: "Data", part: Path) -> None:
-    """Say how fits on a part of the data are charged to the ledger of the data, if there is one, and note it there."""
+    """Say how fits on a part of the data are charged to the ledger of the data, if there is one,
+    and note it there.
+    """
     from tacit.data.imports import located
     from tacit.privacy.ledger_note import note
 
     try:
         ledger = ledger_of(None, located(path), data)
-    except LedgerError as error:  # the part is written already; a fit on it is refused until the ledger is named
+    # the part is written already; a fit on it is refused until the ledger is named
+    except LedgerError as error:
         note(part)
         say(str(error))
         return
@@ -170,7 +205,9 @@ def tell_of_ledger(path: Path, data: "Data", part: Path) -> None:
 
 @contextmanager
 def shown_progress() -> Iterator[None]:
-    """Show progress of work of more than two seconds on stderr: a bar on a terminal, else a line every two seconds."""
+    """Show progress of work of more than two seconds on stderr: a bar on a terminal, else a line
+    every two seconds.
+    """
     from tacit.compute.progress import reporting
 
     if not sys.stderr.isatty():
@@ -211,7 +248,11 @@ def _line_reporter() -> "Reporter":
         started[label] = first, done
         if done < total and now - printed >= LINE_SECONDS:
             printed = now
-            left = f", about {(now - first) / done * (total - done):.0f} s left" if done and now - first > 1 else ""
+            left = (
+                f", about {(now - first) / done * (total - done):.0f} s left"
+                if done and now - first > 1
+                else ""
+            )
             print(f"tacit: {label}: {done} of {total}{left}", file=sys.stderr)
 
     return report
@@ -219,7 +260,8 @@ def _line_reporter() -> "Reporter":
 
 def present_classes(scores: "Scores") -> dict[str, float]:
     """The accuracy of each class that occurs in the test set."""
-    return {str(c): share for c, share in scores.per_class.items() if share == share}  # nan where there are no rows
+    # nan where there are no rows
+    return {str(c): share for c, share in scores.per_class.items() if share == share}
 
 
 def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":

@@ -1,4 +1,6 @@
-"""`tacit --install-completion`: commands, methods, options and listed values completed by the shell."""
+"""`tacit --install-completion`: commands, methods, options and listed values completed by the
+shell.
+"""
 
 from pathlib import Path
 from typing import Literal
@@ -9,8 +11,11 @@ from tacit.cli.common import say
 from tacit.errors import InputError
 
 
-def install_completion(*, shell: Literal["bash", "zsh", "fish"] | None = None, output: Path | None = None) -> None:
-    """Let the shell complete what is typed; a line is added to its start-up file where that is needed.
+def install_completion(
+    *, shell: Literal["bash", "zsh", "fish"] | None = None, output: Path | None = None
+) -> None:
+    """Let the shell complete what is typed; a line is added to its start-up file where that is
+    needed.
 
     Parameters
     ----------
@@ -26,15 +31,24 @@ def install_completion(*, shell: Literal["bash", "zsh", "fish"] | None = None, o
     try:
         known = shell or detect_shell()
     except ShellDetectionError as error:
-        raise InputError("the shell in use cannot be determined; name it with --shell bash, zsh or fish") from error
+        raise InputError(
+            "the shell in use cannot be determined; name it with --shell bash, zsh or fish"
+        ) from error
     if output is not None:
         check_writable(output, force=True)
-    path = completed_app().install_completion(shell=known, output=output, add_to_startup=output is None)
-    say(f"{path}: completion for {known}; {'open a new shell' if output is None else f'source {path}'} to use it")
+    path = completed_app().install_completion(
+        shell=known, output=output, add_to_startup=output is None
+    )
+    say(
+        f"{path}: completion for {known};"
+        f" {'open a new shell' if output is None else f'source {path}'} to use it"
+    )
 
 
 def completed_app() -> App:
-    """The commands as shells complete them: each method of fit and promise is a command with its own options."""
+    """The commands as shells complete them: each method of fit and promise is a command with its
+    own options.
+    """
     from tacit.cli.app import VERBS, app
 
     completed = App(name="tacit", version=app.version, default_parameter=app.default_parameter)

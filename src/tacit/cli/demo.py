@@ -40,31 +40,48 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
     check_installed("altair")
     with atomic_folder(out, force=force, ours=_is_demo) as folder:
         data = digits()
-        say(f"Digits: {len(data.records.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
-            f"{len(data.public)} public rows without labels, {len(data.records.test_y)} test rows.\n")  # fmt: skip
+        say(
+            f"Digits: {len(data.records.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
+            f"{len(data.public)} public rows without labels, {len(data.records.test_y)} test rows.\n"
+        )
         with shown_progress():
             results, worth = compare(data, seeds), worth_of_public_rows(data, seeds)
         header, rows = medians(results)
-        say("Balanced / minority accuracy, medians over seeds (research noise: for comparison, not for release)")
+        say(
+            "Balanced / minority accuracy, medians over seeds (research noise: for comparison, not"
+            " for release)"
+        )
         say("\n".join("  ".join(f"{cell:>14}" for cell in row) for row in [header, *rows]))
         (folder / "results.csv").write_text(csv(results), encoding="utf-8")
-        png = paper.image(charts.lines, both_measures(results, f"digits, imbalance ratio {IMBALANCE:g}"), "png")
+        png = paper.image(
+            charts.lines, both_measures(results, f"digits, imbalance ratio {IMBALANCE:g}"), "png"
+        )
         (folder / "accuracy.png").write_bytes(png)
         release, scores = _release(data, folder)
         page = demo_page(data, results, worth, release, scores, str(out))
         (folder / "page.html").write_text(page, encoding="utf-8")
     for ledger in sorted(out.rglob(KEPT)):
         say(f"\n{ledger} stays: what was spent on these records stays spent")
-    say(f"\n{out}/page.html shows all of this; {out}/release may be published; try:\n"
-        f"  tacit inspect {out}/release\n  tacit evaluate {out}/release {out}/stores/test")  # fmt: skip
+    say(
+        f"\n{out}/page.html shows all of this; {out}/release may be published; try:\n"
+        f"  tacit inspect {out}/release\n  tacit evaluate {out}/release {out}/stores/test"
+    )
 
 
 def _is_demo(folder: Path) -> bool:
-    return {path.name for path in folder.iterdir()} == {"accuracy.png", "page.html", "release", "results.csv", "stores"}
+    return {path.name for path in folder.iterdir()} == {
+        "accuracy.png",
+        "page.html",
+        "release",
+        "results.csv",
+        "stores",
+    }
 
 
 def _release(data: "Digits", folder: Path) -> "tuple[Release, Scores]":
-    """Fit with secure noise, save, load again, check, evaluate, and record the figures in the card."""
+    """Fit with secure noise, save, load again, check, evaluate, and record the figures in the
+    card.
+    """
     import numpy as np
 
     from tacit.data.embeddings import EmbeddingStore
@@ -74,10 +91,19 @@ def _release(data: "Digits", folder: Path) -> "tuple[Release, Scores]":
 
     records, stores = data.records, folder / "stores"
     stores.mkdir()
-    private = EmbeddingStore.write(stores / "private", records.x, records.y, classes=10, identity="digits-demo")
-    EmbeddingStore.write(stores / "public", data.public, identity="digits-demo-public", declared_public=True)
+    private = EmbeddingStore.write(
+        stores / "private", records.x, records.y, classes=10, identity="digits-demo"
+    )
+    EmbeddingStore.write(
+        stores / "public", data.public, identity="digits-demo-public", declared_public=True
+    )
     test = EmbeddingStore.write(
-        stores / "test", records.test_x, records.test_y, classes=10, identity="digits-demo-test", declared_public=True
+        stores / "test",
+        records.test_x,
+        records.test_y,
+        classes=10,
+        identity="digits-demo-test",
+        declared_public=True,
     )
     learner = AutoPrototypes(BUDGET, classes=private.classes, public=data.public)
     learner.fit(private.x, private.labels)
@@ -86,6 +112,9 @@ def _release(data: "Digits", folder: Path) -> "tuple[Release, Scores]":
     scores = evaluate(np.asarray(test.labels), release.predict(test.x), release.classes)
     release = release.with_utility(utility_of(scores, test.identity, len(test.x)))
     release.save(folder / "release", force=True)
-    say(f"\nOne fit with secure noise at {BUDGET}, saved, loaded, verified: balanced accuracy {scores.balanced:.3f}")
+    say(
+        f"\nOne fit with secure noise at {BUDGET}, saved, loaded, verified: balanced accuracy"
+        f" {scores.balanced:.3f}"
+    )
     say(release.guarantee.statement())
     return release, scores

@@ -37,12 +37,13 @@ def evaluate(
 ) -> None:
     """Measure accuracy on labelled rows that were not trained on.
 
-    Figures are exact, so those on private rows are outside the guarantee and for their owner alone. Only figures on
-    public rows are recorded: rows of a store that was declared public when it was made, or of a plain file that
-    --public-test declares public. Rows that a ledger covers are private whatever was declared.
+    Figures are exact, so those on private rows are outside the guarantee and for their owner alone.
+    Only figures on public rows are recorded: rows of a store that was declared public when it was
+    made, or of a plain file that --public-test declares public. Rows that a ledger covers are
+    private whatever was declared.
 
-    Where the test set has ids of persons, intervals are over persons: rows of one person are alike, and an interval
-    that takes them for independent is too short.
+    Where the test set has ids of persons, intervals are over persons: rows of one person are alike,
+    and an interval that takes them for independent is too short.
 
     Parameters
     ----------
@@ -51,8 +52,8 @@ def evaluate(
     store
         The test set: a store's folder, or any file that `tacit import` reads.
     class_sizes
-        The private training data, whose class sizes decide which classes are small. The minority accuracy then shown
-        depends on them; recorded in the card, they are listed as unprotected.
+        The private training data, whose class sizes decide which classes are small. The minority
+        accuracy then shown depends on them; recorded in the card, they are listed as unprotected.
     record
         Write the figures into the release's card; the rows must be public.
     public_test
@@ -71,12 +72,16 @@ def evaluate(
     from tacit.releases.release import Release
 
     if public_test and not record:
-        raise InputError("--public-test is needed only to record figures; add --record, or leave it out")
+        raise InputError(
+            "--public-test is needed only to record figures; add --record, or leave it out"
+        )
     with shown_progress():
         loaded = Release.load(release).verify()
         if record and not is_release(release):
             fault = f"{release} was published, or is in git, so nothing is recorded in it"
-            raise InputError(f"{fault}; record in the release that it was made from, then publish that")
+            raise InputError(
+                f"{fault}; record in the release that it was made from, then publish that"
+            )
         data = read_data(store, x=x, y=y, persons=persons, split=split, width=loaded.width)
         check_encoder(loaded, data, store, any_encoder=any_encoder)
         if record:
@@ -86,7 +91,9 @@ def evaluate(
         if class_sizes is not None:
             trained = labels_of(read_data(class_sizes), class_sizes)
             sizes = np.array([(trained == c).sum() for c in loaded.classes])
-        scores = metrics.evaluate(labels, loaded.predict(data.x), loaded.classes, sizes, data.persons)
+        scores = metrics.evaluate(
+            labels, loaded.predict(data.x), loaded.classes, sizes, data.persons
+        )
     by_person = scores.persons is not None
     over = "persons" if by_person else "rows"
     present = present_classes(scores)
@@ -98,7 +105,10 @@ def evaluate(
         values = asdict(scores) | {"per_class": shares}
         print(text.dumps({key: value for key, value in values.items() if value is not None}))
         return
-    shown = f"{len(labels)} rows{number_of_persons(data.persons)}, {len(present)} of {len(loaded.classes)} classes"
+    shown = (
+        f"{len(labels)} rows{number_of_persons(data.persons)}, {len(present)} of"
+        f" {len(loaded.classes)} classes"
+    )
     say(f"{release} on {store}: {shown}")
     for name, value, (low, high) in (
         ("accuracy", scores.accuracy, scores.accuracy_interval),
@@ -110,7 +120,10 @@ def evaluate(
     lowest, middle, highest = np.quantile(list(present.values()), [0, 0.5, 1])
     say(f"per class: lowest {lowest:.4f}, median {middle:.4f}, highest {highest:.4f}")
     if scores.minority is not None:
-        say(f"minority accuracy {scores.minority:.4f} (25 % smallest training classes; depends on private counts)")
+        say(
+            f"minority accuracy {scores.minority:.4f} (25 % smallest training classes; depends on"
+            " private counts)"
+        )
 
 
 def _check_public(store: Path, split: str | None, data: "Data", *, public_test: bool) -> None:
@@ -121,16 +134,23 @@ def _check_public(store: Path, split: str | None, data: "Data", *, public_test: 
     place = located(store, split)
     ledger = ledger_of(None, place, data)
     if ledger is not None:
-        fault = f"{store} holds private rows: {ledger.path} counts their uses, so no figure on them is recorded"
+        fault = (
+            f"{store} holds private rows: {ledger.path} counts their uses, so no figure on them is"
+            " recorded"
+        )
         raise InputError(f"{fault}; leave --record out, or evaluate public rows")
     if data.declared_public:
         return
-    fault = f"{store} is not declared public, and figures on private rows would reveal facts about them"
+    fault = (
+        f"{store} is not declared public, and figures on private rows would reveal facts about them"
+    )
     if (place / NAME).is_file():
         raise InputError(
             f"{fault}; leave --record out, or, only if all its rows and labels are public, "
             f"copy it with tacit import {store} --out COPY --declare-public"
         )
     if not public_test:
-        remedy = "leave --record out, or, only if all its rows and labels are public, add --public-test"
+        remedy = (
+            "leave --record out, or, only if all its rows and labels are public, add --public-test"
+        )
         raise InputError(f"{fault}; {remedy}")

@@ -22,8 +22,9 @@ def export(
 ) -> None:
     """Write a release as an ONNX file, which predicts without tacit.
 
-    Its input is embeddings, of shape (n, d) and float32; its outputs are label, of shape (n,), and probabilities, of
-    shape (n, C). With --encoder its input is that of the encoder. The guarantee and the card are in its metadata.
+    Its input is embeddings, of shape (n, d) and float32; its outputs are label, of shape (n,), and
+    probabilities, of shape (n, C). With --encoder its input is that of the encoder. The guarantee
+    and the card are in its metadata.
 
     Parameters
     ----------
@@ -48,13 +49,25 @@ def export(
     from tacit.releases.release import Release
 
     check_outside(onnx, release)
-    preparation = {"sidecar": sidecar, "mirror": mirror or None, "projection": projection, "dtype": dtype}
+    preparation = {
+        "sidecar": sidecar,
+        "mirror": mirror or None,
+        "projection": projection,
+        "dtype": dtype,
+    }
     given = {name: value for name, value in preparation.items() if value is not None}
     if encoder is None and given:
         options = ", ".join(f"--{name}" for name in given)
-        raise InputError(f"{options}: only with the encoder of pictures; pass --encoder FILE.onnx, or leave it out")
+        raise InputError(
+            f"{options}: only with the encoder of pictures; pass --encoder FILE.onnx, or leave"
+            " it out"
+        )
     loaded = Release.load(release).verify()
-    written = loaded.to_onnx(onnx, encoder=encoder, force=force, allow_research=allow_research, **given)
+    written = loaded.to_onnx(
+        onnx, encoder=encoder, force=force, allow_research=allow_research, **given
+    )
     stamp = f", stamped {loaded.document.stamp}" if loaded.document.stamp else ""
     taken = "embeddings" if encoder is None else f"what {encoder.name} takes"
-    say(f"{written}: {written.stat().st_size} bytes, from {taken} to label and probabilities{stamp}")
+    say(
+        f"{written}: {written.stat().st_size} bytes, from {taken} to label and probabilities{stamp}"
+    )

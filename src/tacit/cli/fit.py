@@ -18,9 +18,27 @@ from tacit.cli.common import (
     shown_progress,
 )
 from tacit.cli.drawing import check_drawing, draw_for_owner
-from tacit.cli.learner import check_folder, check_options, check_public, check_releasable, known_method, make_learner
+from tacit.cli.learner import (
+    check_folder,
+    check_options,
+    check_public,
+    check_releasable,
+    known_method,
+    make_learner,
+)
 from tacit.cli.names import NONE, names_for
-from tacit.cli.options import Budget, CardFacts, Features, Force, Labels, Method, Noise, Persons, Split, Unit
+from tacit.cli.options import (
+    Budget,
+    CardFacts,
+    Features,
+    Force,
+    Labels,
+    Method,
+    Noise,
+    Persons,
+    Split,
+    Unit,
+)
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,17 +86,20 @@ def fit(
     public
         Public data, for methods that use some.
     allow_overlap
-        Let public rows and names be private records: without it, such a row is refused where public rows are released,
-        and a warning states how many there are elsewhere.
+        Let public rows and names be private records: without it, such a row is refused where public
+        rows are released, and a warning states how many there are elsewhere.
     names
-        Rows of class names, for methods that use some: a store or file with rows labelled by class, or with one row
-        for each class in their order. By default those that the private store carries; `none` leaves them out.
+        Rows of class names, for methods that use some: a store or file with rows labelled by class,
+        or with one row for each class in their order. By default those that the private store
+        carries; `none` leaves them out.
     classes
-        A number N for 0..N-1, or a file with one class a line. By default those declared in the store.
+        A number N for 0..N-1, or a file with one class a line. By default those declared in the
+        store.
     groups
         A file with the budget group of each record, one per line, for methods with --budgets.
     test
-        Labelled test data, by which pate measures teachers and student for the tables in its --folder.
+        Labelled test data, by which pate measures teachers and student for the tables in its
+        --folder.
     figures
         For pate: a private folder for figures of what labels cost and of how far teachers agree.
     ledger
@@ -117,7 +138,13 @@ def fit(
         allow_overlap=allow_overlap or None,
     )
     check_releasable(learner, allow_research)
-    check_folder(getattr(learner, "folder", None), out, store, public, None if stated is None else Path(stated))
+    check_folder(
+        getattr(learner, "folder", None),
+        out,
+        store,
+        public,
+        None if stated is None else Path(stated),
+    )
     if test is not None:
         _check_test(test, learner)
     if figures is not None:
@@ -137,7 +164,11 @@ def fit(
         learner.set_params(classes=listed, ledger=ledger_of(ledger, private, data))
         if "shape" in data.card and "shape" in learner.flat_parameters() and learner.shape is None:
             learner.set_params(shape=data.card["shape"])
-        of_names = names_for(names, data, listed, private) if "names" in learner.flat_parameters() else None
+        of_names = (
+            names_for(names, data, listed, private)
+            if "names" in learner.flat_parameters()
+            else None
+        )
         if of_names is not None:
             learner.set_params(names=of_names.rows)
         of_public = None if public is None else _read_public(learner, public, public_split, data)
@@ -145,13 +176,16 @@ def fit(
             learner.set_params(public=of_public.x)
         if KnownUnit(learner.unit).per_person and data.persons is None:
             said = f"--unit {learner.unit} needs person ids, and {store} has none"
-            raise InputError(f"{said}; name them with --persons FILE or COLUMN, or import them into the store")
+            raise InputError(
+                f"{said}; name them with --persons FILE or COLUMN, or import them into the store"
+            )
         of_records: dict[str, Any] = {} if groups is None else {"groups": _groups(groups, learner)}
         if test is not None:
             measured = read_data(test, width=data.x.shape[1])
             of_records["test"] = measured.x, labels_of(measured, test)
         if data.persons is not None:
-            of_records["persons"] = data.persons  # unused under a unit per record, as the learner then says
+            # unused under a unit per record, as the learner then says
+            of_records["persons"] = data.persons
         if of_public is not None and "truth" in inspect.signature(learner.fit).parameters:
             of_records["truth"] = _truth(of_public, listed)
         learner.fit(data.x, labels, **of_records)
@@ -174,7 +208,9 @@ def fit(
 
 @contextmanager
 def _resumable(learner: Any, out: Path) -> Iterator[None]:
-    """Keep scores beside the release until it is saved, so that the same command resumes from them after a kill."""
+    """Keep scores beside the release until it is saved, so that the same command resumes from them
+    after a kill.
+    """
     if not learner.scores_public or learner.folder is not None:
         yield
         return
@@ -187,8 +223,8 @@ def _resumable(learner: Any, out: Path) -> Iterator[None]:
             rmtree(scores, ignore_errors=True)
         elif isinstance(stop, KeyboardInterrupt):
             raise KeyboardInterrupt(
-                f"interrupted; finished scores, which are private, are kept in {scores}: the same command goes on "
-                "from them (a ledger is charged again), or remove them"
+                f"interrupted; finished scores, which are private, are kept in {scores}: the same"
+                " command goes on from them (a ledger is charged again), or remove them"
             ) from None
         raise
     rmtree(scores, ignore_errors=True)
@@ -204,13 +240,18 @@ def _read_public(learner: Any, public: Path, split: str | None, private: "Data")
 def _check_test(path: Path, learner: Any) -> None:
     """Refuse test data for methods without tables, or without the folder that holds them."""
     if "test" not in inspect.signature(learner.fit).parameters:
-        raise InputError(f"--test does not apply to {type(learner).__name__}; leave it out, and see tacit evaluate")
+        raise InputError(
+            f"--test does not apply to {type(learner).__name__}; leave it out, and see tacit"
+            " evaluate"
+        )
     if learner.folder is None:
         raise InputError(f"--test {path} is for the tables in a folder; name one with --folder")
 
 
 def _check_figures(figures: Path, learner: Any, out: Path, store: Path) -> None:
-    """Refuse figures for methods without votes, without the libraries that draw, or within the release or the data."""
+    """Refuse figures for methods without votes, without the libraries that draw, or within the
+    release or the data.
+    """
     if not hasattr(learner, "voting"):
         raise InputError(f"--figures does not apply to {type(learner).__name__}; leave it out")
     check_drawing()
@@ -233,22 +274,33 @@ def _groups(path: Path, learner: Any) -> list[str]:
     try:
         return read_lines(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--groups {path} is not a readable text file; give one group per line") from error
+        raise InputError(
+            f"--groups {path} is not a readable text file; give one group per line"
+        ) from error
 
 
 def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:
     say(f"{out}: {method} over {len(learner.classes_)} classes of width {learner.n_features_in_}")
     if hasattr(learner, "answers_"):
-        say(f"{learner.answers_.answered} labels bought, by the first {learner.answers_.asked} public records")
+        say(
+            f"{learner.answers_.answered} labels bought, by the first {learner.answers_.asked}"
+            " public records"
+        )
     say(learner.guarantee_.statement())
     if learner.ledger is None:
         limit = _spent(learner)
-        start = "" if limit is None else f"; to limit further runs, start one: tacit ledger {store} --allow {limit}"
+        start = (
+            ""
+            if limit is None
+            else f"; to limit further runs, start one: tacit ledger {store} --allow {limit}"
+        )
         say(f"No ledger counts this run{start}")
 
 
 def _spent(learner: Any) -> str | None:
-    """Return the cost of this fit as text for `--allow`, in the kind of its budget; None if it has no finite cost."""
+    """Return the cost of this fit as text for `--allow`, in the kind of its budget; None if it has
+    no finite cost.
+    """
     from tacit.privacy.allowance import free
     from tacit.privacy.budget import Budget as PrivacyBudget
     from tacit.privacy.decimals import rounded_down
@@ -268,7 +320,8 @@ def _spent(learner: Any) -> str | None:
         return None
 
     limit = str(budget)
-    if spent < stated * (1 - 1e-9):  # a limit above what was spent would be a proposal to spend more
+    # a limit above what was spent would be a proposal to spend more
+    if spent < stated * (1 - 1e-9):
         delta = "" if budget.delta is None else f",delta={budget.delta:g}"
         limit = f"{name}={rounded_down(spent)}{delta}"
     return limit if guarantee.unit == "add-remove" else f"{limit} --unit {guarantee.unit}"

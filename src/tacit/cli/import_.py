@@ -36,16 +36,19 @@ def import_(
     dtype: Literal["float16", "float32", "float64"] = "float16",
     force: bool = False,
 ) -> None:
-    """Make a store from files. A folder with several splits becomes a folder of stores, one per split.
+    """Make a store from files. A folder with several splits becomes a folder of stores, one per
+    split.
 
-    Pictures, bytes of shape (n, height, width) or (n, channels, height, width), become rows from 0 to 1; `tacit fit`
-    knows their shape from the store. For an encoder's embeddings of them use `tacit encode`.
+    Pictures, bytes of shape (n, height, width) or (n, channels, height, width), become rows from 0
+    to 1; `tacit fit` knows their shape from the store. For an encoder's embeddings of them use
+    `tacit encode`.
 
     Parameters
     ----------
     files
-        A pair X.npy Y.npy, or one .npz, .parquet, .safetensors, or a folder saved by Hugging Face datasets or
-        holding SPLIT_x.npy and SPLIT_y.npy, or NAME_train.npy and NAME_train_targets.npy. FOLDER#SPLIT is one split.
+        A pair X.npy Y.npy, or one .npz, .parquet, .safetensors, or a folder saved by Hugging Face
+        datasets or holding SPLIT_x.npy and SPLIT_y.npy, or NAME_train.npy and
+        NAME_train_targets.npy. FOLDER#SPLIT is one split.
         A card.json beside .npy files is read if it lists them.
     out
         Folder of the store.
@@ -60,13 +63,15 @@ def import_(
     classes
         The class list as a public fact: a number N for 0..N-1, or a file with one class a line.
     names
-        Rows of class names that the store shall carry: a store or file with rows labelled by class, or with one row
-        for each class in their order. By default those that an imported store carries; `none` leaves them out.
+        Rows of class names that the store shall carry: a store or file with rows labelled by class,
+        or with one row for each class in their order. By default those that an imported store
+        carries; `none` leaves them out.
     identity
-        Declared name of the private data, under which a ledger knows it; by default that of an imported store, or of
-        data with a ledger, so that copies share it, else the store's name.
+        Declared name of the private data, under which a ledger knows it; by default that of an
+        imported store, or of data with a ledger, so that copies share it, else the store's name.
     declare_public
-        State in the store that all its rows and labels are public, so that figures on them may be published.
+        State in the store that all its rows and labels are public, so that figures on them may be
+        published.
     dtype
         How rows are stored.
     force
@@ -92,17 +97,33 @@ def import_(
         if stated is None and (is_covered(place, data) or (place / NAME).is_file()):
             identity = data.identity  # a copy is the same records, so it has the ledger of the data
         store = EmbeddingStore.write(
-            folder, _from_bytes(data), data.labels, persons=data.persons, classes=listed, card=data.card,
-            identity=identity, names=None if of_names is None else of_names.rows,
-            names_card=None if of_names is None else of_names.facts, dtype=dtype, force=overwrite,
-            declared_public=declare_public or data.declared_public, metadata=data.origin.columns(),
-        )  # fmt: skip
+            folder,
+            _from_bytes(data),
+            data.labels,
+            persons=data.persons,
+            classes=listed,
+            card=data.card,
+            identity=identity,
+            names=None if of_names is None else of_names.rows,
+            names_card=None if of_names is None else of_names.facts,
+            dtype=dtype,
+            force=overwrite,
+            declared_public=declare_public or data.declared_public,
+            metadata=data.origin.columns(),
+        )
         tell_of_case(store.persons)
         tell_of_ledger(place, data, folder)
-        shown = f"{len(store.classes)} classes" if store.classes_declared and store.classes else "no declared classes"
+        shown = (
+            f"{len(store.classes)} classes"
+            if store.classes_declared and store.classes
+            else "no declared classes"
+        )
         labels = "" if store.labels is not None else ", no labels"
         carried = "" if of_names is None else f", {of_names.count} rows of class names"
-        return f"{store.rows} rows{number_of_persons(store.persons)} of width {store.dim}{labels}, {shown}{carried}"
+        return (
+            f"{store.rows} rows{number_of_persons(store.persons)} of width {store.dim}{labels},"
+            f" {shown}{carried}"
+        )
 
     parts = splits(files[0]) if len(files) == 1 and files[0].is_dir() else []
     if persons is not None and split is None and len(parts) > 1 and is_ids_file(persons):
@@ -115,7 +136,9 @@ def import_(
             say(f"{out}: {write(out, split, identity, force)}")
             return
         with atomic_folder(out, force=force, ours=holds_stores) as temporary:
-            made = {name: write(temporary / name, name, f"{identity}-{name}", False) for name in parts}
+            made = {
+                name: write(temporary / name, name, f"{identity}-{name}", False) for name in parts
+            }
     for name, text in made.items():
         say(f"{out / name}: {text}")
 

@@ -5,7 +5,9 @@ from pathlib import Path
 from tacit.cli.common import check_outside, say
 
 
-def inspect(release: Path, /, *, key: Path | None = None, registry: Path | None = None, force: bool = False) -> None:
+def inspect(
+    release: Path, /, *, key: Path | None = None, registry: Path | None = None, force: bool = False
+) -> None:
     """Check a release (hashes, arrays, every stated number) and print its card.
 
     Parameters
@@ -13,7 +15,8 @@ def inspect(release: Path, /, *, key: Path | None = None, registry: Path | None 
     release
         Folder of a release.
     key
-        Also check that the owner of this public key, a PEM file, signed all files; needs the extra hub.
+        Also check that the owner of this public key, a PEM file, signed all files; needs the extra
+        hub.
     registry
         Also write an entry for a registry of deployments, as YAML.
     force
@@ -30,7 +33,10 @@ def inspect(release: Path, /, *, key: Path | None = None, registry: Path | None 
         entry = registry_yaml(loaded.document)
         with atomic_file(registry, force=force) as temporary:
             temporary.write_text(entry, encoding="utf-8")
-    say(f"{release}: verified; hashes, arrays and every stated number about privacy agree with the recorded events")
+    say(
+        f"{release}: verified; hashes, arrays and every stated number about privacy agree with the"
+        " recorded events"
+    )
     say(f"{signed}\n")
     say(loaded.card())
 
@@ -43,5 +49,8 @@ def _signed(release: Path, key: Path | None) -> str:
     if key is not None:
         return f"{release}: all files are signed by the key {check_signature(release, key)}"
     if (release / SIGNATURE).exists():
-        return f"{release}: has a signature that was not checked; give the signer's public key with --key"
+        return (
+            f"{release}: has a signature that was not checked; give the signer's public key with"
+            " --key"
+        )
     return f"{release}: not signed, so nothing shows who made it"

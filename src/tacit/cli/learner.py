@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
-COMMON = ("budget", "classes", "noise", "random_state", "unit", "ledger", "public", "allow_overlap", "names")
+COMMON = (
+    "budget",
+    "classes",
+    "noise",
+    "random_state",
+    "unit",
+    "ledger",
+    "public",
+    "allow_overlap",
+    "names",
+)
 """Parameters that options of the commands set."""
 
 
@@ -31,24 +41,36 @@ def known_method(name: str) -> str:
         return method
     setting = setting_called(name)
     if setting is None:
-        raise InputError(f"method {name!r} is not known; {nearest(name.lower(), METHODS, *ALIASES, *SETTINGS)}")
+        raise InputError(
+            f"method {name!r} is not known; {nearest(name.lower(), METHODS, *ALIASES, *SETTINGS)}"
+        )
     flags = "".join(f" --{flag.replace('_', '-')} {value}" for flag, value in setting[1].items())
-    raise InputError(f"method {name!r} is {setting[0]} with an option; did you mean {setting[0] + flags!r}?")
+    raise InputError(
+        f"method {name!r} is {setting[0]} with an option; did you mean {setting[0] + flags!r}?"
+    )
 
 
 def check_spelling(verb: str, tokens: Sequence[str]) -> None:
-    """Refuse a method, or an option of it, that is not known, in a command line that may lack others."""
+    """Refuse a method, or an option of it, that is not known, in a command line that may lack
+    others.
+    """
     if not tokens or tokens[0].startswith("-"):
         return
     command, method = load(f"tacit.cli.{verb}:{verb}"), known_method(tokens[0])
     options = [token[2:].partition("=")[0] for token in tokens if token.startswith("--")]
     common = _common_options(command)
-    check_options(command, method, [option for option in options if option.replace("-", "_") not in common])
+    check_options(
+        command, method, [option for option in options if option.replace("-", "_") not in common]
+    )
 
 
 def _common_options(command: Callable[..., None]) -> list[str]:
     """The options of a command that it has for every method."""
-    own = [one.name for one in inspect.signature(command).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    own = [
+        one.name
+        for one in inspect.signature(command).parameters.values()
+        if one.kind is one.KEYWORD_ONLY
+    ]
     return [*own, *(field.name for field in fields(CardFacts))]
 
 
@@ -61,7 +83,9 @@ def check_options(command: Callable[..., None], method: str, options: Iterable[s
         names = [name.replace("_", "-") for name in (*of_method, *_common_options(command))]
         close = get_close_matches(option, names, n=1)
         listed = ", ".join(f"--{name}" for name in names[: len(of_method)]) or "none"
-        remedy = f"did you mean --{close[0]}?" if close else f"beyond the common ones it has: {listed}"
+        remedy = (
+            f"did you mean --{close[0]}?" if close else f"beyond the common ones it has: {listed}"
+        )
         raise InputError(f"--{option} is not an option of {method}; {remedy}")
 
 
@@ -70,15 +94,17 @@ def make_learner(
 ) -> "PrivateClassifier":
     """The learner of a method in METHODS.
 
-    `options` are the method's parameters as text, as `check_options` lets them pass. `common` are those in COMMON,
-    where None stands for the default. The seed is that of research noise, and of a method's public choices.
+    `options` are the method's parameters as text, as `check_options` lets them pass. `common` are
+    those in COMMON, where None stands for the default. The seed is that of research noise, and of a
+    method's public choices.
     """
     make = load(METHODS[method])
     accepted = make.flat_parameters()
     common = {name: value for name, value in common.items() if value is not None}
     if "budget" in common and "budgets" in options:
         raise InputError(
-            f"--budget {common['budget']} and --budgets {options['budgets']} are both given; give only one"
+            f"--budget {common['budget']} and --budgets {options['budgets']} are both given; give"
+            " only one"
         )
     if "budget" not in common and "budgets" not in options:
         raise InputError("--budget is missing; give --budget rho=0.5, or epsilon=1,delta=1e-6")
@@ -99,7 +125,9 @@ def make_learner(
 def check_public(method: str, public: Path | None) -> None:
     """Refuse a method without the public rows that it cannot do without."""
     if public is None and load(METHODS[method]).needs_public:
-        raise InputError(f"--public is missing, and the method {method} needs public rows; give --public STORE")
+        raise InputError(
+            f"--public is missing, and the method {method} needs public rows; give --public STORE"
+        )
 
 
 def check_releasable(learner: Any, allow_research: bool) -> None:
@@ -108,20 +136,34 @@ def check_releasable(learner: Any, allow_research: bool) -> None:
         raise InputError(f"{type(learner).__name__} {learner.no_release}")
     no_bound = not learner.promise().bounded
     if (no_bound or learner.noise != "secure") and not allow_research:
-        why = "an infinite budget protects nothing" if no_bound else f"--noise {learner.noise} is seeded"
-        raise InputError(f"{why}, so this is not for release; change it, or add --allow-research to keep it stamped so")
+        why = (
+            "an infinite budget protects nothing"
+            if no_bound
+            else f"--noise {learner.noise} is seeded"
+        )
+        raise InputError(
+            f"{why}, so this is not for release; change it, or add --allow-research to keep it"
+            " stamped so"
+        )
 
 
 def check_folder(folder: Any, out: Path, *data: Path | None, option: str = "folder") -> None:
-    """Refuse a private folder, such as that of a checkpoint, that lies in a store, or in the release, or around it."""
+    """Refuse a private folder, such as that of a checkpoint, that lies in a store, or in the
+    release, or around it.
+    """
     if not isinstance(folder, str | Path) or not str(folder):
         return
     one, other = Path(folder).resolve(), out.resolve()
     if one == other or one in other.parents or other in one.parents:
-        raise InputError(f"--{option} {folder} and --out {out} lie in one another; give two separate folders")
+        raise InputError(
+            f"--{option} {folder} and --out {out} lie in one another; give two separate folders"
+        )
     for store in data:
         if store is not None and store.resolve() in (one, *one.parents):
-            raise InputError(f"--{option} {folder} lies in {store}, which holds data; choose a folder outside of it")
+            raise InputError(
+                f"--{option} {folder} lies in {store}, which holds data; choose a folder outside"
+                " of it"
+            )
 
 
 def literal(text: str) -> Any:

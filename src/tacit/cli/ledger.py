@@ -31,22 +31,23 @@ def ledger(
     store
         The private data: a store's folder, or any file that `tacit import` reads.
     allow
-        The allowance: epsilon=1, rho=0.5 or epsilon=1,delta=1e-6. State it before the first fit: one that is raised
-        later is a record of what was spent and guarantees nothing. It must cover what was spent.
+        The allowance: epsilon=1, rho=0.5 or epsilon=1,delta=1e-6. State it before the first fit:
+        one that is raised later is a record of what was spent and guarantees nothing. It must cover
+        what was spent.
     unit
         The unit of the allowance.
     currency
-        For epsilon=...,delta=...: in what charges are added up, mu (Gaussian differential privacy, the default) or
-        renyi, which covers searches and zCDP too.
+        For epsilon=...,delta=...: in what charges are added up, mu (Gaussian differential privacy,
+        the default) or renyi, which covers searches and zCDP too.
     most_records
-        Under a unit per person: the most records that a person has. Charges per record then count as so many; without
-        it they are refused.
+        Under a unit per person: the most records that a person has. Charges per record then count
+        as so many; without it they are refused.
     file
-        The ledger's file, which must have entries of these data; by default STORE.ledger.jsonl beside the data, which
-        --allow creates.
+        The ledger's file, which must have entries of these data; by default STORE.ledger.jsonl
+        beside the data, which --allow creates.
     new
-        Start a ledger of these data: in a new --file, in one that has entries of other data only, or, for a store
-        whose ledger is lost, beside the store.
+        Start a ledger of these data: in a new --file, in one that has entries of other data only,
+        or, for a store whose ledger is lost, beside the store.
     """
     from tacit.data.imports import identity_of, located
     from tacit.privacy.account import balance, figure
@@ -55,7 +56,9 @@ def ledger(
     name = identity_of(store, split)
     place = located(store, split)
     if new and allow is None:
-        raise InputError("--new starts a ledger; pass --allow too, the total that may be spent on the data")
+        raise InputError(
+            "--new starts a ledger; pass --allow too, the total that may be spent on the data"
+        )
     before = _known(place, name) if new else None
     book = _new(file, place, name) if new else _existing(file, place, name)
     if allow is not None:
@@ -67,7 +70,10 @@ def ledger(
         part = f"most_records={most_records}" if currency is None else f"currency={currency!r}"
         raise InputError(f"{part} is part of an allowance; pass --allow too, or leave it out")
     elif not book.path.exists():
-        remedy = "to start a ledger, state what may be spent with --allow, and --unit if it is not add-remove"
+        remedy = (
+            "to start a ledger, state what may be spent with --allow, and --unit if it is not"
+            " add-remove"
+        )
         raise InputError(f"{book.path} does not exist; {remedy}")
     account = book.account()
     say(f"{book.path}, identity {name!r}: {balance(account)}")
@@ -112,5 +118,7 @@ def _existing(file: Path | None, place: Path, identity: str) -> "Ledger":
     if account.empty and account.others:
         others = excerpt(", ".join(account.others))
         fault = f"{book.path} has entries of {others} and none of {identity!r}"
-        raise InputError(f"{fault}; name the ledger of these data, or add --new to count them in this file")
+        raise InputError(
+            f"{fault}; name the ledger of these data, or add --new to count them in this file"
+        )
     return book

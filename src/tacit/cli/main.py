@@ -1,8 +1,9 @@
-"""The entry point of the command line: runs a command, and turns errors into one line and an exit status.
+"""The entry point of the command line: runs a command, and turns errors into one line and an exit
+status.
 
-Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours, cells of a sweep
-that failed, or rows that do not suit a release (`tacit adapt`). Only the standard library is imported before `main`
-runs, so that a Ctrl-C is caught from the start.
+Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours,
+cells of a sweep that failed, or rows that do not suit a release (`tacit adapt`). Only the standard
+library is imported before `main` runs, so that a Ctrl-C is caught from the start.
 """
 
 import io
@@ -26,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     swallowed: list[Any] = []
 
     def reraise(unraisable: Any) -> None:
-        """Re-raise a Ctrl-C that Python swallowed in a finalizer or a callback, a moment after Python left that."""
+        """Re-raise a Ctrl-C that Python swallowed in a finalizer or a callback, a moment after
+        Python left that.
+        """
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             report(unraisable)
             return
@@ -43,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.unraisablehook = report
         if swallowed:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        if arguments is None:  # in Python's shutdown a Ctrl-C would print a traceback, or end with another status
+        # in Python's shutdown a Ctrl-C would print a traceback, or end with another status
+        if arguments is None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -51,7 +55,8 @@ def _status(arguments: Sequence[str] | None, swallowed: Sequence[Any]) -> int:
     try:
         return _run(arguments)
     except KeyboardInterrupt as stop:
-        # under `python -m`, CPython notes an interrupt inside exec of a string, as in dataclasses, and dies by it later
+        # under `python -m`, CPython notes an interrupt inside exec of a string, as in dataclasses,
+        # and dies by it later
         exec("")
         return _fail(str(stop) or INTERRUPTED, 130)
     except BrokenPipeError:
@@ -80,7 +85,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            logging.getLogger("absl").setLevel(logging.ERROR)  # dp_accounting warns of rounding by it
+            # dp_accounting warns of rounding by it
+            logging.getLogger("absl").setLevel(logging.ERROR)
             _print_any_text()
             tokens = sys.argv[1:] if arguments is None else list(arguments)
             if _asks_for_method(tokens):
@@ -122,7 +128,9 @@ def _fault(error: "CycloptsError", tokens: Sequence[str]) -> str:
     if isinstance(error, MissingArgumentError):
         return _missing(error, tokens)
     said = str(error)
-    return said if said.endswith("?") or "Choose from" in said else f"{said.rstrip('.')}; see --help"
+    return (
+        said if said.endswith("?") or "Choose from" in said else f"{said.rstrip('.')}; see --help"
+    )
 
 
 def _missing(error: "MissingArgumentError", tokens: Sequence[str]) -> str:
@@ -150,9 +158,13 @@ def _fail(message: str, status: int) -> int:
     return status
 
 
-def _show_warning(message: Warning | str, category: type[Warning], filename: str, *_: object, **__: object) -> None:
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, *_: object, **__: object
+) -> None:
     """Print what tacit warns of, and nothing of other libraries."""
-    if issubclass(category, UserWarning) and Path(filename).is_relative_to(Path(__file__).parents[1]):
+    if issubclass(category, UserWarning) and Path(filename).is_relative_to(
+        Path(__file__).parents[1]
+    ):
         print(f"tacit: warning: {_on_one_line(str(message))}", file=sys.stderr)
 
 

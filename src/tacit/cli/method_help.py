@@ -19,7 +19,9 @@ from tacit.learners.methods import METHODS, load
 
 
 def print_method_help(verb: str, method: str) -> None:
-    """Print the help of a command for one method: the options that apply, and its own with their defaults."""
+    """Print the help of a command for one method: the options that apply, and its own with their
+    defaults.
+    """
     method = known_method(method)
     method_app(verb, method, name=f"tacit {verb} {method}").help_print([])
 
@@ -29,14 +31,23 @@ def method_app(verb: str, method: str, *, name: str) -> App:
     kind, command = load(METHODS[method]), load(f"tacit.cli.{verb}:{verb}")
     group = Group(f"Parameters of {method}", sort_key=0)
     described = inspect.signature(command)
-    shown = [_for_method(one, kind, verb) for one in described.parameters.values() if _applies(one, kind)]
+    shown = [
+        _for_method(one, kind, verb) for one in described.parameters.values() if _applies(one, kind)
+    ]
     for own, text, default in own_parameters(kind):
         if own in described.parameters:
             continue
-        told = Parameter(help=text, group=group, show_default=default is not None, show_choices=False)
+        told = Parameter(
+            help=text, group=group, show_default=default is not None, show_choices=False
+        )
         form = _form(text)
         shown.append(
-            inspect.Parameter(own, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[form, told])
+            inspect.Parameter(
+                own,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=Annotated[form, told],
+            )
         )
 
     def page(*_: Any, **__: Any) -> None: ...
@@ -52,7 +63,9 @@ def method_app(verb: str, method: str, *, name: str) -> App:
 
 
 def _form(text: str) -> Any:
-    """The type of an option: one of the values that its description starts with in braces, if it does, or any text."""
+    """The type of an option: one of the values that its description starts with in braces, if it
+    does, or any text.
+    """
     braces = re.match(r"\{(.*?)\}", text)
     return Literal[tuple(re.findall('"(.*?)"', braces[1]))] if braces else str
 
@@ -68,7 +81,9 @@ def own_parameters(kind: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def described_as(kind: Any, name: str) -> str:
-    """Type of a parameter and the first sentence about it in the docstring of a class, or of one that it refers to."""
+    """Type of a parameter and the first sentence about it in the docstring of a class, or of one
+    that it refers to.
+    """
     form, text = _parameters(kind)[name]
     referred = re.match(r"As (?:in|of) `(?:tacit\.)?(\w+)`", text)
     if referred is not None:
@@ -79,12 +94,16 @@ def described_as(kind: Any, name: str) -> str:
 
 def _parameters(kind: Any) -> dict[str, tuple[str, str]]:
     """Type and description of each parameter in the docstring of a class."""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n|\Z)", inspect.getdoc(kind) or "", re.M | re.S)
+    section = re.search(
+        r"^Parameters\n-+\n(.*?)(?:\n\n|\Z)", inspect.getdoc(kind) or "", re.M | re.S
+    )
     found: dict[str, tuple[str, str]] = {}
     names: list[str] = []
     for line in (section[1] if section else "").splitlines():
         if line.startswith(" "):
-            found |= {name: (found[name][0], f"{found[name][1]} {line.strip()}".strip()) for name in names}
+            found |= {
+                name: (found[name][0], f"{found[name][1]} {line.strip()}".strip()) for name in names
+            }
         else:
             head, _, form = line.partition(" : ")
             names = head.split(", ")
@@ -99,12 +118,18 @@ def _class_named(name: str) -> Any:
 
 
 def _for_method(option: inspect.Parameter, kind: Any, verb: str) -> inspect.Parameter:
-    """An option of the command as the method has it: its units; `--public` with its use, required where needed."""
+    """An option of the command as the method has it: its units; `--public` with its use, required
+    where needed.
+    """
     if option.name == "unit":
-        return option.replace(annotation=Annotated[option.annotation, Parameter(choices=tuple(kind.units))])
+        return option.replace(
+            annotation=Annotated[option.annotation, Parameter(choices=tuple(kind.units))]
+        )
     if option.name != "public":
         return option
-    told = Parameter(help=f"Public data: a store's folder or a file ({kind.public_use.replace('`', '')}).")
+    told = Parameter(
+        help=f"Public data: a store's folder or a file ({kind.public_use.replace('`', '')})."
+    )
     required = kind.needs_public and verb == "fit"
     default = inspect.Parameter.empty if required else option.default
     return option.replace(annotation=Annotated[option.annotation, told], default=default)

@@ -1,4 +1,6 @@
-"""`--names` of several commands: rows of class names from a store or file, in the order of the class list."""
+"""`--names` of several commands: rows of class names from a store or file, in the order of the
+class list.
+"""
 
 import warnings
 from pathlib import Path
@@ -16,7 +18,8 @@ WHY = "rows of class names must be public"
 
 
 def names_for(option: str | None, data: "Data", classes: Any, store: Path) -> "ClassNames | None":
-    """The rows of class names of `--names`, by default those that the data carry; None for `none` or without any.
+    """The rows of class names of `--names`, by default those that the data carry; None for `none`
+    or without any.
 
     Parameters
     ----------
@@ -31,7 +34,8 @@ def names_for(option: str | None, data: "Data", classes: Any, store: Path) -> "C
     Raises
     ------
     InputError
-        If names are the records themselves, no class list is declared, or the names do not have its classes.
+        If names are the records themselves, no class list is declared, or the names do not have its
+        classes.
     """
     from tacit.data.imports import located, read_data
     from tacit.data.labels import class_list
@@ -42,7 +46,9 @@ def names_for(option: str | None, data: "Data", classes: Any, store: Path) -> "C
         return None
     if classes is None:
         shown = f"the names of {store}" if option is None else f"--names {option}"
-        raise InputError(f"{shown} need a declared class list, which orders them; declare it with --classes FILE")
+        raise InputError(
+            f"{shown} need a declared class list, which orders them; declare it with --classes FILE"
+        )
     listed = class_list(classes)
     if option is None:
         carried = carried_names(data, listed, f"{store}, by the names that it carries,")
@@ -54,7 +60,9 @@ def names_for(option: str | None, data: "Data", classes: Any, store: Path) -> "C
     path = Path(option)
     if path.suffix in TEXTS and path.is_file():
         made = f"tacit encode --texts {path} --encoder ENCODER --out STORE"
-        raise InputError(f"--names {path} holds words, and --names takes rows; make them with {made}")
+        raise InputError(
+            f"--names {path} holds words, and --names takes rows; make them with {made}"
+        )
     check_apart("names", located(path), store, WHY)
     names = read_data(path, width=data.x.shape[1])
     check_other_data("names", path, names, data, store, WHY)

@@ -9,37 +9,57 @@ from tacit.learners.methods import METHODS
 from tacit.privacy import unit
 
 Method = Annotated[
-    str, Parameter(help=f"One of: {', '.join(METHODS)}. Published names, such as dppl-mean, are understood.")
+    str,
+    Parameter(
+        help=f"One of: {', '.join(METHODS)}. Published names, such as dppl-mean, are understood."
+    ),
 ]
 Budget = Annotated[
     str | None,
     Parameter(
-        help="epsilon=1, rho=0.5, epsilon=1,delta=1e-6, mu=1 or tpr=0.1@fpr=0.01. Methods with budget groups take "
-        "--budgets a=1,b=2 instead."
+        help=(
+            "epsilon=1, rho=0.5, epsilon=1,delta=1e-6, mu=1 or tpr=0.1@fpr=0.01. Methods with"
+            " budget groups take --budgets a=1,b=2 instead."
+        )
     ),
 ]
 Unit = Annotated[
     unit.Unit | None,
     Parameter(
-        help="The unit in which the budget is read; by default the method's own. Those of persons need ids of persons."
+        help=(
+            "The unit in which the budget is read; by default the method's own. Those of persons"
+            " need ids of persons."
+        )
     ),
 ]
-Noise = Annotated[Literal["secure", "research"], Parameter(help="Research noise is seeded and not for release.")]
+Noise = Annotated[
+    Literal["secure", "research"], Parameter(help="Research noise is seeded and not for release.")
+]
 Persons = Annotated[
     str | None,
     Parameter(
-        help="Person id of each row: a file with one id per line, an .npy array, or a table with FILE#COLUMN, else "
-        "the name of a column or array of the data. A store may carry ids. They are private, and shown nowhere. "
-        "Spellings that differ by white space at the ends, Unicode form or .0 are one person."
+        help=(
+            "Person id of each row: a file with one id per line, an .npy array, or a table with"
+            " FILE#COLUMN, else the name of a column or array of the data. A store may carry ids."
+            " They are private, and shown nowhere. Spellings that differ by white space at the"
+            " ends, Unicode form or .0 are one person."
+        )
     ),
 ]
-Features = Annotated[str | None, Parameter(help="Name of the features inside the file, where it is not a usual one.")]
-Labels = Annotated[str | None, Parameter(help="Name of the labels inside the file, where it is not a usual one.")]
+Features = Annotated[
+    str | None, Parameter(help="Name of the features inside the file, where it is not a usual one.")
+]
+Labels = Annotated[
+    str | None, Parameter(help="Name of the labels inside the file, where it is not a usual one.")
+]
 Split = Annotated[str | None, Parameter(help="Which split of a folder that has several.")]
 AnyEncoder = Annotated[
     bool,
     Parameter(
-        help="Take rows whose encoder, by name, revision, hash or recipe, is not the one that the release states."
+        help=(
+            "Take rows whose encoder, by name, revision, hash or recipe, is not the one that the"
+            " release states."
+        )
     ),
 ]
 Force = Annotated[bool, Parameter(help="Overwrite the output.")]

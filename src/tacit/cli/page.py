@@ -6,8 +6,11 @@ from tacit.cli.common import check_outside, say
 from tacit.cli.options import Force
 
 
-def page(release: Path, /, *, out: Path, onnxruntime: Path | None = None, force: Force = False) -> None:
-    """Write a page that holds the card, what an attacker may learn, and the classifier; it needs no network.
+def page(
+    release: Path, /, *, out: Path, onnxruntime: Path | None = None, force: Force = False
+) -> None:
+    """Write a page that holds the card, what an attacker may learn, and the classifier; it needs no
+    network.
 
     Parameters
     ----------
@@ -16,8 +19,8 @@ def page(release: Path, /, *, out: Path, onnxruntime: Path | None = None, force:
     out
         A page.html. It holds everything and asks for nothing else.
     onnxruntime
-        For a release that decides by a network: the folder dist of the npm package onnxruntime-web. The page then holds
-        it too (about 5 MB) and runs the network.
+        For a release that decides by a network: the folder dist of the npm package onnxruntime-web.
+        The page then holds it too (about 5 MB) and runs the network.
     """
     from tacit.compute.atomic import atomic_file, check_writable
     from tacit.errors import InputError

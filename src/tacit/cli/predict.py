@@ -35,8 +35,9 @@ def predict(
     store
         Rows: a store's folder, or any file that `tacit import` reads.
     out
-        A .parquet or .csv file with the columns row and label. A row is the position in the source that the store was
-        made from, counted before records were left out; metadata.parquet of the store has the name there, if any.
+        A .parquet or .csv file with the columns row and label. A row is the position in the source
+        that the store was made from, counted before records were left out; metadata.parquet of the
+        store has the name there, if any.
     probabilities
         Add a column for each class with its probability, named after the class.
     """
@@ -47,7 +48,9 @@ def predict(
     from tacit.releases.release import Release
 
     if out.suffix not in WRITERS:
-        raise InputError(f"{out} must end in {' or '.join(WRITERS)}; give a file name such as {out.stem}.parquet")
+        raise InputError(
+            f"{out} must end in {' or '.join(WRITERS)}; give a file name such as {out.stem}.parquet"
+        )
     check_outside(out, release)
     check_writable(out, force=force)
     with shown_progress():
@@ -61,7 +64,9 @@ def predict(
             names = [str(label) for label in loaded.classes]
             for name in {"row", "label"} & set(names):
                 fault = f"class {name!r} has the name of another column of {out}"
-                raise InputError(f"{fault}; leave --probabilities out, or use Release.predict_proba")
+                raise InputError(
+                    f"{fault}; leave --probabilities out, or use Release.predict_proba"
+                )
             columns["label"] = loaded.classes[np.argmax(of_classes, axis=1)]
             columns |= dict(zip(names, of_classes.T, strict=True))
         else:
@@ -72,7 +77,9 @@ def predict(
 
 
 def _write_csv(columns: "Columns", path: Path) -> None:
-    """Write a table as CSV; pyarrow, which would take longer to import than most tables to write, is not used."""
+    """Write a table as CSV; pyarrow, which would take longer to import than most tables to write,
+    is not used.
+    """
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
         writer.writerow(columns)

@@ -18,7 +18,9 @@ def privatize_labels(
     budget: str,
     classes: str | None = None,
     values: Path | None = None,
-    randomizer: Literal["rr", "rr-top-k", "rr-with-prior", "blocks", "rr-on-bins", "unbiased"] = "rr",
+    randomizer: Literal[
+        "rr", "rr-top-k", "rr-with-prior", "blocks", "rr-on-bins", "unbiased"
+    ] = "rr",
     prior: Path | None = None,
     k: int | None = None,
     loss: Literal["squared", "absolute"] = "squared",
@@ -33,7 +35,8 @@ def privatize_labels(
 ) -> None:
     """Randomize the labels of a table. All other columns stay as they are, and are not protected.
 
-    Rows keep their order, which is public too: shuffle a table that is sorted or grouped by label first.
+    Rows keep their order, which is public too: shuffle a table that is sorted or grouped by label
+    first.
 
     Parameters
     ----------
@@ -48,13 +51,15 @@ def privatize_labels(
     classes
         The public class list: a number N for 0..N-1, or a file with one class a line.
     values
-        Instead, for rr-on-bins and unbiased: a file with the values that a label may have, rising, one per line.
+        Instead, for rr-on-bins and unbiased: a file with the values that a label may have, rising,
+        one per line.
     randomizer
         How a label is randomized. With blocks the column holds numbers of blocks of classes.
     prior
-        A file with the public probability of each class or value, one per line, in their order. For rr-top-k,
-        rr-with-prior and blocks it may have a row for each label, one probability for each class: .npy, .npz, .parquet
-        or text with commas. Only .npy may be larger than the memory.
+        A file with the public probability of each class or value, one per line, in their order. For
+        rr-top-k, rr-with-prior and blocks it may have a row for each label, one probability for
+        each class: .npy, .npz, .parquet or text with commas. Only .npy may be larger than the
+        memory.
     k
         For rr-top-k: how many of the likeliest classes it answers with.
     loss
@@ -62,10 +67,11 @@ def privatize_labels(
     unit
         With change-labels-of-person the labels of a person share the budget.
     persons
-        For change-labels-of-person: the column that says whose each label is. It stays as it is, and is public.
+        For change-labels-of-person: the column that says whose each label is. It stays as it is,
+        and is public.
     ledger
-        The ledger to charge; asking the same labels again costs again. By default the one beside the table, if there
-        is one.
+        The ledger to charge; asking the same labels again costs again. By default the one beside
+        the table, if there is one.
     identity
         Name of the labels in the ledger; by default the table's.
     seed
@@ -79,11 +85,25 @@ def privatize_labels(
 
     with shown_progress():
         count, guarantee = randomize_table(
-            table, out, column=column, budget=budget, classes=read_classes(classes), values=_numbers(values),
-            randomizer=randomizer, prior=prior, k=k, loss=loss, unit=unit, persons=persons,
-            ledger=ledger, identity=identity,
-            noise=noise, seed=seed, allow_research=allow_research, force=force,
-        )  # fmt: skip
+            table,
+            out,
+            column=column,
+            budget=budget,
+            classes=read_classes(classes),
+            values=_numbers(values),
+            randomizer=randomizer,
+            prior=prior,
+            k=k,
+            loss=loss,
+            unit=unit,
+            persons=persons,
+            ledger=ledger,
+            identity=identity,
+            noise=noise,
+            seed=seed,
+            allow_research=allow_research,
+            force=force,
+        )
     say(f"{out}: {count} labels of column {column!r} randomized by {randomizer}")
     say(guarantee.statement())
 
@@ -95,4 +115,6 @@ def _numbers(path: Path | None) -> list[float] | None:
     try:
         return [read_number(line) for line in path.read_text(encoding="utf-8").split()]
     except (OSError, ValueError) as error:
-        raise InputError(f"--values {path} is not a readable file of numbers; give one per line") from error
+        raise InputError(
+            f"--values {path} is not a readable file of numbers; give one per line"
+        ) from error

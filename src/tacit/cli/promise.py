@@ -28,14 +28,15 @@ def promise(
     classes
         A number N for 0..N-1, or a file with one class a line.
     public
-        As for `tacit fit`, so that its options can be tried here; public data cost nothing and are not read.
+        As for `tacit fit`, so that its options can be tried here; public data cost nothing and are
+        not read.
     allow_overlap
         As for `tacit fit`; it changes nothing that is stated.
     names
         The same for rows of class names.
     delta
-        Where epsilon is stated; by default at the delta of the budget, or else at 1e-6. Of pate with --budgets, it is
-        theirs too, as in `tacit fit`.
+        Where epsilon is stated; by default at the delta of the budget, or else at 1e-6. Of pate
+        with --budgets, it is theirs too, as in `tacit fit`.
     parameters
         Further parameters of the method, such as --k 5; `tacit promise METHOD --help` lists them.
     """

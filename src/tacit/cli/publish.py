@@ -27,7 +27,8 @@ def publish(
     to
         Folder to write.
     repo
-        Upload it to this repository of the Hugging Face Hub, such as me/digits, with your own login.
+        Upload it to this repository of the Hugging Face Hub, such as me/digits, with your own
+        login.
     license
         Identifier of the license, such as apache-2.0; by default README.md states none.
     sign
@@ -38,7 +39,10 @@ def publish(
     from tacit.releases.release import Release
 
     if to is None and repo is None:
-        raise InputError("--to is missing; give the folder to write with --to FOLDER, or a repository with --repo NAME")
+        raise InputError(
+            "--to is missing; give the folder to write with --to FOLDER, or a repository with"
+            " --repo NAME"
+        )
     if repo is not None:
         check_installed("huggingface_hub")
     if to is not None:
@@ -56,4 +60,7 @@ def publish(
 
         say(f"Signed by the key {fingerprint(sign, private=True)}")
     if license is None:
-        say("README.md states no license, so others may not know what they may do; add --license apache-2.0 or another")
+        say(
+            "README.md states no license, so others may not know what they may do; add --license"
+            " apache-2.0 or another"
+        )

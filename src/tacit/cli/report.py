@@ -26,7 +26,8 @@ def report(
     format
         A folder needs pdf, svg or png; a page is html without saying so.
     where
-        Draw only some cells: a condition on the fields, in SQL, such as "method = 'newton' and rho < 1".
+        Draw only some cells: a condition on the fields, in SQL, such as "method = 'newton' and rho
+        < 1".
     force
         Overwrite the output.
     """
@@ -41,12 +42,17 @@ def report(
         remedy = f"write --format {ending} --out {out.with_suffix('')}"
         raise InputError(f"--out {out} would be one file of many figures; {remedy}")
     if format is None and ending != "html":
-        raise InputError(f"--out {out} is not an .html file; name a page, or add --format pdf, svg or png for a folder")
+        raise InputError(
+            f"--out {out} is not an .html file; name a page, or add --format pdf, svg or png for a"
+            " folder"
+        )
     page = format in (None, "html")
     check_writable(out, force=force, ours=None if page else sweep.is_images)
     results = read_results(runs, where)
     if not results:
-        raise InputError(f"--where {where!r} is true of none of the cells in {runs}; loosen it, or leave it out")
+        raise InputError(
+            f"--where {where!r} is true of none of the cells in {runs}; loosen it, or leave it out"
+        )
     if page:
         with atomic_file(out, force=force) as part:
             part.write_text(sweep.html(results, f"Sweep {runs.resolve().name}"), encoding="utf-8")

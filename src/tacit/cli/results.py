@@ -28,7 +28,8 @@ def results(
     where
         A condition on the fields, in SQL, such as "method = 'newton' and rho < 1".
     columns
-        Fields to show, separated by commas; by default the ones that tell cells apart and their accuracies.
+        Fields to show, separated by commas; by default the ones that tell cells apart and their
+        accuracies.
     csv
         Write all fields to this file instead.
     hash
@@ -48,7 +49,9 @@ def results(
     chosen = SHOWN if columns is None else tuple(name.strip() for name in columns.split(","))
     unknown = [name for name in chosen if name not in stored.FIELDS]
     if unknown:
-        raise InputError(f"--columns names {unknown[0]!r}, not a field; choose from: {', '.join(stored.FIELDS)}")
+        raise InputError(
+            f"--columns names {unknown[0]!r}, not a field; choose from: {', '.join(stored.FIELDS)}"
+        )
     if hash:
         say(stored.content_hash(stored.read_results(runs, where)))
         return
@@ -61,11 +64,16 @@ def results(
         say(f"{len(table)} cells")
         return
     table = stored.query(runs, where, () if columns is None else chosen)
-    with atomic_file(csv, force=force) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with (
+        atomic_file(csv, force=force) as part,
+        part.open("w", encoding="utf-8", newline="") as file,
+    ):
         lines = writer(file, lineterminator="\n")
         lines.writerow(table.column_names)
         for row in table.to_pylist():
-            lines.writerow(dumps(value) if isinstance(value, list) else value for value in row.values())
+            lines.writerow(
+                dumps(value) if isinstance(value, list) else value for value in row.values()
+            )
     say(f"{csv}: {len(table)} cells")
 
 

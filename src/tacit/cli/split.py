@@ -1,4 +1,6 @@
-"""`tacit split`: a private, a public and a test store from one data set, by position and by person."""
+"""`tacit split`: a private, a public and a test store from one data set, by position and by
+person.
+"""
 
 from pathlib import Path
 
@@ -26,13 +28,15 @@ def split(
     declare_public: bool = False,
     force: bool = False,
 ) -> None:
-    """Deal a data set to a private, a public and a test store, by position and never by features or labels.
+    """Deal a data set to a private, a public and a test store, by position and never by features or
+    labels.
 
-    Where the data have ids of persons, each person is dealt out whole, so that no person is in two parts. A part of N
-    records then gets their share of the persons, and its number of records is approximate.
+    Where the data have ids of persons, each person is dealt out whole, so that no person is in two
+    parts. A part of N records then gets their share of the persons, and its number of records is
+    approximate.
 
-    Each row keeps its position in the source (column row of metadata.parquet) and, where it has one, its name there
-    (record); in the public part without the folders of the name.
+    Each row keeps its position in the source (column row of metadata.parquet) and, where it has
+    one, its name there (record); in the public part without the folders of the name.
 
     Parameters
     ----------
@@ -49,8 +53,9 @@ def split(
     seed
         Public: which record goes where.
     declare_public
-        State in the stores `public` and `test` that all their rows and labels are public, so that figures on them may
-        be published. The part `private` is public only if the data were declared so.
+        State in the stores `public` and `test` that all their rows and labels are public, so that
+        figures on them may be published. The part `private` is public only if the data were
+        declared so.
     force
         Overwrite the output.
     """
@@ -64,13 +69,22 @@ def split(
     if declare_public:
         check_declaration(data, located(data), source)
     parts = deal(
-        len(source.x), n_public=n_public, n_test=n_test, n_private=n_private, seed=seed, persons=source.persons
+        len(source.x),
+        n_public=n_public,
+        n_test=n_test,
+        n_private=n_private,
+        seed=seed,
+        persons=source.persons,
     )
     classes = source.classes if source.classes_declared else None
     lines = []
     remove_parts(out)
     with shown_progress(), atomic_folder(out, force=force, ours=holds_stores) as temporary:
-        for name, rows in (("private", parts.private), ("public", parts.public), ("test", parts.test)):
+        for name, rows in (
+            ("private", parts.private),
+            ("public", parts.public),
+            ("test", parts.test),
+        ):
             if not len(rows):
                 continue
             labels = None if name == "public" or source.labels is None else source.labels[rows]
@@ -78,14 +92,23 @@ def split(
             origin = source.origin.at(rows)
             if name == "public":
                 origin = origin.without_folders()  # which may be named after labels or persons
-            # the private part has the identity of the data, so that a ledger adds up what both are charged
+            # the private part has the identity of the data, so that a ledger adds up what both are
+            # charged
             identity = source.identity if name == "private" else f"{source.identity}-{name}"
             EmbeddingStore.write(
-                temporary / name, source.x[rows], labels, classes=classes, card=source.card, identity=identity,
-                names=source.names, names_card=source.names_card, dtype=dtype_of(source.x),
-                persons=None if name == "public" else ids, metadata=origin.columns(),
+                temporary / name,
+                source.x[rows],
+                labels,
+                classes=classes,
+                card=source.card,
+                identity=identity,
+                names=source.names,
+                names_card=source.names_card,
+                dtype=dtype_of(source.x),
+                persons=None if name == "public" else ids,
+                metadata=origin.columns(),
                 declared_public=source.declared_public or (declare_public and name != "private"),
-            )  # fmt: skip
+            )
             unlabelled = "" if labels is not None else ", no labels"
             lines.append(f"{out / name}: {len(rows)} rows{number_of_persons(ids)}{unlabelled}")
     say("\n".join(lines))

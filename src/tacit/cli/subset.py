@@ -28,7 +28,8 @@ def subset(
     declare_public: bool = False,
     force: bool = False,
 ) -> None:
-    """Keep a long-tailed subset of a labelled data set: the records that plans use at this ratio and seed.
+    """Keep a long-tailed subset of a labelled data set: the records that plans use at this ratio
+    and seed.
 
     For research: classes are cut to sizes by their private labels, and no guarantee covers that.
 
@@ -45,7 +46,8 @@ def subset(
     rows
         How many records to take the subset of, as `rows` in plans; all of them by default.
     declare_public
-        State in the store that all its rows and labels are public, so that figures on them may be published.
+        State in the store that all its rows and labels are public, so that figures on them may be
+        published.
     force
         Overwrite the output.
     """
@@ -60,7 +62,10 @@ def subset(
     from tacit.data.splits import first_rows
 
     if not 1 <= imbalance < math.inf:
-        raise InputError(f"--imbalance {imbalance:g} must be a finite ratio >= 1, largest to smallest; correct it")
+        raise InputError(
+            f"--imbalance {imbalance:g} must be a finite ratio >= 1, largest to smallest;"
+            " correct it"
+        )
     if seed < 0:
         raise InputError(f"--seed {seed} must be 0 or more; correct it")
     if located(data).resolve() in (out.resolve(), *out.resolve().parents):
@@ -71,7 +76,9 @@ def subset(
         check_declaration(data, located(data), source)
     labels = labels_of(source, data)
     if rows is not None and not 1 <= rows <= len(labels):
-        raise InputError(f"--rows {rows} must be from 1 to the {len(labels)} records of {data}; correct it")
+        raise InputError(
+            f"--rows {rows} must be from 1 to the {len(labels)} records of {data}; correct it"
+        )
     declared = source.classes if source.classes_declared else None
     chosen = first_rows(len(labels), rows or len(labels))
     if imbalance > 1:
@@ -82,13 +89,24 @@ def subset(
     remove_parts(out)
     with shown_progress():
         EmbeddingStore.write(
-            out, source.x[chosen], labels[chosen], classes=declared, card=card, identity=source.identity,
-            names=source.names, names_card=source.names_card, dtype=dtype_of(source.x), force=force,
+            out,
+            source.x[chosen],
+            labels[chosen],
+            classes=declared,
+            card=card,
+            identity=source.identity,
+            names=source.names,
+            names_card=source.names_card,
+            dtype=dtype_of(source.x),
+            force=force,
             persons=None if source.persons is None else source.persons[chosen],
-            declared_public=declare_public or source.declared_public, metadata=source.origin.at(chosen).columns(),
-        )  # fmt: skip
+            declared_public=declare_public or source.declared_public,
+            metadata=source.origin.at(chosen).columns(),
+        )
     kept = number_of_persons(None if source.persons is None else source.persons[chosen])
     say(f"{out}: {len(chosen)} of {len(labels)} rows{kept}, imbalance {imbalance:g}")
-    say("For research: class sizes were chosen by the private labels, and no guarantee covers that.")
+    say(
+        "For research: class sizes were chosen by the private labels, and no guarantee covers that."
+    )
     tell_of_case(source.persons)
     tell_of_ledger(data, source, out)

@@ -26,8 +26,9 @@ def sweep(
 ) -> None:
     """Run an experiment plan; resumes if interrupted.
 
-    Every result is written as soon as its cell is done. After an interrupt, a kill or a change of the plan, the same
-    command computes the missing cells. Noise is for research: results compare methods, they release nothing.
+    Every result is written as soon as its cell is done. After an interrupt, a kill or a change of
+    the plan, the same command computes the missing cells. Noise is for research: results compare
+    methods, they release nothing.
     Exit status 1 says that cells failed.
 
     Parameters
@@ -72,13 +73,25 @@ def sweep(
         say(f"{len(missing)} of {len(state.cells)} cells to compute")
         return
     options = {"address": address, "cluster": cluster, "partition": partition, "minutes": minutes}
-    with shown_progress(), nullcontext() if mlflow is None else logging_to(mlflow, plan.stem) as hook:
+    with (
+        shown_progress(),
+        nullcontext() if mlflow is None else logging_to(mlflow, plan.stem) as hook,
+    ):
         try:
             results = run_sweep(
-                plan, out, data=data, engine=engine, jobs=jobs, retry_failed=retry_failed, hook=hook, **options
+                plan,
+                out,
+                data=data,
+                engine=engine,
+                jobs=jobs,
+                retry_failed=retry_failed,
+                hook=hook,
+                **options,
             )
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"interrupted; finished cells are kept in {out}, run it again to go on") from None
+            raise KeyboardInterrupt(
+                f"interrupted; finished cells are kept in {out}, run it again to go on"
+            ) from None
     failed = [one for one in results if one.status == "failed"]
     say(f"{out}: {len(results)} cells, {len(failed)} failed")
     for one in failed[:10]:
@@ -88,6 +101,7 @@ def sweep(
     say(f"tacit report {out} --out page.html draws them; tacit results {out} lists them")
     if failed:
         raise PartlyFailedError(
-            f"{len(failed)} of {len(results)} cells failed; tacit results {out} --columns learner,data,error "
-            "--where \"status='failed'\" lists them, and --retry-failed computes them again"
+            f"{len(failed)} of {len(results)} cells failed; tacit results {out} --columns"
+            " learner,data,error --where \"status='failed'\" lists them, and --retry-failed"
+            " computes them again"
         )

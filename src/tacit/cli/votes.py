@@ -52,8 +52,8 @@ def votes(
     Parameters
     ----------
     votes
-        Whole numbers, one row a query, one column a teacher: .npy; .npz with one array or one named votes; .csv or
-        .tsv with a header; or .parquet.
+        Whole numbers, one row a query, one column a teacher: .npy; .npz with one array or one named
+        votes; .csv or .tsv with a header; or .parquet.
     out
         Folder for labels.csv, guarantee.json and statement.txt.
     classes
@@ -65,10 +65,11 @@ def votes(
     budgets
         Epsilon of each group, such as a=1,b=2,c=3, or one number for all.
     shares
-        Share of each group in the records, such as a=.5,b=.3,c=.2; the columns are laid out in this order.
+        Share of each group in the records, such as a=.5,b=.3,c=.2; the columns are laid out in this
+        order.
     teacher_groups
-        Instead of shares: a text file with the group of each teacher's records, one line per teacher, or several groups
-        separated by spaces.
+        Instead of shares: a text file with the group of each teacher's records, one line per
+        teacher, or several groups separated by spaces.
     copies
         For upsampling: how many teachers hold a record of each group, such as a=1,b=2.
     sigma
@@ -80,29 +81,34 @@ def votes(
     gamma
         For laplace: noise of scale 1/gamma.
     confidence
-        For interactive: where teachers and student agree, the student's label counts if its probability exceeds this.
+        For interactive: where teachers and student agree, the student's label counts if its
+        probability exceeds this.
     student_scores
-        For interactive: a file like that of the votes, with the student's probability of each class (predict_proba),
-        one row a query, one column a class. It must be public, learned from labels that were released before.
+        For interactive: a file like that of the votes, with the student's probability of each class
+        (predict_proba), one row a query, one column a class. It must be public, learned from labels
+        that were released before.
     n_labels
         Stop after so many labels.
     delta
         Where budgets are read.
     stopping
-        The costs that decide when voting ends; data-dependent repeats published tables, under research noise alone.
+        The costs that decide when voting ends; data-dependent repeats published tables, under
+        research noise alone.
     unit
-        What reaches one teacher only: replace for each record, replace-person for each person with all their records.
+        What reaches one teacher only: replace for each record, replace-person for each person with
+        all their records.
     seed
         Seed of research noise.
     limits
-        Smaller budgets at which this voting is read too, at no further cost: .25,.5 or, with groups, a=.5,b=1, or a
-        list of those: "[{'a': .5, 'b': 1}, {'a': .8, 'b': 1.6}]".
+        Smaller budgets at which this voting is read too, at no further cost: .25,.5 or, with
+        groups, a=.5,b=1, or a list of those: "[{'a': .5, 'b': 1}, {'a': .8, 'b': 1.6}]".
     truth
-        A file like that of the votes, with the true class of each query in one column, or -1 where it is not known: the
-        tables then have the accuracy of labels by class.
+        A file like that of the votes, with the true class of each query in one column, or -1 where
+        it is not known: the tables then have the accuracy of labels by class.
     folder
-        Private folder that keeps the answers, and tables: votings.csv, queries.csv, and readings.csv of --limits. The
-        same command takes the answers from it and draws no noise again, which would cost as much again.
+        Private folder that keeps the answers, and tables: votings.csv, queries.csv, and
+        readings.csv of --limits. The same command takes the answers from it and draws no noise
+        again, which would cost as much again.
     figures
         Private folder for figures of what labels cost and of how far teachers agree.
     """
@@ -152,7 +158,9 @@ def votes(
         answers = aggregate(
             ballots,
             classes=listed,
-            student_scores=None if student_scores is None else read_matrix(student_scores, "student_scores"),
+            student_scores=(
+                None if student_scores is None else read_matrix(student_scores, "student_scores")
+            ),
             stopping=stopping,
             noise=noise,
             random_state=seed,
@@ -161,7 +169,13 @@ def votes(
         )
     found = [] if smaller is None else readings(answers, smaller)
     if folder is not None:
-        settings = {"budget": budgets, "collector": collector, "stopping": stopping, "noise": noise, "seed": seed}
+        settings = {
+            "budget": budgets,
+            "collector": collector,
+            "stopping": stopping,
+            "noise": noise,
+            "seed": seed,
+        }
         names = {int(c): c for c in class_list(listed)}
         of_labels = {} if right is None else label_accuracies(answers.labels, right, names)
         tables = {
@@ -171,7 +185,9 @@ def votes(
         }
         RunFolder(folder).write_tables(tables)
     if figures is not None:
-        draw_for_owner(figures, answers, consensus(np.searchsorted(np.sort(class_list(listed)), ballots)))
+        draw_for_owner(
+            figures, answers, consensus(np.searchsorted(np.sort(class_list(listed)), ballots))
+        )
     with atomic_folder(out, force=force, ours=holds_labels) as part:
         write_labels(part, answers, delta=delta, noise=noise, classes_declared=declared is not None)
     _print_answers(out, answers, delta, noise)
@@ -183,7 +199,9 @@ def _largest(ballots: Any) -> int:
     """The largest class that is voted for; one vote by mistake would make millions of classes."""
     largest = int(ballots.max(initial=0)) if ballots.dtype.kind in "iu" else 0
     if largest >= MOST_CLASSES:
-        raise InputError(f"a vote is for class {largest}; state more than {MOST_CLASSES} classes with --classes")
+        raise InputError(
+            f"a vote is for class {largest}; state more than {MOST_CLASSES} classes with --classes"
+        )
     return largest
 
 
@@ -195,10 +213,15 @@ def _truth(path: Path, queries: int, classes: Sequence[Any]) -> Any:
     truth = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
     if truth.shape != (queries,) or truth.dtype.kind not in "iu":
         rule = f"pass one whole number for each of {queries} queries"
-        raise InputError(f"--truth {path} has shape {values.shape} and dtype {values.dtype}; {rule}")
+        raise InputError(
+            f"--truth {path} has shape {values.shape} and dtype {values.dtype}; {rule}"
+        )
     others = set(truth.tolist()) - set(classes) - {-1}
     if others:
-        raise InputError(f"--truth {path} has {min(others)}, which is not one of the {len(classes)} classes; write -1")
+        raise InputError(
+            f"--truth {path} has {min(others)}, which is not one of the {len(classes)} classes;"
+            " write -1"
+        )
     return truth
 
 
@@ -212,36 +235,48 @@ def _numbers(option: str, text: str | None) -> Any:
         pairs = [item.partition("=") for item in text.split(",")]
         numbers = {group.strip(): read_number(value) for group, _, value in pairs}
     except ValueError as error:
-        raise InputError(f"--{option} {text} cannot be read; write a=1,b=2, or one number") from error
+        raise InputError(
+            f"--{option} {text} cannot be read; write a=1,b=2, or one number"
+        ) from error
     if len(numbers) < len(pairs):
         raise InputError(f"--{option} {text} names a group twice; name each once")
     return numbers
 
 
 def _groups(path: Path) -> list[list[str]]:
-    """The groups of each teacher, from the lines of a file; an empty line is a teacher without a group."""
+    """The groups of each teacher, from the lines of a file; an empty line is a teacher without a
+    group.
+    """
     try:
         return [line.split() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--teacher-groups {path} is not a readable text file; give one line per teacher") from error
+        raise InputError(
+            f"--teacher-groups {path} is not a readable text file; give one line per teacher"
+        ) from error
 
 
 def _copies(text: str | None) -> Any:
     copies = _numbers("copies", text)
     if isinstance(copies, float):
         raise InputError(f"--copies {copies:g} names no group; write a=1,b=2")
-    return copies and {group: int(value) if value.is_integer() else value for group, value in copies.items()}
+    return copies and {
+        group: int(value) if value.is_integer() else value for group, value in copies.items()
+    }
 
 
 def _print_answers(out: Path, answers: "Answers", delta: float, noise: str) -> None:
     groups: list[str | None] = [name for name, _ in answers.guarantee_.groups] or [None]
-    say(f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)} queries")
+    say(
+        f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)}"
+        " queries"
+    )
     say(answers.guarantee_.statement(delta))
     for name, known in zip(groups, answers.epsilon_given_votes().values(), strict=True):
         of_group = f"{name}: " if name else ""
         say(
-            f"{of_group}spent epsilon {answers.spent_.epsilon(delta, name):.4g} at delta = {delta:g}; given these "
-            f"votes {known:.4g} (internal: it depends on them, do not publish it)"
+            f"{of_group}spent epsilon {answers.spent_.epsilon(delta, name):.4g} at delta ="
+            f" {delta:g}; given these votes {known:.4g} (internal: it depends on them, do not"
+            " publish it)"
         )
     if noise != "secure":
         say("Not for release: research noise is seeded.")

@@ -32,7 +32,9 @@ class ArrayFile:
 
 @dataclass(frozen=True)
 class ShardFiles:
-    """The files that hold the shards of an array; `joined` is the class that reads them as one array."""
+    """The files that hold the shards of an array; `joined` is the class that reads them as one
+    array.
+    """
 
     files: tuple[ArrayFile, ...]
     joined: Any
@@ -48,22 +50,34 @@ def files_of(array: Any) -> ArrayFile | ShardFiles | None:
     if shards is not None:
         files = tuple(file for file in map(files_of, shards) if isinstance(file, ArrayFile))
         return ShardFiles(files, type(array)) if len(files) == len(shards) else None
-    mapped = isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.flags.c_contiguous
-    if not mapped or array.filename is None or array.mode != "r":  # a writable map may differ from its file
+    mapped = (
+        isinstance(array, np.memmap)
+        and isinstance(array.base, mmap.mmap)
+        and array.flags.c_contiguous
+    )
+    # a writable map may differ from its file
+    if not mapped or array.filename is None or array.mode != "r":
         return None
     path = Path(array.filename).absolute()
     try:
         facts = path.stat()
     except OSError:  # deleted since it was mapped
         return None
-    return ArrayFile(str(path), array.dtype.str, array.shape, int(array.offset), facts.st_size, facts.st_mtime_ns)
+    return ArrayFile(
+        str(path), array.dtype.str, array.shape, int(array.offset), facts.st_size, facts.st_mtime_ns
+    )
 
 
 def to_files(array: Any, folder: Path) -> ArrayFile | ShardFiles:
-    """The files that hold an array; an array in memory is first written to the folder, named by its hash."""
+    """The files that hold an array; an array in memory is first written to the folder, named by its
+    hash.
+    """
     files = files_of(array)
     if files is None:
-        checkpoint, name = Checkpoint(folder, private=True), f"{digest([np.asarray(array)])}.array.npy"
+        checkpoint, name = (
+            Checkpoint(folder, private=True),
+            f"{digest([np.asarray(array)])}.array.npy",
+        )
         if not checkpoint.has(name):
             checkpoint.write(name, np.asarray(array))
         files = files_of(checkpoint.read(name))
@@ -72,7 +86,9 @@ def to_files(array: Any, folder: Path) -> ArrayFile | ShardFiles:
 
 
 def array_in(file: Path, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """A mapped array in a file of full size: if the disk filled up later, writing would kill the process."""
+    """A mapped array in a file of full size: if the disk filled up later, writing would kill the
+    process.
+    """
     size = max(1, math.prod(shape) * np.dtype(dtype).itemsize)
     try:
         with file.open("wb") as part:

@@ -1,9 +1,9 @@
 """Outputs that appear whole or not at all.
 
-An output is written under a hidden name beside its final name, and renamed at the end. A failure or a Ctrl-C removes
-it, so nothing half-written ever has the final name. Until it is renamed, only its owner can read it: it may hold
-private data that the final output does not, and a kill leaves it behind. A folder is replaced only by a folder of the
-same kind, and ledgers in it are carried over.
+An output is written under a hidden name beside its final name, and renamed at the end. A failure or
+a Ctrl-C removes it, so nothing half-written ever has the final name. Until it is renamed, only its
+owner can read it: it may hold private data that the final output does not, and a kill leaves it
+behind. A folder is replaced only by a folder of the same kind, and ledgers in it are carried over.
 """
 
 import glob
@@ -19,21 +19,31 @@ from pathlib import Path
 from tacit.errors import InputError
 
 KEPT = "*.ledger.jsonl"
-_HOST = re.sub(r"\W", "_", socket.gethostname())[:64]  # a file system may be shared with other hosts
+# a file system may be shared with other hosts
+_HOST = re.sub(r"\W", "_", socket.gethostname())[:64]
 
 
-def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Path], bool] | None = None) -> Path:
+def check_writable(
+    path: Path | str, *, force: bool = False, ours: Callable[[Path], bool] | None = None
+) -> Path:
     """Check before any work that the file or folder `path` can be created; return it as a Path.
 
-    With `force` it may exist; `ours` tells whether an existing folder that is not empty may be replaced.
+    With `force` it may exist; `ours` tells whether an existing folder that is not empty may be
+    replaced.
     """
     path = Path(path)
     if (path.exists() or path.is_symlink()) and not force:
-        raise InputError(f"{path} exists; choose another name, or overwrite it with --force (force=True)")
+        raise InputError(
+            f"{path} exists; choose another name, or overwrite it with --force (force=True)"
+        )
     if ours is not None and path.exists():
-        folder_of_ours = path.is_dir() and not path.is_symlink() and (not any(path.iterdir()) or ours(path))
+        folder_of_ours = (
+            path.is_dir() and not path.is_symlink() and (not any(path.iterdir()) or ours(path))
+        )
         if not folder_of_ours:
-            raise InputError(f"{path} holds something else, so it is not replaced; choose another name")
+            raise InputError(
+                f"{path} holds something else, so it is not replaced; choose another name"
+            )
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; create it first, or choose another output")
@@ -41,15 +51,22 @@ def check_writable(path: Path | str, *, force: bool = False, ours: Callable[[Pat
         _temporary(path).touch()
         _temporary(path).unlink()
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}); choose another output") from error
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}); choose another output"
+        ) from error
     return path
 
 
 def remove_parts(path: Path) -> None:
-    """Remove what killed processes on this host left of `path`; call it before this process writes `path`."""
+    """Remove what killed processes on this host left of `path`; call it before this process writes
+    `path`.
+    """
     for part in path.absolute().parent.glob(f".{glob.escape(path.name)}.*.part"):
-        host, _, number = part.name.removeprefix(f".{path.name}.").removesuffix(".part").rpartition("-")
-        runs = Path(f"/proc/{number}").exists() or not Path("/proc/self").exists()  # not every system has /proc
+        host, _, number = (
+            part.name.removeprefix(f".{path.name}.").removesuffix(".part").rpartition("-")
+        )
+        # not every system has /proc
+        runs = Path(f"/proc/{number}").exists() or not Path("/proc/self").exists()
         if host == _HOST and number.isdecimal() and (number == str(os.getpid()) or not runs):
             _remove(part)
 
@@ -59,8 +76,12 @@ def _temporary(path: Path) -> Path:
 
 
 @contextmanager
-def atomic_folder(path: Path | str, *, ours: Callable[[Path], bool], force: bool = False) -> Iterator[Path]:
-    """Yield a temporary folder that becomes `path` when the block ends well; see `check_writable`."""
+def atomic_folder(
+    path: Path | str, *, ours: Callable[[Path], bool], force: bool = False
+) -> Iterator[Path]:
+    """Yield a temporary folder that becomes `path` when the block ends well; see
+    `check_writable`.
+    """
     path = check_writable(path, force=force, ours=ours)
     temporary = _temporary(path)
     temporary.mkdir()
@@ -77,7 +98,9 @@ def atomic_folder(path: Path | str, *, ours: Callable[[Path], bool], force: bool
 
 @contextmanager
 def atomic_file(path: Path | str, *, force: bool = False, private: bool = False) -> Iterator[Path]:
-    """Yield a temporary file name that becomes `path` when the block ends well; `private` is for its owner alone."""
+    """Yield a temporary file name that becomes `path` when the block ends well; `private` is for
+    its owner alone.
+    """
     path = check_writable(path, force=force)
     temporary = _temporary(path)
     temporary.touch()
@@ -99,7 +122,8 @@ def _replace(temporary: Path, path: Path) -> None:
     if not path.exists():
         temporary.rename(path)
         return
-    for ledger in path.rglob(KEPT):  # linked, not copied: a process that has it open keeps writing to the same file
+    # linked, not copied: a process that has it open keeps writing to the same file
+    for ledger in path.rglob(KEPT):
         new = temporary / ledger.relative_to(path)
         new.parent.mkdir(parents=True, exist_ok=True)
         new.hardlink_to(ledger)

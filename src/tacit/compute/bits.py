@@ -1,4 +1,6 @@
-"""Tests of floats by their bits: as fast as memory, while numpy converts float16 before it computes."""
+"""Tests of floats by their bits: as fast as memory, while numpy converts float16 before it
+computes.
+"""
 
 from typing import Any
 
@@ -13,8 +15,8 @@ CACHED = 2**22  # bytes of a block that stays in the processor's cache for a sec
 def all_finite(block: NDArray[Any]) -> bool:
     """Whether no number in a block of floats is NaN or infinite.
 
-    The exponent bits of NaN and infinity are all ones: read as integers they are at least as large as infinity (signed
-    integers for positive numbers, unsigned ones for negative numbers).
+    The exponent bits of NaN and infinity are all ones: read as integers they are at least as large
+    as infinity (signed integers for positive numbers, unsigned ones for negative numbers).
     """
     if block.size == 0 or not _plain(block):
         return bool(np.isfinite(block).all())
@@ -24,7 +26,9 @@ def all_finite(block: NDArray[Any]) -> bool:
 
 
 def first_not_finite(rows: NDArray[Any]) -> int | None:
-    """Index of the first row of floats of shape (n, d) with NaN or infinity; None if all numbers are finite."""
+    """Index of the first row of floats of shape (n, d) with NaN or infinity; None if all numbers
+    are finite.
+    """
     step = max(1, CACHED // max(1, rows.dtype.itemsize * rows.shape[1]))
 
     def first_of(start: int) -> int | None:
@@ -36,11 +40,14 @@ def first_not_finite(rows: NDArray[Any]) -> int | None:
 
 
 def zero_rows(block: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows of a block of floats of shape (n, d) are all zeros, of either sign; of shape (n,)."""
+    """Which rows of a block of floats of shape (n, d) are all zeros, of either sign; of shape
+    (n,).
+    """
     if block.shape[1] == 0 or not _plain(block):
         return np.asarray(~block.any(axis=1))
     largest = _views(block)[1].max(axis=1)
-    zero = np.isin(largest, _views(np.array([0.0, -0.0], block.dtype))[1])  # -0.0 may hide positive numbers
+    # -0.0 may hide positive numbers
+    zero = np.isin(largest, _views(np.array([0.0, -0.0], block.dtype))[1])
     zero[zero] = ~block[zero].any(axis=1)
     return zero
 

@@ -16,19 +16,24 @@ KEY = "key.txt"
 class Checkpoint:
     """A folder of finished parts, one file each; a new folder is readable by its owner alone.
 
-    A file appears whole or not at all, so leftovers of a killed run are ignored. `key` is a hash of everything that
-    decides the parts; it is not needed if the name of the folder or of each part is such a hash. A folder of another
-    key is refused, or with `replace` emptied. The files of a `private` one are readable by their owner alone too.
+    A file appears whole or not at all, so leftovers of a killed run are ignored. `key` is a hash of
+    everything that decides the parts; it is not needed if the name of the folder or of each part is
+    such a hash. A folder of another key is refused, or with `replace` emptied. The files of a
+    `private` one are readable by their owner alone too.
     """
 
-    def __init__(self, folder: Path, key: str | None = None, *, replace: bool = False, private: bool = False) -> None:
+    def __init__(
+        self, folder: Path, key: str | None = None, *, replace: bool = False, private: bool = False
+    ) -> None:
         self.folder, self.private = folder, private
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if key is not None:
                 self._take(key, replace)
         except OSError as error:
-            raise InputError(f"{folder} cannot be used ({error.strerror}); choose another folder") from error
+            raise InputError(
+                f"{folder} cannot be used ({error.strerror}); choose another folder"
+            ) from error
 
     def path(self, name: str) -> Path:
         """Where a part is, or will be."""
@@ -39,12 +44,17 @@ class Checkpoint:
         return self.path(name).is_file()
 
     def read(self, name: str) -> NDArray[Any]:
-        """A finished array, read-only and mapped into memory; OSError or ValueError if it is absent or damaged."""
+        """A finished array, read-only and mapped into memory; OSError or ValueError if it is absent
+        or damaged.
+        """
         return np.lib.format.open_memmap(self.path(name), mode="r")
 
     def write(self, name: str, content: NDArray[Any] | bytes) -> None:
         """Finish a part: an array, which `read` returns, or the bytes of a file."""
-        with atomic_file(self.path(name), force=True, private=self.private) as part, part.open("wb") as file:
+        with (
+            atomic_file(self.path(name), force=True, private=self.private) as part,
+            part.open("wb") as file,
+        ):
             if isinstance(content, bytes):
                 file.write(content)
             else:
@@ -56,7 +66,9 @@ class Checkpoint:
         shutil.rmtree(self.folder)
 
     def _take(self, key: str, replace: bool) -> None:
-        """Write the key into the folder, unless it is there; the folder must be empty, or is emptied."""
+        """Write the key into the folder, unless it is there; the folder must be empty, or is
+        emptied.
+        """
         path = self.path(KEY)
         if path.is_file() and path.stat().st_size == len(key) and path.read_bytes() == key.encode():
             return

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 MOST_BYTES = 32 << 20
-MOST_ITEMS = 2_000_000  # of a JSON text, counted by its commas: each takes up to 100 bytes of memory
+# of a JSON text, counted by its commas: each takes up to 100 bytes of memory
+MOST_ITEMS = 2_000_000
 DEEPEST = 100
 _SCALARS = (str, int, float, type(None))
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -31,7 +32,9 @@ def read_json(path: Path) -> Any:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; raises as `read_json`, and a ValueError where the file holds another value."""
+    """The JSON object in a file; raises as `read_json`, and a ValueError where the file holds
+    another value.
+    """
     value = read_json(path)
     if not isinstance(value, dict):
         raise ValueError("it holds no JSON object")
@@ -41,8 +44,8 @@ def read_object(path: Path) -> dict[str, Any]:
 def parse_json(text: str) -> Any:
     """The value of a JSON text.
 
-    A ValueError if the text is not strict JSON, has more than two million items, is nested more than 100 deep, or holds
-    a number or a character beyond the range.
+    A ValueError if the text is not strict JSON, has more than two million items, is nested more
+    than 100 deep, or holds a number or a character beyond the range.
     """
     if text.count(",") > MOST_ITEMS:
         raise ValueError(f"it has more than {MOST_ITEMS} items, the most that are read")

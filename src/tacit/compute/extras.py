@@ -44,4 +44,6 @@ def check_installed(library: str, extra: str | None = None) -> None:
 def missing(library: str, extra: str | None = None) -> InputError:
     """The error for a library that is not installed."""
     command = f"pip install -c constraints.txt '.[{extra or EXTRAS[library]}]'"
-    return InputError(f"{library} is not installed, and this needs it; run {command} in a working copy of tacit")
+    return InputError(
+        f"{library} is not installed, and this needs it; run {command} in a working copy of tacit"
+    )

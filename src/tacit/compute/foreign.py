@@ -1,4 +1,6 @@
-"""Arrays of other libraries: tensors of torch, sparse matrices of scipy. Neither library is imported."""
+"""Arrays of other libraries: tensors of torch, sparse matrices of scipy. Neither library is
+imported.
+"""
 
 from __future__ import annotations
 
@@ -13,46 +15,66 @@ _NOT_OF_NUMPY = ("bfloat16", "float8")
 
 
 def of_tensor(values: Any) -> Any:
-    """A torch tensor on any device as an array, bfloat16 and float8 as float32; anything else unchanged."""
+    """A torch tensor on any device as an array, bfloat16 and float8 as float32; anything else
+    unchanged.
+    """
     if not hasattr(values, "detach"):
         return values
     try:
         tensor = values.detach().cpu().resolve_conj().resolve_neg()
-        return (tensor.float() if any(kind in str(tensor.dtype) for kind in _NOT_OF_NUMPY) else tensor).numpy()
-    except (TypeError, RuntimeError) as error:  # of tensors that are sparse, quantized, or without values
-        fault = f"a tensor ({values.layout}, {values.dtype}, device {values.device}) cannot be read as an array"
-        raise InputError(f"{fault}; pass a dense one, such as tensor.to_dense() or tensor.dequantize()") from error
+        return (
+            tensor.float() if any(kind in str(tensor.dtype) for kind in _NOT_OF_NUMPY) else tensor
+        ).numpy()
+    # of tensors that are sparse, quantized, or without values
+    except (TypeError, RuntimeError) as error:
+        fault = (
+            f"a tensor ({values.layout}, {values.dtype}, device {values.device}) cannot be read as"
+            " an array"
+        )
+        raise InputError(
+            f"{fault}; pass a dense one, such as tensor.to_dense() or tensor.dequantize()"
+        ) from error
 
 
 def refuse_times(values: Any, name: str) -> None:
     """Refuse an array or a data frame with dates or times, which numpy would convert to numbers."""
     for dtype in getattr(values, "dtypes", [getattr(values, "dtype", None)]):
         if str(dtype).lower().startswith(("date", "time", "duration")):
-            raise InputError(f"{name} has dates or times, which are not features; convert them to numbers or drop them")
+            raise InputError(
+                f"{name} has dates or times, which are not features; convert them to numbers or"
+                " drop them"
+            )
 
 
 def checked_csr(matrix: Any) -> Any:
     """A copy of a sparse matrix of shape (n, d) as CSR, whose indices are all within that shape.
 
-    scipy checks indices only when asked, and follows one out of bounds into the memory of another row.
+    scipy checks indices only when asked, and follows one out of bounds into the memory of another
+    row.
     """
     if len(matrix.shape) != 2:
-        raise InputError(f"X is sparse, of shape {matrix.shape}, not (n, d); reshape it to one row per record")
+        raise InputError(
+            f"X is sparse, of shape {matrix.shape}, not (n, d); reshape it to one row per record"
+        )
     try:
-        copy = matrix.copy()  # a COO is checked when it is made; the checks of the others prune what they check
+        # a COO is checked when it is made; the checks of the others prune what they check
+        copy = matrix.copy()
         _check_indices(copy)
         copy = copy.tocsr()
         _check_indices(copy)
     except (ValueError, IndexError):
         fault = "X is a sparse matrix with indices out of bounds or out of order"
         raise InputError(
-            f"{fault}; rebuild it by scipy.sparse.csr_array((values, (rows, columns)), shape=(n, d))"
+            f"{fault}; rebuild it by scipy.sparse.csr_array((values, (rows, columns)),"
+            " shape=(n, d))"
         ) from None
     return copy
 
 
 def _check_indices(matrix: Any) -> None:
-    """Raise ValueError if a compressed matrix has indices out of bounds, or rows that end before they start."""
+    """Raise ValueError if a compressed matrix has indices out of bounds, or rows that end before
+    they start.
+    """
     if hasattr(matrix, "indptr"):
         matrix.check_format(full_check=True)
         if np.any(np.diff(matrix.indptr) < 0):  # which scipy does not check where the last end is 0
@@ -60,7 +82,8 @@ def _check_indices(matrix: Any) -> None:
 
 
 class SparseRows:
-    """Rows of a scipy sparse matrix or array of shape (n, d); slices, positions and masks of them are dense arrays.
+    """Rows of a scipy sparse matrix or array of shape (n, d); slices, positions and masks of them
+    are dense arrays.
 
     A matrix that is `checked` came from `checked_csr` and is not copied again.
     """

@@ -1,4 +1,6 @@
-"""Exclusive locks on files, which the system releases however a process ends; only Linux and macOS have them."""
+"""Exclusive locks on files, which the system releases however a process ends; only Linux and macOS
+have them.
+"""
 
 from typing import IO, Any
 
@@ -6,10 +8,13 @@ try:
     import fcntl
 except ModuleNotFoundError:
     raise ImportError(
-        "tacit runs on Linux and macOS, since it locks ledgers and stores by flock; on Windows run it in WSL"
+        "tacit runs on Linux and macOS, since it locks ledgers and stores by flock; on Windows run"
+        " it in WSL"
     ) from None
 
 
 def lock(file: IO[Any], *, wait: bool = True) -> None:
-    """Lock an open file until it is closed; BlockingIOError without `wait` if another process holds the lock."""
+    """Lock an open file until it is closed; BlockingIOError without `wait` if another process holds
+    the lock.
+    """
     fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

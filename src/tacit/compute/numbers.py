@@ -1,7 +1,7 @@
 """Numbers from text, as people write them.
 
-Python also reads `1_0` as 10, and digits of other scripts. In a budget or a parameter either is most likely a slip, and
-so both are refused.
+Python also reads `1_0` as 10, and digits of other scripts. In a budget or a parameter either is
+most likely a slip, and so both are refused.
 """
 
 PLAIN = "write numbers in plain digits, such as 10 or 0.5"

@@ -1,7 +1,7 @@
 """Progress of long work, sent to a reporter.
 
-The library prints nothing. The command line installs a reporter with `reporting`; it gets a label, the amount done and
-the total, and may draw a bar.
+The library prints nothing. The command line installs a reporter with `reporting`; it gets a label,
+the amount done and the total, and may draw a bar.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,9 @@ Reporter = Callable[[str, int, int], None]
 _reporter: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
 
 
-def progress(items: Iterable[T], label: str, total: int, size: Callable[[T], int] = lambda item: 1) -> Iterator[T]:
+def progress(
+    items: Iterable[T], label: str, total: int, size: Callable[[T], int] = lambda item: 1
+) -> Iterator[T]:
     """Yield `items`, reporting after each how much of `total` is done; `size` measures an item."""
     done = 0
     report = _reporter.get()

@@ -1,11 +1,12 @@
 """Work that several cells of an experiment share: computed once, and stored as arrays in a folder.
 
-Within `sharing(folder)`, `shared` looks for a result in the folder before it computes; a second process that needs the
-same result waits for the first. File names are hashes of everything that decides a result, so none is ever stale. The
-folder may hold private data, such as scores of private rows; that of a sweep is readable by its owner alone.
+Within `sharing(folder)`, `shared` looks for a result in the folder before it computes; a second
+process that needs the same result waits for the first. File names are hashes of everything that
+decides a result, so none is ever stale. The folder may hold private data, such as scores of private
+rows; that of a sweep is readable by its owner alone.
 
-Within `caching()`, `cached` keeps results of public rows in the memory of this process, keyed by the identity of the
-arrays: for work that takes about as long as hashing them.
+Within `caching()`, `cached` keeps results of public rows in the memory of this process, keyed by
+the identity of the arrays: for work that takes about as long as hashing them.
 """
 
 import hashlib
@@ -46,11 +47,14 @@ def sharing(folder: Path | str) -> Iterator[None]:
         _folder.reset(token)
 
 
-def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
-    """The result of `compute`, from the folder if it is there: then read-only and mapped into memory.
+def shared(
+    what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[], NDArray[Any]]
+) -> NDArray[Any]:
+    """The result of `compute`, from the folder if it is there: then read-only and mapped into
+    memory.
 
-    `what` is the first word of the file's name. `inputs` returns everything that decides the result: arrays, and values
-    whose `repr` tells them apart.
+    `what` is the first word of the file's name. `inputs` returns everything that decides the
+    result: arrays, and values whose `repr` tells them apart.
     """
     folder = _folder.get()
     if folder is None:
@@ -65,7 +69,9 @@ def shared(what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[],
 
 @contextmanager
 def caching() -> Iterator[None]:
-    """Let `cached` use earlier results within the block; arrays that it is given must never change."""
+    """Let `cached` use earlier results within the block; arrays that it is given must never
+    change.
+    """
     token = _caching.set(True)
     try:
         yield
@@ -83,7 +89,11 @@ def cached(compute: Callable[..., Result], *arrays: Any) -> Result:
     key = (compute, *map(id, arrays))
     entry = _cache.get(key)
     if entry is None:
-        references = [weakref.ref(array, lambda _: _cache.pop(key, None)) for array in arrays if array is not None]
+        references = [
+            weakref.ref(array, lambda _: _cache.pop(key, None))
+            for array in arrays
+            if array is not None
+        ]
         entry = _cache[key] = references, compute(*arrays)
         while len(_cache) > CACHE_SIZE:
             _cache.popitem(last=False)
@@ -93,12 +103,16 @@ def cached(compute: Callable[..., Result], *arrays: Any) -> Result:
 @lru_cache(maxsize=1)
 def _versions() -> str:
     """Versions of the libraries that compute: after an upgrade, everything is computed again."""
-    return " ".join(f"{name} {version(name)}" for name in ("tacit", "numpy", "scipy", "scikit-learn"))
+    return " ".join(
+        f"{name} {version(name)}" for name in ("tacit", "numpy", "scipy", "scikit-learn")
+    )
 
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock on a file, which the system releases however the process ends; BlockingIOError without `wait`."""
+    """Hold a lock on a file, which the system releases however the process ends; BlockingIOError
+    without `wait`.
+    """
     with path.open("a") as file:
         lock(file, wait=wait)
         yield

@@ -1,7 +1,8 @@
 """Telemetry of the libraries that tacit uses, disabled by the environment variables that they read.
 
-`import tacit` sets the variables, before any of the libraries is imported: onnxruntime reads its variable at import,
-resolves a host there, and writes an id of the machine to the user's cache. Processes that tacit starts inherit them.
+`import tacit` sets the variables, before any of the libraries is imported: onnxruntime reads its
+variable at import, resolves a host there, and writes an id of the machine to the user's cache.
+Processes that tacit starts inherit them.
 """
 
 import os
@@ -9,7 +10,8 @@ import os
 OPT_OUTS = {
     "HF_HUB_DISABLE_TELEMETRY": "1",  # huggingface_hub and transformers
     "MLFLOW_DISABLE_TELEMETRY": "true",
-    "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime from 1.29 on; its function disable_telemetry_events comes too late
+    # onnxruntime from 1.29 on; its function disable_telemetry_events comes too late
+    "ORT_DISABLE_TELEMETRY": "1",
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 """The value by which each variable disables telemetry."""

@@ -1,7 +1,8 @@
 """Work in threads of this process.
 
-Loops compiled by numba, products of numpy and torch, and reads from disk release Python's lock, so threads run in
-parallel. Libraries use one thread each meanwhile: their own threads would compete with these.
+Loops compiled by numba, products of numpy and torch, and reads from disk release Python's lock, so
+threads run in parallel. Libraries use one thread each meanwhile: their own threads would compete
+with these.
 """
 
 import os
@@ -29,14 +30,18 @@ def thread_count() -> int:
 
 
 def in_threads(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
-    """Yield the result of `function` on each item, in order; this thread draws the items, a few ahead."""
+    """Yield the result of `function` on each item, in order; this thread draws the items, a few
+    ahead.
+    """
     if (isinstance(items, Sized) and len(items) < 2) or (count := thread_count()) == 1:
         for item in items:
             yield function(item)
         return
     rest = iter(items)
     with one_thread_each(), ThreadPoolExecutor(count, initializer=one_torch_thread) as pool:
-        waiting: deque[Future[R]] = deque(pool.submit(function, item) for item in islice(rest, AHEAD * count))
+        waiting: deque[Future[R]] = deque(
+            pool.submit(function, item) for item in islice(rest, AHEAD * count)
+        )
         try:
             while waiting:
                 result = waiting.popleft().result()

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 SCORING, SET_UP, SELECTION, SOLVING = "scoring", "set-up", "selection", "solving"
-"""Scores of public rows; sums over private rows; choice of public rows; matrices and gradient steps."""
+"""Scores of public rows; sums over private rows; choice of public rows; matrices and gradient
+steps.
+"""
 
 _seconds: ContextVar[dict[str, float] | None] = ContextVar("seconds", default=None)
 
@@ -24,7 +26,9 @@ def timing() -> Iterator[dict[str, float]]:
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Add the seconds of a block, or of a decorated function, to a phase; nested phases count for the outermost."""
+    """Add the seconds of a block, or of a decorated function, to a phase; nested phases count for
+    the outermost.
+    """
     seconds = _seconds.get()
     if seconds is None:
         yield

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.labels import MOST_CLASSES, ClassValue, class_list, clean_labels, decode_labels, encode_labels
+from tacit.data.labels import (
+    MOST_CLASSES,
+    ClassValue,
+    class_list,
+    clean_labels,
+    decode_labels,
+    encode_labels,
+)
 from tacit.data.origin import Origin
 from tacit.data.persons import stored_ids
 from tacit.data.rows import as_rows
@@ -26,8 +33,8 @@ LABELS = ("y", "labels", "targets")
 class Arrays:
     """Features and labels read from `files`, with the public facts declared about them.
 
-    The other attributes are those of an `EmbeddingStore`; `x` is memory-mapped where the format allows it. Files carry
-    no rows of class names.
+    The other attributes are those of an `EmbeddingStore`; `x` is memory-mapped where the format
+    allows it. Files carry no rows of class names.
     """
 
     x: Any = field(repr=False)
@@ -49,7 +56,9 @@ class Arrays:
 
     @property
     def classes_declared(self) -> bool:
-        """Whether `classes` is a declared, public fact; files either declare their classes or do not name any."""
+        """Whether `classes` is a declared, public fact; files either declare their classes or do
+        not name any.
+        """
         return self.classes is not None
 
     @cached_property
@@ -67,7 +76,8 @@ def make_arrays(
     card: dict[str, Any] | None = None,
     persons: Any = None,
 ) -> Arrays:
-    """Arrays of features, raw labels and ids; labels that index named classes become the class values.
+    """Arrays of features, raw labels and ids; labels that index named classes become the class
+    values.
 
     Pictures of bytes become rows, and the card states their `shape`, (channels, height, width).
     """
@@ -84,13 +94,18 @@ def make_arrays(
 
 
 def _picture_shape(x: Any, path: Path) -> tuple[int, ...]:
-    """Channels, height and width of pictures of bytes, of shape (n, h, w) or (n, c, h, w); empty for other arrays."""
+    """Channels, height and width of pictures of bytes, of shape (n, h, w) or (n, c, h, w); empty
+    for other arrays.
+    """
     if getattr(x, "dtype", None) != np.uint8 or x.ndim not in (3, 4):
         return ()
     shape: tuple[int, ...] = x.shape
     sides = (1, *shape[1:]) if len(shape) == 3 else shape[1:]
     if sides[0] not in (1, 3):
-        fault = f"{path} has pictures of shape {shape}, whose channels, 1 or 3, must come before height and width"
+        fault = (
+            f"{path} has pictures of shape {shape}, whose channels, 1 or 3, must come before height"
+            " and width"
+        )
         raise InputError(f"{fault}; save x.transpose(0, 3, 1, 2)")
     return sides
 
@@ -117,26 +132,36 @@ def from_named(
     check_width(path, shape(features), width)
     classes = "classes" if "classes" in names else None
     if classes is not None and math.prod(shape(classes)) > MOST_CLASSES:
-        raise InputError(f"{path} has more than {MOST_CLASSES} classes; declare the classes there are")
+        raise InputError(
+            f"{path} has more than {MOST_CLASSES} classes; declare the classes there are"
+        )
     used = [name for name in (features, labels, classes, ids) if name is not None]
     arrays = dict(zip(used, read(used), strict=True))
     listed = None if classes is None else arrays[classes].tolist()
     y_values, persons_values = (None if name is None else arrays[name] for name in (labels, ids))
-    return make_arrays(arrays[features], y_values, (path,), path.stem, listed, persons=persons_values)
+    return make_arrays(
+        arrays[features], y_values, (path,), path.stem, listed, persons=persons_values
+    )
 
 
-def choose(names: list[str], given: str | None, guesses: tuple[str, ...], option: str, path: Path) -> str | None:
+def choose(
+    names: list[str], given: str | None, guesses: tuple[str, ...], option: str, path: Path
+) -> str | None:
     """The name of an array to use: `given`, else the first usual name in the file, else None."""
     if given is not None and given not in names:
         listed = excerpt(", ".join(sorted(names)))
         raise InputError(f"{path} has nothing named {given!r}; choose {option} from: {listed}")
-    return given if given is not None else next((guess for guess in guesses if guess in names), None)
+    return (
+        given if given is not None else next((guess for guess in guesses if guess in names), None)
+    )
 
 
 def features_missing(names: list[str], path: Path) -> InputError:
     """The error for a file in which no features could be recognised."""
     listed = excerpt(", ".join(sorted(names)))
-    return InputError(f"{path} has no array with a usual name for features; choose x from: {listed}")
+    return InputError(
+        f"{path} has no array with a usual name for features; choose x from: {listed}"
+    )
 
 
 def existing(path: Path | str) -> Path:

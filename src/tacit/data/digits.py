@@ -1,4 +1,6 @@
-"""Real data that ships with scikit-learn: 8 x 8 pictures of handwritten digits, split for a first try."""
+"""Real data that ships with scikit-learn: 8 x 8 pictures of handwritten digits, split for a first
+try.
+"""
 
 from dataclasses import dataclass
 

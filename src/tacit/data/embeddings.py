@@ -2,9 +2,9 @@
 
     manifest.json        what the files are, with their sizes and hashes; replaced last, in one step
     shards/00000.npy ... rows of embeddings
-    metadata.parquet     column `label` (int32) when labelled, column `person` (int64 or text) with ids of persons,
-                         columns `row` (int64) and `record` (text) with positions and names in the source, and any
-                         columns of the user's
+    metadata.parquet     column `label` (int32) when labelled, column `person` (int64 or text) with
+                         ids of persons, columns `row` (int64) and `record` (text) with positions
+                         and names in the source, and any columns of the user's
     names.npy            rows of class names, if the store carries some
     .lock                held by an append, so that a second one waits
 
@@ -52,7 +52,8 @@ class EmbeddingStore:
     labels : array of shape (rows,) or None
         Class values.
     persons : array of shape (rows,) or None
-        Whose record each row is: whole numbers or texts, private like the labels; None if they were not given.
+        Whose record each row is: whole numbers or texts, private like the labels; None if they were
+        not given.
     origin : Origin
         Position and name of each row in the source that the store was made from.
     classes : list or None
@@ -64,7 +65,8 @@ class EmbeddingStore:
     card : dict
         Public facts about the data and the encoder.
     names : list of arrays of shape (k, dim), or None
-        Public rows of each class, in the order of `classes`, if the store carries some; `names_card` has facts.
+        Public rows of each class, in the order of `classes`, if the store carries some;
+        `names_card` has facts.
     declared_public : bool
         Whether the owner declared that all rows and labels are public.
     rows, dim, dtype
@@ -106,7 +108,8 @@ class EmbeddingStore:
         Raises
         ------
         StoreError
-            If it is missing, not a store, of another version, or a file of it is missing or cut short.
+            If it is missing, not a store, of another version, or a file of it is missing or cut
+            short.
         """
         folder = Path(folder)
         return cls(folder, Manifest.load(folder))
@@ -141,8 +144,8 @@ class EmbeddingStore:
         y : sequence of length rows, optional
             Class values, or whole-number indexes into a list of class names.
         persons : sequence of length rows, optional
-            Whose record each row is: texts or whole numbers, compared and kept by the rule of `tacit.data.person_ids`.
-            They are private.
+            Whose record each row is: texts or whole numbers, compared and kept by the rule of
+            `tacit.data.person_ids`. They are private.
         classes : list or int, optional
             The class list as a public fact; N stands for 0..N-1. Classes need not have records.
         card : dict, optional
@@ -152,12 +155,14 @@ class EmbeddingStore:
         metadata : dict of sequences of length rows, optional
             Further columns.
         names : array of shape (C, dim) or sequence of C arrays of shape (k, dim), optional
-            Public rows of each declared class, in their order: of its name, or of examples that may be shown.
+            Public rows of each declared class, in their order: of its name, or of examples that may
+            be shown.
         names_card : dict, optional
-            Public facts about `names`, as JSON: `name` and `hash` of their data, `encoder`, `templates`.
+            Public facts about `names`, as JSON: `name` and `hash` of their data, `encoder`,
+            `templates`.
         declared_public : bool
-            Whether all rows and labels are public, so that figures on them may be published. Rows that are appended
-            later are then public too.
+            Whether all rows and labels are public, so that figures on them may be published. Rows
+            that are appended later are then public too.
         dtype : {"float16", "float32", "float64"}
             How rows are stored.
         shard_rows : int
@@ -169,8 +174,8 @@ class EmbeddingStore:
         ------
         InputError
             If `folder` exists or cannot be written; if a row is not finite, all zeros, or does not
-            fit `dtype`; if labels or persons are missing or not one a row, or labels outside `classes`; if `names` do
-            not fit the declared classes. Nothing is left behind.
+            fit `dtype`; if labels or persons are missing or not one a row, or labels outside
+            `classes`; if `names` do not fit the declared classes. Nothing is left behind.
         """
         folder = Path(folder)
         identity = checked_identity(identity or folder.absolute().name)
@@ -241,7 +246,14 @@ class EmbeddingStore:
                 raise StoreError(f"{fault}; copy it elsewhere first") from error
             current = EmbeddingStore.open(self.folder)
             writing.append_rows(
-                self.folder, current._manifest, current.metadata, as_rows(X), y, persons, metadata, shard_rows
+                self.folder,
+                current._manifest,
+                current.metadata,
+                as_rows(X),
+                y,
+                persons,
+                metadata,
+                shard_rows,
             )
             self._use(Manifest.load(self.folder))
         return self
@@ -310,7 +322,11 @@ class EmbeddingStore:
     def names(self) -> list[NDArray[Any]] | None:
         """Rows of class names, (k, dim) of each class, or None."""
         stored = self._manifest.names
-        return None if stored is None else np.split(self._shard(stored.file), np.cumsum(stored.counts)[:-1])
+        return (
+            None
+            if stored is None
+            else np.split(self._shard(stored.file), np.cumsum(stored.counts)[:-1])
+        )
 
     @property
     def names_card(self) -> dict[str, Any]:
@@ -329,7 +345,10 @@ class EmbeddingStore:
         try:
             with open_parquet(path) as file:
                 if file.metadata.num_columns and file.metadata.num_rows != self.rows:
-                    raise self._altered(path, f", which has {file.metadata.num_rows} rows where {self.rows} are stated")
+                    raise self._altered(
+                        path,
+                        f", which has {file.metadata.num_rows} rows where {self.rows} are stated",
+                    )
                 for name in columns or ():
                     check_once(file.schema_arrow.names, name, path)
                 return file.read(columns)
@@ -359,8 +378,14 @@ class EmbeddingStore:
         if self.classes is None:
             classes = "labels without a class list" if self._manifest.has_labels else "no labels"
         else:
-            classes = f"{len(self.classes)} {'declared' if self.classes_declared else 'derived'} classes"
-        names = "" if self._manifest.names is None else f", {self._manifest.names.file.rows} rows of class names"
+            classes = (
+                f"{len(self.classes)} {'declared' if self.classes_declared else 'derived'} classes"
+            )
+        names = (
+            ""
+            if self._manifest.names is None
+            else f", {self._manifest.names.file.rows} rows of class names"
+        )
         persons = ", with ids of persons" if self._manifest.has_persons else ""
         public = ", declared public" if self.declared_public else ""
         size = f"{self.rows} x {self.dim} {self.dtype}"

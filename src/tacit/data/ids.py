@@ -10,7 +10,17 @@ from tacit.data.formats.npy import map_npy
 from tacit.data.tables import is_table, open_table
 from tacit.errors import InputError
 
-COLUMNS = ("person", "persons", "person_id", "patient", "patient_id", "subject", "subject_id", "user", "user_id")
+COLUMNS = (
+    "person",
+    "persons",
+    "person_id",
+    "patient",
+    "patient_id",
+    "subject",
+    "subject_id",
+    "user",
+    "user_id",
+)
 """Usual names of a column of ids, in letters of any case."""
 
 
@@ -20,7 +30,8 @@ def is_ids_file(given: str) -> bool:
 
 
 def read_ids(given: str) -> Any:
-    """The ids in a file: each line of a text, an `.npy` array, or a column of a table, which FILE#COLUMN names.
+    """The ids in a file: each line of a text, an `.npy` array, or a column of a table, which
+    FILE#COLUMN names.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -36,13 +47,17 @@ def read_ids(given: str) -> Any:
         table = open_table(path)
         return table.column(_column(table.names, column, path))
     if column is not None:
-        raise InputError(f"persons={given} names a column, and {path} is not a table; leave #{column} out")
+        raise InputError(
+            f"persons={given} names a column, and {path} is not a table; leave #{column} out"
+        )
     if path.suffix == ".npy":
         return map_npy(path)
     try:
         lines: list[str] = path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"persons={given} is not a readable text in UTF-8; give one id per line") from error
+        raise InputError(
+            f"persons={given} is not a readable text in UTF-8; give one id per line"
+        ) from error
     return lines
 
 
@@ -60,8 +75,16 @@ def _column(names: list[str], column: str | None, path: Path) -> str:
     Errors do not list the columns: those of a table without a header would be ids.
     """
     usual = [name for name in names if name.lower() in COLUMNS]
-    found = [name for name in names if name == column] if column is not None else names if len(names) == 1 else usual
+    found = (
+        [name for name in names if name == column]
+        if column is not None
+        else names
+        if len(names) == 1
+        else usual
+    )
     if len(found) != 1:
         named = "whose name is a usual one" if column is None else repr(column)
-        raise InputError(f"{path} has {len(found)} columns {named}; name the one of ids: {path}#COLUMN")
+        raise InputError(
+            f"{path} has {len(found)} columns {named}; name the one of ids: {path}#COLUMN"
+        )
     return found[0]

@@ -32,13 +32,17 @@ def class_sizes(
     Raises
     ------
     InputError
-        If `smallest` or `n_classes` is not positive, or `ratio` is not a finite number >= 1, or so large that a class
-        would get no row.
+        If `smallest` or `n_classes` is not positive, or `ratio` is not a finite number >= 1, or so
+        large that a class would get no row.
     """
     if smallest < 1 or n_classes < 1:
-        raise InputError(f"smallest={smallest} and n_classes={n_classes} must be positive; check the labels")
+        raise InputError(
+            f"smallest={smallest} and n_classes={n_classes} must be positive; check the labels"
+        )
     if not 1 <= ratio < np.inf:
-        raise InputError(f"ratio={ratio} must be a finite number >= 1; ratio=1 keeps the classes balanced")
+        raise InputError(
+            f"ratio={ratio} must be a finite number >= 1; ratio=1 keeps the classes balanced"
+        )
     step = np.arange(n_classes) / max(n_classes - 1, 1)
     sizes = np.rint(smallest * float(ratio) ** -step).astype(np.int64)
     if sizes[-1] == 0:
@@ -46,7 +50,9 @@ def class_sizes(
     return sizes if seed is None else np.random.default_rng(seed).permutation(sizes)
 
 
-def imbalanced_subset(y: Any, ratio: float, seed: int, n_classes: int | None = None) -> NDArray[np.int64]:
+def imbalanced_subset(
+    y: Any, ratio: float, seed: int, n_classes: int | None = None
+) -> NDArray[np.int64]:
     """Row indexes of a long-tailed subset, in random order.
 
     Parameters
@@ -63,7 +69,8 @@ def imbalanced_subset(y: Any, ratio: float, seed: int, n_classes: int | None = N
     Raises
     ------
     InputError
-        If `ratio` < 1 or leaves a class without rows, `y` is empty, or a label lies outside 0..n_classes-1.
+        If `ratio` < 1 or leaves a class without rows, `y` is empty, or a label lies outside
+        0..n_classes-1.
     """
     classes, labels = _indexed(np.asarray(y), n_classes)
     counts = np.bincount(labels, minlength=classes)
@@ -83,5 +90,8 @@ def _indexed(y: NDArray[Any], n_classes: int | None) -> tuple[int, NDArray[np.in
         values, indexes = np.unique(y, return_inverse=True)
         return len(values), indexes
     if y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= n_classes:
-        raise InputError(f"y must hold whole numbers 0..{n_classes - 1}; leave n_classes out to use the values in y")
+        raise InputError(
+            f"y must hold whole numbers 0..{n_classes - 1}; leave n_classes out to use the values"
+            " in y"
+        )
     return n_classes, y.astype(np.intp)

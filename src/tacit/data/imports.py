@@ -12,12 +12,14 @@
 | folder of `{split}_x.npy`, `{split}_y.npy` | as for `.npy` |
 | folder of `{split}.npy`, `{split}_targets.npy` | as for `.npy` |
 
-Ids of persons are those that a store carries, or are named by `persons`: a column or array of the data, or a file.
+Ids of persons are those that a store carries, or are named by `persons`: a column or array of the
+data, or a file.
 
-Bytes of shape (n, height, width) or (n, channels, height, width) are pictures: they become rows, and the card has their
-shape.
+Bytes of shape (n, height, width) or (n, channels, height, width) are pictures: they become rows,
+and the card has their shape.
 
-`FOLDER#SPLIT` names a split of a folder; `train` also stands for the one split whose name ends in `_train`.
+`FOLDER#SPLIT` names a split of a folder; `train` also stands for the one split whose name ends in
+`_train`.
 """
 
 from collections.abc import Sequence
@@ -39,8 +41,15 @@ from tacit.errors import InputError
 
 Paths = str | Path | Sequence[str | Path]
 Data = Arrays | EmbeddingStore
-READERS = {".npz": npz.read, ".parquet": table.read, ".safetensors": safetensors.read, ".csv": text.read}
-"""The function that reads a file, by its ending: from the path, the names x and y, and the width, to `Arrays`."""
+READERS = {
+    ".npz": npz.read,
+    ".parquet": table.read,
+    ".safetensors": safetensors.read,
+    ".csv": text.read,
+}
+"""The function that reads a file, by its ending: from the path, the names x and y, and the width,
+to `Arrays`.
+"""
 SUFFIXES = (".npy", *READERS)
 
 
@@ -64,8 +73,9 @@ def read_data(
     x, y : str, optional
         Names of the features and labels inside the file, where they are not the usual ones.
     persons : str, optional
-        Whose record each row is: a file of ids (one per line, an `.npy` array, a table with FILE#COLUMN), else the name
-        of a column or array of the data. Left out for a store that carries ids.
+        Whose record each row is: a file of ids (one per line, an `.npy` array, a table with
+        FILE#COLUMN), else the name of a column or array of the data. Left out for a store that
+        carries ids.
     split : str, optional
         Which split of a folder that has several.
     card : path, optional
@@ -78,13 +88,14 @@ def read_data(
     Returns
     -------
     EmbeddingStore or Arrays
-        Both have `x`, `labels`, `persons`, `classes`, `classes_declared`, `identity`, `card`, `content_hash`.
+        Both have `x`, `labels`, `persons`, `classes`, `classes_declared`, `identity`, `card`,
+        `content_hash`.
 
     Raises
     ------
     InputError
-        If a file is missing, unreadable or of unknown form, ids are missing or not one a row, or a row breaks the rules
-        of `check_rows`.
+        If a file is missing, unreadable or of unknown form, ids are missing or not one a row, or a
+        row breaks the rules of `check_rows`.
     StoreError
         If the store is damaged.
     """
@@ -96,7 +107,9 @@ def read_data(
         data = read(path, x, y, column, split, width)
     elif len(files) != 2 or any(path.suffix != ".npy" for path in map(located, files)):
         listed = ", ".join(map(str, files))
-        raise InputError(f"cannot read [{listed}] together; give one file or folder, or a pair X.npy y.npy")
+        raise InputError(
+            f"cannot read [{listed}] together; give one file or folder, or a pair X.npy y.npy"
+        )
     else:
         _refuse_options(files[0], x=x, y=y, split=split)
         _refuse_column(files[0], column)
@@ -107,7 +120,9 @@ def read_data(
         stated = cards.read(Path(card))
         classes = data.classes if stated.classes is None else stated.classes
         facts = stated.facts | {key: data.card[key] for key in ("shape",) if key in data.card}
-        data = make_arrays(data.x, data.labels, data.files, data.identity, classes, facts, data.persons)
+        data = make_arrays(
+            data.x, data.labels, data.files, data.identity, classes, facts, data.persons
+        )
     if persons is not None and column is None:
         data = _with_persons(data, read_ids(persons))
     elif column is not None and isinstance(data, EmbeddingStore):
@@ -139,13 +154,17 @@ def located(path: str | Path, split: str | None = None) -> Path:
 
 
 def splits(folder: str | Path) -> list[str]:
-    """Names of the splits in a folder of `.npy` files or a saved `DatasetDict`; empty if it has none."""
+    """Names of the splits in a folder of `.npy` files or a saved `DatasetDict`; empty if it has
+    none.
+    """
     folder = Path(folder)
     return huggingface.splits(folder) if huggingface.is_dataset_dict(folder) else npy.splits(folder)
 
 
 def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
-    """The file or folder to read and the split in it; no split if it has a store or file to itself."""
+    """The file or folder to read and the split in it; no split if it has a store or file to
+    itself.
+    """
     path, split = _split_named(Path(path), split)
     existing(path)
     stores = sorted(found.parent.name for found in path.glob(f"*/{MANIFEST}"))
@@ -153,7 +172,11 @@ def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
         if split not in stores:
             raise InputError(f"{path} holds the stores {_listed(stores)}; choose a split")
         return path / split, None
-    other = huggingface.is_dataset(path) or huggingface.is_dataset_dict(path) or (path / MANIFEST).exists()
+    other = (
+        huggingface.is_dataset(path)
+        or huggingface.is_dataset_dict(path)
+        or (path / MANIFEST).exists()
+    )
     names = [] if other or not path.is_dir() else npy.splits(path)
     if not names or (split is None and len(names) > 1):
         return path, split
@@ -168,14 +191,23 @@ def _split_named(path: Path, split: str | None) -> tuple[Path, str | None]:
     if not mark or path.exists():
         return path, split
     if split is not None:
-        raise InputError(f"split={split} does not apply to {path}, which names one; leave one of them out")
+        raise InputError(
+            f"split={split} does not apply to {path}, which names one; leave one of them out"
+        )
     if not Path(folder).is_dir():
-        raise InputError(f"{path}: {folder} is not a folder with splits; check its name, or leave #{part} out")
+        raise InputError(
+            f"{path}: {folder} is not a folder with splits; check its name, or leave #{part} out"
+        )
     return Path(folder), part
 
 
 def _read_file(
-    path: Path, x: str | None, y: str | None, persons: str | None, split: str | None, width: int | None
+    path: Path,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    split: str | None,
+    width: int | None,
 ) -> Arrays:
     _refuse_options(path, split=split)
     if path.suffix == ".npy":
@@ -188,7 +220,12 @@ def _read_file(
 
 
 def _read_folder(
-    path: Path, x: str | None, y: str | None, persons: str | None, split: str | None, width: int | None
+    path: Path,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    split: str | None,
+    width: int | None,
 ) -> Data:
     if (path / MANIFEST).exists():
         _refuse_options(path, x=x, y=y, split=split)
@@ -200,13 +237,17 @@ def _read_folder(
         return huggingface.read(path, x, y, persons, width=width)
     if huggingface.is_dataset_dict(path):
         name = _chosen_split(path, split)
-        return huggingface.read(path / name, x, y, persons, identity=f"{path.absolute().name}-{name}", width=width)
+        return huggingface.read(
+            path / name, x, y, persons, identity=f"{path.absolute().name}-{name}", width=width
+        )
     if splits(path):
         _refuse_options(path, x=x, y=y)
         _refuse_column(path, persons)
         name = _chosen_split(path, split)
         labels = path / f"{name}_y.npy" if (path / f"{name}_y.npy").is_file() else None
-        return npy.read(path / f"{name}_x.npy", labels, identity=f"{path.absolute().name}-{name}", width=width)
+        return npy.read(
+            path / f"{name}_x.npy", labels, identity=f"{path.absolute().name}-{name}", width=width
+        )
     raise _unknown(path)
 
 
@@ -218,9 +259,18 @@ def _with_persons(data: Data, ids: Any) -> Arrays:
     if isinstance(data, Arrays):
         return replace(data, persons=persons)
     return Arrays(
-        data.x, data.labels, data.classes if data.classes_declared else None, data.identity, (data.folder / MANIFEST,),
-        data.card, data.names, data.names_card, persons, data.declared_public, data.origin,
-    )  # fmt: skip
+        data.x,
+        data.labels,
+        data.classes if data.classes_declared else None,
+        data.identity,
+        (data.folder / MANIFEST,),
+        data.card,
+        data.names,
+        data.names_card,
+        persons,
+        data.declared_public,
+        data.origin,
+    )
 
 
 def _unknown(path: Path) -> InputError:
@@ -237,7 +287,11 @@ def _chosen_split(folder: Path, split: str | None) -> str:
     matching = names if split is None else [name for name in names if name.endswith(f"_{split}")]
     if len(matching) == 1:
         return matching[0]
-    said = f"no split {split!r}" if not matching else "several splits" + (f" for {split!r}" if split else "")
+    said = (
+        f"no split {split!r}"
+        if not matching
+        else "several splits" + (f" for {split!r}" if split else "")
+    )
     raise InputError(f"{folder} has {said}; choose split from: {_listed(matching or names)}")
 
 
@@ -250,7 +304,10 @@ def _listed(splits: list[str]) -> str:
 
 def _refuse_column(path: Path, persons: str | None) -> None:
     if persons is not None:
-        raise InputError(f"persons={persons} is not a file, and {path} has no columns; give a file, one id per line")
+        raise InputError(
+            f"persons={persons} is not a file, and {path} has no columns; give a file, one id per"
+            " line"
+        )
 
 
 def _refuse_options(path: Path, **options: str | None) -> None:

@@ -1,4 +1,6 @@
-"""The manifest of an embedding store: it lists the files and is checked before any of them is read."""
+"""The manifest of an embedding store: it lists the files and is checked before any of them is
+read.
+"""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -23,7 +25,9 @@ RESTORE = "restore it from a copy, or write the store again"
 
 @dataclass(frozen=True)
 class StoredFile:
-    """One file of a store: its name inside the folder, how many rows and bytes it has, and its hash."""
+    """One file of a store: its name inside the folder, how many rows and bytes it has, and its
+    hash.
+    """
 
     file: str
     rows: int
@@ -33,7 +37,9 @@ class StoredFile:
 
 @dataclass(frozen=True)
 class StoredNames:
-    """The rows of class names that a store carries: their file, how many each class has, and public facts."""
+    """The rows of class names that a store carries: their file, how many each class has, and public
+    facts.
+    """
 
     file: StoredFile
     counts: tuple[int, ...]
@@ -73,7 +79,8 @@ class Manifest:
     def save(self, folder: Path) -> None:
         """Put the manifest into `folder`, replacing an older one in a single step."""
         facts = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        for name in ("names", "has_persons", "declared_public", KEY):  # as stores without them were always written
+        # as stores without them were always written
+        for name in ("names", "has_persons", "declared_public", KEY):
             if not facts[name]:
                 del facts[name]
         text = json.dumps(facts, indent=1, ensure_ascii=False)
@@ -106,7 +113,9 @@ class Manifest:
             except OSError as error:
                 raise StoreError(f"{path} is missing from the store; {RESTORE}") from error
             if size != stored.bytes:
-                raise StoreError(f"{path} has {size} bytes where the manifest says {stored.bytes}; {RESTORE}")
+                raise StoreError(
+                    f"{path} has {size} bytes where the manifest says {stored.bytes}; {RESTORE}"
+                )
         return manifest
 
     @classmethod
@@ -130,13 +139,19 @@ class Manifest:
         )
         if manifest.dtype not in DTYPES:
             raise ValueError(f"dtype {manifest.dtype!r:.80} is not one of {', '.join(DTYPES)}")
-        if sum(shard.rows for shard in shards) != manifest.rows or manifest.metadata.rows != manifest.rows:
+        if (
+            sum(shard.rows for shard in shards) != manifest.rows
+            or manifest.metadata.rows != manifest.rows
+        ):
             raise ValueError(f"its files do not add up to {manifest.rows} rows")
         names = manifest.names
         if names is not None:
             listed = len(manifest.classes or ()) if manifest.classes_declared else 0
             if len(names.counts) != listed or sum(names.counts) != names.file.rows:
-                raise ValueError(f"its {names.file.rows} rows of class names do not fit its {listed} declared classes")
+                raise ValueError(
+                    f"its {names.file.rows} rows of class names do not fit its {listed} declared"
+                    " classes"
+                )
         row_bytes = manifest.dim * np.dtype(manifest.dtype).itemsize
         for file in (*shards, *([] if names is None else [names.file])):
             if file.bytes <= file.rows * row_bytes:
@@ -145,13 +160,17 @@ class Manifest:
 
 
 def dtype_of(rows: Any) -> str:
-    """The type in which a store holds copies of rows: theirs if a store can hold it, else float16."""
+    """The type in which a store holds copies of rows: theirs if a store can hold it, else
+    float16.
+    """
     return next((name for name in DTYPES if rows.dtype == name), "float16")
 
 
 def is_store(folder: Path) -> bool:
     """Whether `folder` holds a store and nothing else."""
-    others = [path.name for path in folder.iterdir() if path.name not in ("shards", ".lock", NAME, NAMES)]
+    others = [
+        path.name for path in folder.iterdir() if path.name not in ("shards", ".lock", NAME, NAMES)
+    ]
     return (folder / NAME).is_file() and all(fnmatch(name, "metadata*.parquet") for name in others)
 
 
@@ -173,26 +192,41 @@ def plain_name(name: Any) -> str:
 def checked_identity(name: str) -> str:
     """`name` if it can be printed and written down: paths need not be text."""
     if not name.isprintable() or len(name) > MOST_LETTERS:
-        raise InputError(f"identity must be printable text of at most {MOST_LETTERS} letters, not {quoted(name)}")
+        raise InputError(
+            f"identity must be printable text of at most {MOST_LETTERS} letters, not {quoted(name)}"
+        )
     return name
 
 
 def _read(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
-        raise StoreError(f"{folder} is not a folder; give that of an embedding store, or make one with tacit import")
+        raise StoreError(
+            f"{folder} is not a folder; give that of an embedding store, or make one with tacit"
+            " import"
+        )
     path = folder / NAME
     if not path.is_file():
-        raise StoreError(f"{folder} is not an embedding store (no {NAME} in it); make one with tacit import")
+        raise StoreError(
+            f"{folder} is not an embedding store (no {NAME} in it); make one with tacit import"
+        )
     try:
         stated = read_json(path)
     except OSError as error:
-        raise StoreError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
+        raise StoreError(
+            f"{path} cannot be read ({error.strerror}); check its permissions"
+        ) from error
     except ValueError as error:
-        raise StoreError(f"{path} is truncated or not JSON ({excerpt(str(error))}); {RESTORE}") from error
+        raise StoreError(
+            f"{path} is truncated or not JSON ({excerpt(str(error))}); {RESTORE}"
+        ) from error
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:
-        raise StoreError(f"{path} is not the manifest of an embedding store; make one with tacit import")
+        raise StoreError(
+            f"{path} is not the manifest of an embedding store; make one with tacit import"
+        )
     if stated.get("version") != VERSION:
-        said = f"{path} has format version {quoted(stated.get('version'))}, this tacit reads {VERSION}"
+        said = (
+            f"{path} has format version {quoted(stated.get('version'))}, this tacit reads {VERSION}"
+        )
         raise StoreError(f"{said}; use the tacit that wrote it, or write the store again")
     return stated
 

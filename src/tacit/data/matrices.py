@@ -1,7 +1,7 @@
 """Matrices of numbers from files, such as the votes of teachers: one row per line, one column each.
 
-`.npy` and `.npz` hold an array, Parquet a column for each or one column of lists, `.csv` and `.tsv` a header and
-numbers. Text may be compressed (`.csv.gz`).
+`.npy` and `.npz` hold an array, Parquet a column for each or one column of lists, `.csv` and `.tsv`
+a header and numbers. Text may be compressed (`.csv.gz`).
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,9 @@ def read_matrix(path: Path, name: str) -> NDArray[Any]:
         return _of_parquet(path)
     if ending in (".csv", ".tsv"):
         return _of_text(path)
-    raise InputError(f"{path} has an unknown ending; give {name} as .npy, .npz, .csv, .tsv or .parquet")
+    raise InputError(
+        f"{path} has an unknown ending; give {name} as .npy, .npz, .csv, .tsv or .parquet"
+    )
 
 
 def _of_archive(path: Path, name: str) -> NDArray[Any]:
@@ -49,7 +51,9 @@ def _of_archive(path: Path, name: str) -> NDArray[Any]:
     usual = choose(archive.names, None, (name,), name, path)
     if usual is None and len(archive.names) != 1:
         listed = excerpt(", ".join(sorted(archive.names))) or "no array"
-        raise InputError(f"{path} holds {listed}; save it with one array, or with one that is named {name!r}")
+        raise InputError(
+            f"{path} holds {listed}; save it with one array, or with one that is named {name!r}"
+        )
     return archive.read([usual or archive.names[0]])[0]
 
 
@@ -66,7 +70,9 @@ def _of_text(path: Path) -> NDArray[Any]:
     rows = Csv(path).rows()
     header = next(rows, [])
     if all(_is_number(cell) for cell in header):
-        raise InputError(f"{path} begins with numbers and not with a header; name the columns in its first line")
+        raise InputError(
+            f"{path} begins with numbers and not with a header; name the columns in its first line"
+        )
     numbers = list(_numbers(rows, path))
     if not numbers:
         raise InputError(f"{path} has no rows; check how it was made")

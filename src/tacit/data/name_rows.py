@@ -17,7 +17,8 @@ def rows_by_class(names: Any, n_classes: int, width: int) -> list[NDArray[Any]]:
 
     Parameters
     ----------
-    names : array of shape (n_classes, width), or sequence of n_classes arrays of shape (k, width) or (width,)
+    names : array of shape (n_classes, width), or sequence of n_classes arrays of shape (k, width)
+    or (width,)
 
     Raises
     ------
@@ -33,10 +34,15 @@ def rows_by_class(names: Any, n_classes: int, width: int) -> list[NDArray[Any]]:
         fault = f"names={names!r:.60} must be rows of each class, in the order of the classes"
         raise InputError(f"{fault}; pass an array")
     if any(isinstance(of_class, str) for of_class in names):
-        raise InputError("names must be rows, not texts; encode them (tacit.encoding.names.encode_names)")
+        raise InputError(
+            "names must be rows, not texts; encode them (tacit.encoding.names.encode_names)"
+        )
     given = len(names)
     if given != n_classes:
-        raise InputError(f"names has rows for {given} classes and the class list {n_classes}; pass one entry per class")
+        raise InputError(
+            f"names has rows for {given} classes and the class list {n_classes}; pass one entry per"
+            " class"
+        )
     return [_of_class(of_class, f"names[{c}]", width) for c, of_class in enumerate(names)]
 
 
@@ -44,11 +50,14 @@ def _of_class(of_class: Any, name: str, width: int) -> NDArray[Any]:
     try:
         rows = np.asarray(of_class)
     except ValueError as error:
-        raise InputError(f"{name} has entries of different lengths; pass rows of one width") from error
+        raise InputError(
+            f"{name} has entries of different lengths; pass rows of one width"
+        ) from error
     rows = np.asarray(as_rows(rows[None] if rows.ndim == 1 else rows, name))
     if rows.shape[1] != width:
         raise InputError(
-            f"{name} has shape {rows.shape} and the private rows {width} columns; encode both the same way"
+            f"{name} has shape {rows.shape} and the private rows {width} columns; encode both the"
+            " same way"
         )
     check_rows(rows, name=name)
     return rows

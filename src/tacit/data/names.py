@@ -1,6 +1,7 @@
 """Rows of class names: public rows, one or several of each class, in the space of the private rows.
 
-They are the rows of a store of their own, labelled by class, or a store of records carries them beside its records.
+They are the rows of a store of their own, labelled by class, or a store of records carries them
+beside its records.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ ENCODER = "encoder"
 class ClassNames:
     """The rows of each class, (k, d), in the order of the class list, and public facts about them.
 
-    The facts are JSON: `name` and `hash` of the data that the rows are from, the card of the `encoder`, `templates`,
-    and the public data `through` which other classes' names were placed.
+    The facts are JSON: `name` and `hash` of the data that the rows are from, the card of the
+    `encoder`, `templates`, and the public data `through` which other classes' names were placed.
     """
 
     rows: list[NDArray[Any]]
@@ -37,8 +38,11 @@ class ClassNames:
         return sum(map(len, self.rows))
 
 
-def names_of(data: Data, classes: Sequence[ClassValue], where: str, *, declared: bool = True) -> ClassNames:
-    """The rows of data that hold class names, by the labels of these rows; without labels by their order.
+def names_of(
+    data: Data, classes: Sequence[ClassValue], where: str, *, declared: bool = True
+) -> ClassNames:
+    """The rows of data that hold class names, by the labels of these rows; without labels by their
+    order.
 
     Labels that are whole numbers without class names count as positions in a class list of texts.
 
@@ -51,7 +55,8 @@ def names_of(data: Data, classes: Sequence[ClassValue], where: str, *, declared:
     where : str
         What to call the data in messages.
     declared : bool
-        Whether the class list is declared; rows without labels need that, since their order is that of the list.
+        Whether the class list is declared; rows without labels need that, since their order is that
+        of the list.
 
     Raises
     ------
@@ -63,21 +68,36 @@ def names_of(data: Data, classes: Sequence[ClassValue], where: str, *, declared:
             fault = f"{where} has no labels, and rows without labels follow a declared class list"
             raise InputError(f"{fault}; label the rows, or declare the list (--classes FILE)")
         if len(data.x) != len(classes):
-            fault = f"{where} has {len(data.x)} rows without labels and the class list {len(classes)} classes"
-            raise InputError(f"{fault}; give one row for each class in their order, or label the rows")
+            fault = (
+                f"{where} has {len(data.x)} rows without labels and the class list {len(classes)}"
+                " classes"
+            )
+            raise InputError(
+                f"{fault}; give one row for each class in their order, or label the rows"
+            )
         return ClassNames(list(np.asarray(data.x)[:, None]), _facts(data))
-    by_position = data.classes is None and data.labels.dtype.kind != "U" and isinstance(classes[0], str)
+    by_position = (
+        data.classes is None and data.labels.dtype.kind != "U" and isinstance(classes[0], str)
+    )
     values, indexes = np.unique(data.labels, return_inverse=True)
-    rows = np.split(data.x[np.argsort(indexes, kind="stable")], np.cumsum(np.bincount(indexes))[:-1])
+    rows = np.split(
+        data.x[np.argsort(indexes, kind="stable")], np.cumsum(np.bincount(indexes))[:-1]
+    )
     of_class = dict(zip(values.tolist(), rows, strict=True))
-    return ClassNames(_in_order(of_class, range(len(classes)) if by_position else classes, where), _facts(data))
+    return ClassNames(
+        _in_order(of_class, range(len(classes)) if by_position else classes, where), _facts(data)
+    )
 
 
 def carried_names(data: Data, classes: Sequence[ClassValue], where: str) -> ClassNames | None:
-    """The rows of class names that a store carries, in the order of another class list; None if it carries none."""
+    """The rows of class names that a store carries, in the order of another class list; None if it
+    carries none.
+    """
     if data.names is None or data.classes is None:
         return None
-    return ClassNames(_in_order(dict(zip(data.classes, data.names, strict=True)), classes, where), data.names_card)
+    return ClassNames(
+        _in_order(dict(zip(data.classes, data.names, strict=True)), classes, where), data.names_card
+    )
 
 
 def check_through(names: ClassNames, private: Data, where: str) -> None:
@@ -87,7 +107,9 @@ def check_through(names: ClassNames, private: Data, where: str) -> None:
         through.get("hash") == private.content_hash or through.get("name") == private.identity
     ):
         fault = f"{where} was made through the private data"
-        raise InputError(f"{fault}; make it through public labelled rows (tacit encode --texts --through STORE)")
+        raise InputError(
+            f"{fault}; make it through public labelled rows (tacit encode --texts --through STORE)"
+        )
 
 
 def _in_order(
@@ -97,7 +119,10 @@ def _in_order(
     known = set(classes)
     unknown = [value for value in of_class if value not in known]
     if unknown:
-        fault = f"{where} has rows of class {quoted(unknown[0])}, which is not in the class list of the records"
+        fault = (
+            f"{where} has rows of class {quoted(unknown[0])}, which is not in the class list of the"
+            " records"
+        )
         near = get_close_matches(str(unknown[0]), map(str, classes), 1)
         meant = f" (is {quoted(near[0])} meant?)" if near else ""
         raise InputError(f"{fault}; name the classes as that list does{meant}")
@@ -112,4 +137,9 @@ def _facts(data: Data) -> dict[str, Any]:
     """Public facts about data whose rows are those of class names."""
     stated = data.card.get("names")
     encoder = {ENCODER: data.card[ENCODER]} if ENCODER in data.card else {}
-    return {"name": data.identity, "hash": data.content_hash, **encoder, **(stated if isinstance(stated, dict) else {})}
+    return {
+        "name": data.identity,
+        "hash": data.content_hash,
+        **encoder,
+        **(stated if isinstance(stated, dict) else {}),
+    }

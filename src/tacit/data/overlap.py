@@ -1,4 +1,5 @@
-"""Whether a public set holds records of a private one: the same content, nearly the same direction, or of a person.
+"""Whether a public set holds records of a private one: the same content, nearly the same direction,
+or of a person.
 
 What this finds is about private records: it is for their owner, and enters no release.
 """
@@ -23,18 +24,21 @@ CONTENT = "content"
 OVERLAP = "whether public rows are among the private ones (checked by the owner)"
 """What statements of fits that use public rows list as unprotected, whatever was found."""
 COMPARED = 64  # columns by which rows are compared before they are compared whole
-MOST_PRIVATE = 0.1  # share of the smaller data that may be the same by chance, such as a query in the words of a name
+# share of the smaller data that may be the same by chance, such as a query in the words of a name
+MOST_PRIVATE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Private rows that a public set has too, as pairs of rows (private, public), of shape (pairs, 2).
+    """Private rows that a public set has too, as pairs of rows (private, public), of shape (pairs,
+    2).
 
-    `same` has the pairs of the same content, with the first such public row, and is empty unless both stores hold
-    hashes of the content (`hashed`). `near` has the pairs whose cosine reaches the threshold, with the nearest public
-    row, and `cosines` their cosines, (pairs,). `near_names` and `names_cosines` are the same with the rows of class
-    names that the public store carries, all classes one after another. `persons` is the number of persons with records
-    in both stores, None unless both carry ids.
+    `same` has the pairs of the same content, with the first such public row, and is empty unless
+    both stores hold hashes of the content (`hashed`). `near` has the pairs whose cosine reaches the
+    threshold, with the nearest public row, and `cosines` their cosines, (pairs,). `near_names` and
+    `names_cosines` are the same with the rows of class names that the public store carries, all
+    classes one after another. `persons` is the number of persons with records in both stores, None
+    unless both carry ids.
     """
 
     same: NDArray[np.int64]
@@ -47,13 +51,14 @@ class Overlap:
 
 
 def overlap(private: Data, public: Data | None = None, cosine: float = NEAR) -> Overlap:
-    """Look for private records in public data, and among the rows of class names that a public store carries.
+    """Look for private records in public data, and among the rows of class names that a public
+    store carries.
 
     Parameters
     ----------
     private, public : EmbeddingStore or Arrays
-        Of one encoder. Without public data, only the class names that the private store carries are compared with its
-        records.
+        Of one encoder. Without public data, only the class names that the private store carries are
+        compared with its records.
     cosine : float
         Two rows with this cosine or more count as near duplicates.
 
@@ -63,19 +68,27 @@ def overlap(private: Data, public: Data | None = None, cosine: float = NEAR) -> 
         If the widths differ, or the encoders, or `cosine` is not in (0, 1].
     """
     if not 0 < cosine <= 1:
-        raise InputError(f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}")
+        raise InputError(
+            f"cosine={cosine} must lie above 0 and be 1 at most; leave it out for {NEAR}"
+        )
     carrier = private if public is None else public
     width, others_width = private.x.shape[1], carrier.x.shape[1]
     if width != others_width:
         raise InputError(
-            f"the private rows have {width} columns and the public {others_width}; encode both the same way"
+            f"the private rows have {width} columns and the public {others_width}; encode both the"
+            " same way"
         )
     if not encoded_alike(private, carrier):
-        raise InputError("the private rows are from another encoder than the public rows; encode both the same way")
+        raise InputError(
+            "the private rows are from another encoder than the public rows; encode both the"
+            " same way"
+        )
     names = np.empty((0, width)) if carrier.names is None else np.concatenate(carrier.names)
     of_names = _near(private.x, names, cosine)
     if public is None:
-        return Overlap(np.empty((0, 2), np.int64), *_near(private.x, names[:0], cosine), False, *of_names, None)
+        return Overlap(
+            np.empty((0, 2), np.int64), *_near(private.x, names[:0], cosine), False, *of_names, None
+        )
     persons = shared_persons(private, public)
     own, others = _content_hashes(private), _content_hashes(public)
     hashed = own is not None and others is not None
@@ -84,7 +97,9 @@ def overlap(private: Data, public: Data | None = None, cosine: float = NEAR) -> 
 
 
 def shared_persons(one: Data, other: Data) -> int | None:
-    """Number of persons with records in both, by their canonical ids; None unless both carry ids."""
+    """Number of persons with records in both, by their canonical ids; None unless both carry
+    ids.
+    """
     if one.persons is None or other.persons is None:
         return None
     if one.persons.dtype.kind != other.persons.dtype.kind:
@@ -93,9 +108,11 @@ def shared_persons(one: Data, other: Data) -> int | None:
 
 
 def private_rows(rows: Any, private: Any) -> int:
-    """How many of the rows (m, d) are private rows (n, d), entry by entry at the lower of both precisions.
+    """How many of the rows (m, d) are private rows (n, d), entry by entry at the lower of both
+    precisions.
 
-    Rows of zeros, which hold nothing of a record, are not counted. The private rows are read once, in blocks.
+    Rows of zeros, which hold nothing of a record, are not counted. The private rows are read once,
+    in blocks.
 
     >>> private = np.arange(12, dtype=np.float16).reshape(4, 3)
     >>> private_rows(np.array([[3, 4, 5], [3, 4, 6], [9, 10, 11.0001]]), private)
@@ -131,7 +148,9 @@ def private_rows(rows: Any, private: Any) -> int:
 
 
 def holds_private(rows: Data, private: Data) -> bool:
-    """Whether public rows are private records, or the other way round: more than a tenth of the smaller data."""
+    """Whether public rows are private records, or the other way round: more than a tenth of the
+    smaller data.
+    """
     if rows.content_hash == private.content_hash:
         return True
     return private_rows(rows.x, private.x) > MOST_PRIVATE * min(len(rows.x), len(private.x))
@@ -155,7 +174,9 @@ def _digest(row: NDArray[Any]) -> bytes:
 def encoded_alike(one: Data, other: Data) -> bool:
     """Whether the weights of both encoders are the same, or not both are stated."""
     encoders = [data.card.get("encoder") for data in (one, other)]
-    weights = [encoder.get("weights_sha256") if isinstance(encoder, dict) else None for encoder in encoders]
+    weights = [
+        encoder.get("weights_sha256") if isinstance(encoder, dict) else None for encoder in encoders
+    ]
     return None in weights or weights[0] == weights[1]
 
 
@@ -174,8 +195,12 @@ def _same(private: NDArray[Any], public: NDArray[Any]) -> NDArray[np.int64]:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def _near(private: Any, public: Any, cosine: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The nearest public row of each private one, where it is near enough; both are read in blocks."""
+def _near(
+    private: Any, public: Any, cosine: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The nearest public row of each private one, where it is near enough; both are read in
+    blocks.
+    """
     best, where = np.full(len(private), -np.inf), np.zeros(len(private), np.int64)
     step = max(1, BLOCK_VALUES // max(private.shape[1], 4096))
     for start in progress(range(0, len(public), step), "comparing", -(-len(public) // step)):

@@ -1,16 +1,17 @@
 """The one rule for ids of persons, from every source: arrays, columns, files and stores.
 
-An id that is written in two ways would be two persons, each with a budget of their own. So ids are compared as texts in
-one form:
+An id that is written in two ways would be two persons, each with a budget of their own. So ids are
+compared as texts in one form:
 
 - white space at both ends is left out, and letters are normalised (Unicode NFC);
 - a whole number and its text are one id: 17, "17", 17.0 and "17.0" are the same person;
-- leading zeros and exponents stay: "007", "7" and "7e0" are three persons, since merging two persons is as wrong as
-  splitting one;
-- upper and lower case differ: "P1" and "p1" are two persons. `case_variants` counts such ids for the owner.
+- leading zeros and exponents stay: "007", "7" and "7e0" are three persons, since merging two
+  persons is as wrong as splitting one;
+- upper and lower case differ: "P1" and "p1" are two persons. `case_variants` counts such ids for
+  the owner.
 
-Refused are missing ids, fractions, and floats from 2^53 on, where several whole numbers share one float. No error shows
-an id.
+Refused are missing ids, fractions, and floats from 2^53 on, where several whole numbers share one
+float. No error shows an id.
 """
 
 import re
@@ -28,7 +29,9 @@ from tacit.errors import InputError
 
 
 class PersonIdsWarning(UserWarning):
-    """Ids may be of one person. The message is private, for the owner alone, and no result keeps it."""
+    """Ids may be of one person. The message is private, for the owner alone, and no result keeps
+    it.
+    """
 
 
 RULE = "persons must be one id for each record, all text or all whole numbers"
@@ -37,13 +40,14 @@ _WHOLE_FLOAT = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0")  # as programs write it: 
 
 
 def canonical_ids(ids: Any) -> NDArray[Any]:
-    """Return ids in the form in which they are compared, of shape (n,): whole numbers, or texts as objects.
+    """Return ids in the form in which they are compared, of shape (n,): whole numbers, or texts as
+    objects.
 
     Raises
     ------
     InputError
-        If they are not all text or all whole numbers, or one is missing, empty, a fraction or a float of 2^53 or more.
-        It shows no id.
+        If they are not all text or all whole numbers, or one is missing, empty, a fraction or a
+        float of 2^53 or more. It shows no id.
 
     Examples
     --------
@@ -69,7 +73,9 @@ def canonical_ids(ids: Any) -> NDArray[Any]:
 
 
 def as_texts(ids: NDArray[Any]) -> NDArray[Any]:
-    """Return canonical ids as texts, which compares those of a source of numbers with those of a source of texts."""
+    """Return canonical ids as texts, which compares those of a source of numbers with those of a
+    source of texts.
+    """
     return np.array([str(value) for value in ids.tolist()], dtype=object)
 
 
@@ -87,13 +93,18 @@ def case_variants(ids: Iterable[str | int]) -> int:
 
 
 def case_message(ids: NDArray[Any] | None) -> str | None:
-    """Return a message to the owner if ids differ only by case; None if no two do, or there are no ids."""
+    """Return a message to the owner if ids differ only by case; None if no two do, or there are no
+    ids.
+    """
     if ids is None or ids.dtype.kind in "iu":
         return None
     count = case_variants(ids.tolist())
     if count == 0:
         return None
-    return f"{count} person ids differ from another only by case, and each counts as a person; correct them if not"
+    return (
+        f"{count} person ids differ from another only by case, and each counts as a person; correct"
+        " them if not"
+    )
 
 
 def _of_texts(listed: list[Any]) -> NDArray[Any]:
@@ -163,7 +174,10 @@ def _check_float(value: float, row: int, limit: int) -> None:
 
 
 def _inexact(row: int, limit: int = FIRST_INEXACT) -> InputError:
-    fault = f"persons has a float of 2^{limit.bit_length() - 1} or more (first: row {row}), which may be several ids"
+    fault = (
+        f"persons has a float of 2^{limit.bit_length() - 1} or more (first: row {row}), which may"
+        " be several ids"
+    )
     return InputError(f"{fault}; give ids as texts or whole numbers, from before they were floats")
 
 
@@ -175,7 +189,9 @@ def _missing(row: int) -> InputError:
 def _check_kinds(listed: list[Any], *kinds: type) -> None:
     """Refuse an entry of another type, such as None or a truth value, and NaN."""
     types = set(map(type, listed))
-    allowed_types = {kind for kind in types if issubclass(kind, kinds) and not issubclass(kind, bool)}
+    allowed_types = {
+        kind for kind in types if issubclass(kind, kinds) and not issubclass(kind, bool)
+    }
     may_have_nan = any(issubclass(kind, float | np.floating) for kind in types)
     if allowed_types == types and not may_have_nan:
         return
@@ -187,7 +203,9 @@ def _check_kinds(listed: list[Any], *kinds: type) -> None:
 
 
 def _objects(listed: list[Any]) -> NDArray[Any]:
-    """Return values as objects: numpy's own texts drop trailing zero characters, and its integers have 64 bits."""
+    """Return values as objects: numpy's own texts drop trailing zero characters, and its integers
+    have 64 bits.
+    """
     values = np.empty(len(listed), dtype=object)
     values[:] = listed
     return values

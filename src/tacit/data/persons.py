@@ -1,7 +1,7 @@
 """Whose each record is: ids of persons, one for each record, and records in the order of persons.
 
-Ids are private. They are compared exactly once they are in the one form of `person_ids`, no message quotes them, and
-learners see codes from 0 in their place.
+Ids are private. They are compared exactly once they are in the one form of `person_ids`, no message
+quotes them, and learners see codes from 0 in their place.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Persons:
 
     @cached_property
     def places(self) -> Integers:
-        """For each record the place of its person, from 0, in the order of the persons' first records; (n,)."""
+        """For each record the place of its person, from 0, in the order of the persons' first
+        records; (n,).
+        """
         firsts = np.unique(self.codes, return_index=True)[1]
         return np.argsort(np.argsort(firsts))[self.codes].astype(np.int64)
 
@@ -63,10 +65,12 @@ class Persons:
         return Persons(np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64))
 
     def parts(self, most: int) -> Iterator[tuple[Any, Integers]]:
-        """Cut the records, ordered by person, so that a part holds whole persons and at most `most` records.
+        """Cut the records, ordered by person, so that a part holds whole persons and at most `most`
+        records.
 
-        A person with more records is a part alone. Yields the records, as positions or a slice, and the end of each
-        person's records within the part. Without records there is one part, which is empty.
+        A person with more records is a part alone. Yields the records, as positions or a slice, and
+        the end of each person's records within the part. Without records there is one part, which
+        is empty.
         """
         order, ends = self._order, np.cumsum(self.sizes)
         if len(ends) == 0:
@@ -76,23 +80,31 @@ class Persons:
             start = int(ends[first - 1]) if first else 0
             last = max(int(np.searchsorted(ends, start + most, side="right")), first + 1)
             stop = int(ends[last - 1])
-            yield (slice(start, stop) if order is None else order[start:stop]), ends[first:last] - start
+            yield (
+                (slice(start, stop) if order is None else order[start:stop]),
+                ends[first:last] - start,
+            )
             first = last
 
     @cached_property
     def _order(self) -> Integers | None:
-        """Positions of records by person, each in their order; None if they stand so, or each person has one record."""
+        """Positions of records by person, each in their order; None if they stand so, or each
+        person has one record.
+        """
         if self.number == len(self.codes) or np.all(self.codes[1:] >= self.codes[:-1]):
             return None
         narrow = self.codes.astype(np.min_scalar_type(self.number))  # of 16 bits are sorted fastest
         return np.argsort(narrow, kind="stable")
 
 
-def persons_under(unit: Unit, ids: Any, n: int, *, offered: Sequence[Unit], stacklevel: int) -> Persons | None:
-    """The persons of n records under a unit per person; None under a unit per record, with a warning if ids are given.
+def persons_under(
+    unit: Unit, ids: Any, n: int, *, offered: Sequence[Unit], stacklevel: int
+) -> Persons | None:
+    """The persons of n records under a unit per person; None under a unit per record, with a
+    warning if ids are given.
 
-    `offered` are the units of the method; the warning names the first of them that is per person. `stacklevel` is that
-    of the caller, as in `warnings.warn`.
+    `offered` are the units of the method; the warning names the first of them that is per person.
+    `stacklevel` is that of the caller, as in `warnings.warn`.
 
     Raises
     ------
@@ -111,14 +123,19 @@ def persons_under(unit: Unit, ids: Any, n: int, *, offered: Sequence[Unit], stac
     if ids is not None:
         what = "label" if unit is Unit.CHANGE_LABEL else "record"
         others = [other for other in offered if other.per_person]
-        remedy = f"pass unit='{others[0]}' to protect people with all their records" if others else "leave them out"
+        remedy = (
+            f"pass unit='{others[0]}' to protect people with all their records"
+            if others
+            else "leave them out"
+        )
         said = f"unit={unit} protects one {what} at a time, so persons are unused"
         warnings.warn(f"{said}; {remedy}", stacklevel=stacklevel + 1)
     return None
 
 
 def person_codes(ids: Any, n: int) -> Integers:
-    """Ids of n records as codes from 0, of shape (n,); equal canonical ids, and no others, have equal codes.
+    """Ids of n records as codes from 0, of shape (n,); equal canonical ids, and no others, have
+    equal codes.
 
     Raises
     ------
@@ -135,7 +152,9 @@ def _codes(values: NDArray[Any], n: int) -> Integers:
     if values.dtype.kind in "iu":
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
     codes: dict[Any, int] = {}  # compares ids that share a hash
-    return np.fromiter((codes.setdefault(value, len(codes)) for value in values.tolist()), np.int64, n)
+    return np.fromiter(
+        (codes.setdefault(value, len(codes)) for value in values.tolist()), np.int64, n
+    )
 
 
 def stored_ids(ids: Any, n: int) -> NDArray[Any]:
@@ -144,8 +163,8 @@ def stored_ids(ids: Any, n: int) -> NDArray[Any]:
     Raises
     ------
     InputError
-        As `person_codes` does, and for ids that no file can keep: beyond 64 bits, of more than 500 letters, or no valid
-        text. It shows no id.
+        As `person_codes` does, and for ids that no file can keep: beyond 64 bits, of more than 500
+        letters, or no valid text. It shows no id.
     """
     values = canonical_ids(ids)
     if len(values) != n:
@@ -158,12 +177,16 @@ def stored_ids(ids: Any, n: int) -> NDArray[Any]:
     row = next((row for row, value in enumerate(listed) if not can_be_stored(value)), None)
     if row is not None:
         fault = f"persons has an id that cannot be stored (row {row})"
-        raise InputError(f"{fault}; give texts of at most {MOST_LETTERS} letters, or whole numbers of 64 bits")
+        raise InputError(
+            f"{fault}; give texts of at most {MOST_LETTERS} letters, or whole numbers of 64 bits"
+        )
     return np.array(listed, dtype=np.str_ if are_texts else np.int64)
 
 
 def _is_text(value: str) -> bool:
-    """Whether a text can be written, and read again by numpy, which drops zero characters at the end."""
+    """Whether a text can be written, and read again by numpy, which drops zero characters at the
+    end.
+    """
     valid = value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
     return valid and len(value) <= MOST_LETTERS and not value.endswith("\0")
 

@@ -27,12 +27,16 @@ def refuse_sparse(x: Any, name: str) -> None:
 
 
 def as_rows(x: Any, name: str = "X") -> Any:
-    """`x` itself when it is a 2-D array of any kind (it is not copied), else made into one, as a data frame is."""
+    """`x` itself when it is a 2-D array of any kind (it is not copied), else made into one, as a
+    data frame is.
+    """
     refuse_times(x, name)
     x = x.to_numpy() if hasattr(x, "columns") and hasattr(x, "to_numpy") else of_tensor(x)
     refuse_sparse(x, name)
     if hasattr(x, "x") and not hasattr(x, "shape"):
-        raise InputError(f"{name} is a {type(x).__name__}, not an array; pass its rows, {name}=store.x")
+        raise InputError(
+            f"{name} is a {type(x).__name__}, not an array; pass its rows, {name}=store.x"
+        )
     if not hasattr(x, "shape"):
         x = numeric_array(x, name)
     if len(x.shape) != 2:
@@ -47,7 +51,9 @@ def as_rows(x: Any, name: str = "X") -> Any:
 def checked_blocks(
     x: Any, *, dtype: np.dtype[Any] | None = None, cut: int | None = None, name: str = "X"
 ) -> Iterator[NDArray[Any]]:
-    """Check `x` and yield it in blocks of rows, converted to `dtype`; no block crosses a multiple of `cut`."""
+    """Check `x` and yield it in blocks of rows, converted to `dtype`; no block crosses a multiple
+    of `cut`.
+    """
     x = as_rows(x, name)
     rows, columns = x.shape
     cut = cut or rows
@@ -79,7 +85,8 @@ def check_rows(x: Any, *, name: str = "X") -> None:
 
     def checked(start: int) -> int:
         block = numeric_array(x[start : start + step], name)
-        cached = max(1, CACHED // block[0].nbytes)  # blocks are read large and checked in runs that fit the caches
+        # blocks are read large and checked in runs that fit the caches
+        cached = max(1, CACHED // block[0].nbytes)
         for first in range(0, len(block), cached):
             _checked(block[first : first + cached], start + first, block.dtype, name)
         return len(block)
@@ -101,12 +108,20 @@ def numeric_array(values: Any, name: str) -> NDArray[Any]:
         said = f"{name} cannot be read as a numeric array ({one_line(error)})"
         raise InputError(f"{said}; convert it to numpy first") from error
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} has dtype {array.dtype}; features must be real numbers, so convert it to float32")
+        raise InputError(
+            f"{name} has dtype {array.dtype}; features must be real numbers, so convert it to"
+            " float32"
+        )
     return array
 
 
 def _checked(block: NDArray[Any], start: int, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
-    if dtype == block.dtype and dtype in _SHORT and all_finite(block) and not zero_rows(block).any():
+    if (
+        dtype == block.dtype
+        and dtype in _SHORT
+        and all_finite(block)
+        and not zero_rows(block).any()
+    ):
         return block
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         exact = block.astype(np.float64, copy=False)

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 class ShardedArray:
     """Rows of several 2-D arrays, one after another, without loading them.
 
-    Indexed by row: an integer, a slice, an array of integers or a boolean mask. Rows that lie in one
-    shard and follow each other come back as a view; others are copied. `np.asarray` loads everything.
+    Indexed by row: an integer, a slice, an array of integers or a boolean mask. Rows that lie in
+    one shard and follow each other come back as a view; others are copied. `np.asarray` loads
+    everything.
 
     Parameters
     ----------
@@ -31,7 +32,9 @@ class ShardedArray:
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         if isinstance(key, tuple):
-            raise IndexError("a store is indexed by rows only; take columns afterwards: x[rows][:, columns]")
+            raise IndexError(
+                "a store is indexed by rows only; take columns afterwards: x[rows][:, columns]"
+            )
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             return self._run(start, stop) if step == 1 else self._take(np.arange(start, stop, step))
@@ -43,7 +46,9 @@ class ShardedArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
-            raise ValueError("several shards cannot become one array without a copy; pass copy=None")
+            raise ValueError(
+                "several shards cannot become one array without a copy; pass copy=None"
+            )
         whole: NDArray[Any] = np.concatenate(self.shards)
         return whole.astype(dtype or self.dtype, copy=False)
 

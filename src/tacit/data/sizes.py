@@ -1,4 +1,6 @@
-"""Limits that are checked before rows are read: the unpacked size of a file, and the number of its columns."""
+"""Limits that are checked before rows are read: the unpacked size of a file, and the number of its
+columns.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,11 +12,14 @@ import numpy as np
 from tacit.errors import InputError
 
 FREE = 128 << 20  # bytes that any file may unpack to
-RATIO = 100  # of the unpacked bytes to the file's, for larger ones; features of any use pack far less
+# of the unpacked bytes to the file's, for larger ones; features of any use pack far less
+RATIO = 100
 
 
 def check_unpacked(path: Path, unpacked: int) -> None:
-    """Refuse a file whose `unpacked` bytes are more than 128 MiB and more than 100 times the file."""
+    """Refuse a file whose `unpacked` bytes are more than 128 MiB and more than 100 times the
+    file.
+    """
     size = path.stat().st_size
     most = max(FREE, RATIO * size)
     if unpacked > most:
@@ -25,7 +30,10 @@ def check_unpacked(path: Path, unpacked: int) -> None:
 def check_width(path: Path, shape: tuple[int, ...], width: int | None) -> None:
     """Refuse rows with another number of columns than `width`; None allows any number."""
     if width is not None and len(shape) == 2 and shape[1] != width:
-        said = f"{path} has {shape[1]} columns, shape {shape}, and must have {width} columns, shape (n, {width})"
+        said = (
+            f"{path} has {shape[1]} columns, shape {shape}, and must have {width} columns, shape"
+            f" (n, {width})"
+        )
         raise InputError(f"{said}; encode both the same way")
 
 

@@ -1,9 +1,10 @@
 """Private, public and test parts of one data set, by position and a seed alone.
 
-What a part holds must not depend on features or labels: a record that changes would move others. So there is no
-stratified split here. Under the unit "replace" a record stays in its part. Where records belong to persons, each person
-is dealt out whole, by the place of the person's first record. Parts of N records are shares of the persons, so that a
-replaced person stays in one part only if the number of all records stays the same, and if not, others move too.
+What a part holds must not depend on features or labels: a record that changes would move others. So
+there is no stratified split here. Under the unit "replace" a record stays in its part. Where
+records belong to persons, each person is dealt out whole, by the place of the person's first
+record. Parts of N records are shares of the persons, so that a replaced person stays in one part
+only if the number of all records stays the same, and if not, others move too.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from tacit.data.persons import Persons
 from tacit.errors import InputError
 
-STREAM = 0x59117  # beside the seed: data that were shuffled by the same seed are split in another order
+# beside the seed: data that were shuffled by the same seed are split in another order
+STREAM = 0x59117
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +27,8 @@ class Split:
     Attributes
     ----------
     private, public, test : int64 arrays
-        A guarantee holds for records of the private part alone. The features of the public part, and all of the test
-        part, are not protected.
+        A guarantee holds for records of the private part alone. The features of the public part,
+        and all of the test part, are not protected.
     """
 
     private: NDArray[np.int64]
@@ -56,14 +58,15 @@ def split(
     seed : int, default=0
         Public.
     persons : sequence of length n_records, optional
-        Whose record each is: texts or whole numbers. A part of n records then has the share n / n_records of the
-        persons, rounded, with all their records, so that its number of records is near n only if persons have about as
-        many records each.
+        Whose record each is: texts or whole numbers. A part of n records then has the share n /
+        n_records of the persons, rounded, with all their records, so that its number of records is
+        near n only if persons have about as many records each.
 
     Raises
     ------
     InputError
-        If a number is not whole or is negative, or the parts ask for more records than there are, or leave none;
+        If a number is not whole or is negative, or the parts ask for more records than there are,
+        or leave none;
         if there are too few persons for the parts, or persons are missing or not one a record.
 
     Examples
@@ -76,14 +79,24 @@ def split(
     >>> tacit.split(6, n_public=2, persons=visits).public.tolist()
     [0, 2]
     """
-    counts = {"n_records": n_records, "n_public": n_public, "n_test": n_test, "n_private": n_private, "seed": seed}
+    counts = {
+        "n_records": n_records,
+        "n_public": n_public,
+        "n_test": n_test,
+        "n_private": n_private,
+        "seed": seed,
+    }
     for name, value in counts.items():
-        if value is not None and (type(value) is bool or not isinstance(value, int | np.integer) or value < 0):
+        if value is not None and (
+            type(value) is bool or not isinstance(value, int | np.integer) or value < 0
+        ):
             raise InputError(f"{name}={value!r} must be a whole number, 0 or more; correct it")
     n_records, n_public, n_test = int(n_records), int(n_public), int(n_test)
     private = n_records - n_public - n_test if n_private is None else int(n_private)
     if private < (n_private is None) or private + n_public + n_test > n_records:
-        wanted = f"n_public={n_public}, n_test={n_test}" + ("" if n_private is None else f", n_private={n_private}")
+        wanted = f"n_public={n_public}, n_test={n_test}" + (
+            "" if n_private is None else f", n_private={n_private}"
+        )
         rest = " and a private part" if n_private is None else ""
         raise InputError(f"{n_records} records are too few for {wanted}{rest}; ask for fewer")
     sizes = np.array([private, n_public, n_test])
@@ -94,15 +107,21 @@ def split(
     if ((np.diff(ends, prepend=0) == 0) & (sizes > 0)).any():
         fault = f"{known.number} persons are too few for parts of {sizes.tolist()} records"
         raise InputError(f"{fault}; ask for larger parts, or fewer of them")
-    return Split(*(np.flatnonzero(np.isin(known.places, part)) for part in _dealt(known.number, ends, seed)))
+    return Split(
+        *(np.flatnonzero(np.isin(known.places, part)) for part in _dealt(known.number, ends, seed))
+    )
 
 
 def _dealt(n: int, ends: NDArray[np.int64], seed: int) -> list[NDArray[np.int64]]:
-    """Positions 0 to n - 1, shuffled by the seed and cut at `ends`; each part in ascending order."""
+    """Positions 0 to n - 1, shuffled by the seed and cut at `ends`; each part in ascending
+    order.
+    """
     order = np.random.default_rng([seed, STREAM]).permutation(n)
     return [np.sort(part) for part in np.split(order[: ends[-1]], ends[:-1])]
 
 
 def first_rows(n_records: int, n: int) -> NDArray[np.int64]:
-    """Positions of n records, in ascending order: the first of one shuffle, so that smaller choices are in larger."""
+    """Positions of n records, in ascending order: the first of one shuffle, so that smaller choices
+    are in larger.
+    """
     return np.sort(np.random.default_rng(0).permutation(n_records)[:n])

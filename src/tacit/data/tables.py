@@ -1,6 +1,7 @@
 """Tables on disk: a column in chunks of rows, and a copy of the table with one column replaced.
 
-`KINDS` lists the endings; text may be compressed, with `.gz` after the ending. No table is read into memory whole.
+`KINDS` lists the endings; text may be compressed, with `.gz` after the ending. No table is read
+into memory whole.
 """
 
 import csv
@@ -42,8 +43,12 @@ class Table(ABC):
     names: list[str]
 
     @abstractmethod
-    def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
-        """Values of a column, `rows` at a time; `check_all` reads the other columns too, so that damage shows."""
+    def chunks(
+        self, name: str, rows: int = CHUNK, *, check_all: bool = False
+    ) -> Iterator[list[Any]]:
+        """Values of a column, `rows` at a time; `check_all` reads the other columns too, so that
+        damage shows.
+        """
 
     def column(self, name: str) -> list[Any]:
         """All values of a column."""
@@ -70,38 +75,49 @@ class Table(ABC):
         """Position of a column."""
         if name not in self.names:
             listed = excerpt(", ".join(self.names))
-            raise InputError(f"column {name!r} is not in {self.path}, which has {listed}; choose one of them")
+            raise InputError(
+                f"column {name!r} is not in {self.path}, which has {listed}; choose one of them"
+            )
         check_once(self.names, name, self.path)
         return self.names.index(name)
 
 
 class Csv(Table):
-    """Comma- or tab-separated text. Every cell is a string, and every row has as many cells as the header."""
+    """Comma- or tab-separated text. Every cell is a string, and every row has as many cells as the
+    header.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
         self.names = next(self.rows(), [])
         if not self.names:
-            raise InputError(f"{path} is not a CSV file in UTF-8 (it is empty); give a table with a header")
+            raise InputError(
+                f"{path} is not a CSV file in UTF-8 (it is empty); give a table with a header"
+            )
         if all(_NUMBER.fullmatch(name) for name in self.names) and self.names != [
             str(i) for i in range(len(self.names))
         ]:
             fault = f"{path} starts with a row of numbers, which would be lost as its header"
             raise InputError(f"{fault}; put column names in the first line")
 
-    def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
+    def chunks(
+        self, name: str, rows: int = CHUNK, *, check_all: bool = False
+    ) -> Iterator[list[Any]]:
         place = self.place(name)
         return _chunked((row[place] for row in islice(self.rows(), 1, None)), rows)
 
     def write_replaced(self, name: str, replace: Replace, out: Path, rows: int, note: str) -> None:
-        """Write a copy to `out` with the values of a column passed through `replace`; CSV has no place for `note`."""
+        """Write a copy to `out` with the values of a column passed through `replace`; CSV has no
+        place for `note`.
+        """
         place = self.place(name)
         with out.open("w", encoding="utf-8", newline="") as file:
             plain = csv.writer(file, lineterminator="\n")
             careful = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
 
-            def write(row: list[str]) -> None:  # csv by itself does not quote a cell with a lone carriage return
+            # csv by itself does not quote a cell with a lone carriage return
+            def write(row: list[str]) -> None:
                 (careful if any("\r" in cell for cell in row) else plain).writerow(row)
 
             write(self.names)
@@ -115,16 +131,23 @@ class Csv(Table):
         delimiter = "\t" if ".tsv" in self.path.suffixes else ","
         try:
             width = None
-            for number, row in enumerate(csv.reader(_lines(self.path), strict=True, delimiter=delimiter)):
+            for number, row in enumerate(
+                csv.reader(_lines(self.path), strict=True, delimiter=delimiter)
+            ):
                 width = width or len(row)
                 if len(row) != width:
-                    said = f"{self.path} row {number} has {len(row)} cells where the header has {width}"
+                    said = (
+                        f"{self.path} row {number} has {len(row)} cells where the header has"
+                        f" {width}"
+                    )
                     raise InputError(f"{said}; correct it")
                 yield row
         except InputError:
             raise
         except FAULTS as error:
-            raise InputError(f"{self.path} is not a CSV file in UTF-8 ({one_line(error)}); save it as one") from error
+            raise InputError(
+                f"{self.path} is not a CSV file in UTF-8 ({one_line(error)}); save it as one"
+            ) from error
 
 
 class JsonLines(Table):
@@ -134,7 +157,9 @@ class JsonLines(Table):
         self.path = path
         self.names = list(next(self._rows(), {}))
 
-    def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
+    def chunks(
+        self, name: str, rows: int = CHUNK, *, check_all: bool = False
+    ) -> Iterator[list[Any]]:
         for first, chunk in enumerate(_chunked(self._rows(), rows)):
             for place, row in enumerate(chunk, first * rows):
                 if name not in row:
@@ -159,7 +184,9 @@ class JsonLines(Table):
 
 
 class ArrowTable(Table):
-    """A table whose schema and number of rows are stated; pictures are bytes, or structs of bytes and path."""
+    """A table whose schema and number of rows are stated; pictures are bytes, or structs of bytes
+    and path.
+    """
 
     def __init__(self, path: Path, schema: Any, rows: int) -> None:
         self.path, self.schema, self.rows = path, schema, rows
@@ -179,26 +206,40 @@ class Parquet(ArrowTable):
         with open_parquet(path) as file:
             super().__init__(path, file.schema_arrow, file.metadata.num_rows)
 
-    def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
+    def chunks(
+        self, name: str, rows: int = CHUNK, *, check_all: bool = False
+    ) -> Iterator[list[Any]]:
         return (values for _, values in self._batches(name, rows, None if check_all else [name]))
 
     def write_replaced(self, name: str, replace: Replace, out: Path, rows: int, note: str) -> None:
-        """Write a copy to `out` with the values of a column passed through `replace`, and `note` in the schema."""
+        """Write a copy to `out` with the values of a column passed through `replace`, and `note` in
+        the schema.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         place, writer = self.place(name), None
         for batch, values in self._batches(name, rows):
-            columns = [*batch.columns[:place], pa.array(replace(values)), *batch.columns[place + 1 :]]
+            columns = [
+                *batch.columns[:place],
+                pa.array(replace(values)),
+                *batch.columns[place + 1 :],
+            ]
             # other metadata may reveal the old values, as the categories in pandas' metadata do
-            new = pa.table(columns, names=self.names).replace_schema_metadata({b"tacit": note.encode()})
+            new = pa.table(columns, names=self.names).replace_schema_metadata(
+                {b"tacit": note.encode()}
+            )
             writer = writer or pq.ParquetWriter(out, new.schema)
             writer.write_table(new)
         if writer is not None:
             writer.close()
 
-    def _batches(self, name: str, rows: int, columns: list[str] | None = None) -> Iterator[tuple[Any, list[Any]]]:
-        """Batches of rows of some columns or of all, and the values of the column `name` in each."""
+    def _batches(
+        self, name: str, rows: int, columns: list[str] | None = None
+    ) -> Iterator[tuple[Any, list[Any]]]:
+        """Batches of rows of some columns or of all, and the values of the column `name` in
+        each.
+        """
         self.place(name)
         with open_parquet(self.path) as file:
             for batch in file.iter_batches(rows, columns=columns):
@@ -212,7 +253,9 @@ class SavedDataset(ArrowTable):
         self._table = huggingface.read_table(path)
         super().__init__(path, self._table.schema, self._table.num_rows)
 
-    def chunks(self, name: str, rows: int = CHUNK, *, check_all: bool = False) -> Iterator[list[Any]]:
+    def chunks(
+        self, name: str, rows: int = CHUNK, *, check_all: bool = False
+    ) -> Iterator[list[Any]]:
         self.place(name)
         with huggingface.faults(self.path):
             for batch in self._table.select([name]).to_batches(rows):
@@ -242,7 +285,9 @@ def open_table(path: Path) -> Table:
     if path.is_dir():
         return SavedDataset(path)
     if _ending(path) not in KINDS:
-        raise InputError(f"{path} has an unknown ending; give a table that ends in {', '.join(KINDS)}")
+        raise InputError(
+            f"{path} has an unknown ending; give a table that ends in {', '.join(KINDS)}"
+        )
     return KINDS[_ending(path)](path)
 
 

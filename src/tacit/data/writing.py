@@ -1,4 +1,6 @@
-"""The parts of writing an embedding store: check labels and metadata, then write shards and metadata."""
+"""The parts of writing an embedding store: check labels and metadata, then write shards and
+metadata.
+"""
 
 import json
 import os
@@ -23,8 +25,12 @@ from tacit.errors import InputError
 LABEL, PERSON = "label", "person"
 
 
-def label_indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None) -> NDArray[np.int64] | None:
-    """Labels as a store holds them: indexes into the class list, or the labels themselves if there is no list."""
+def label_indexes(
+    labels: NDArray[Any] | None, classes: list[ClassValue] | None
+) -> NDArray[np.int64] | None:
+    """Labels as a store holds them: indexes into the class list, or the labels themselves if there
+    is no list.
+    """
     if labels is None:
         return None
     if classes is not None:
@@ -34,7 +40,9 @@ def label_indexes(labels: NDArray[Any] | None, classes: list[ClassValue] | None)
     if wide.any():
         row = int(wide.argmax())
         said = f"row {row} has label {labels[row]}, which exceeds 32 bits"
-        raise InputError(f"{said}; renumber the labels, or list the classes in classes= from public knowledge")
+        raise InputError(
+            f"{said}; renumber the labels, or list the classes in classes= from public knowledge"
+        )
     return labels
 
 
@@ -62,11 +70,19 @@ def metadata_table(
         columns[PERSON] = pa.array(persons.tolist())
     for name, values in (metadata or {}).items():
         if name == PERSON and persons is not None:
-            raise InputError(f"metadata column {PERSON!r} is taken by the persons; rename it, or leave persons= out")
+            raise InputError(
+                f"metadata column {PERSON!r} is taken by the persons; rename it, or leave"
+                " persons= out"
+            )
         if name == LABEL:
-            raise InputError(f"metadata column {LABEL!r} is taken by the labels; rename it, or pass labels as y=")
+            raise InputError(
+                f"metadata column {LABEL!r} is taken by the labels; rename it, or pass labels as y="
+            )
         if len(values) != rows:
-            raise InputError(f"metadata column {name!r} has {len(values)} values beside {rows} rows; give one per row")
+            raise InputError(
+                f"metadata column {name!r} has {len(values)} values beside {rows} rows; give one"
+                " per row"
+            )
         try:
             columns[name] = pa.array(values)
         except (pa.ArrowException, TypeError, ValueError) as error:
@@ -90,12 +106,17 @@ def _joined(old: Any, new: Any) -> Any:
 
 
 def _next_rows(table: Any, n: int) -> Any:
-    """Positions for n appended rows, which are not in the source: those after the last position in the store."""
+    """Positions for n appended rows, which are not in the source: those after the last position in
+    the store.
+    """
     import pyarrow as pa
     import pyarrow.compute
 
     if not pa.types.is_integer(table[ROW].type) or table[ROW].null_count:
-        raise InputError(f"the store has a metadata column {ROW!r} of another kind; give its values for the new rows")
+        raise InputError(
+            f"the store has a metadata column {ROW!r} of another kind; give its values for the new"
+            " rows"
+        )
     first = pyarrow.compute.max(table[ROW]).as_py() + 1
     return np.arange(first, first + n)
 
@@ -107,7 +128,9 @@ def _with_text_ids(table: Any) -> Any:
     return table.set_column(place, PERSON, table[PERSON].cast(pa.string()))
 
 
-def write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, first: int) -> tuple[StoredFile, ...]:
+def write_shards(
+    folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, first: int
+) -> tuple[StoredFile, ...]:
     """Write the rows, checked, in files of `shard_rows`, numbered from `first`."""
     if shard_rows < 1:
         raise InputError(f"shard_rows={shard_rows} must be positive; leave it out for 65536")
@@ -122,7 +145,9 @@ def write_shards(folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, fi
     return tuple(shards)
 
 
-def _write_npy(path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+def _write_npy(
+    path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> None:
     """Write blocks of rows as one array of this shape, and flush it to the disk."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     with path.open("wb") as file:
@@ -145,15 +170,21 @@ def write_metadata(folder: Path, name: str, table: Any, rows: int) -> StoredFile
     return stored_file(folder, name, rows)
 
 
-def write_names(folder: Path, names: Any, card: Mapping[str, Any] | None, store: Manifest) -> Manifest:
+def write_names(
+    folder: Path, names: Any, card: Mapping[str, Any] | None, store: Manifest
+) -> Manifest:
     """Write rows of class names beside the records of `store`, whose manifest then names them."""
     if store.classes is None or not store.classes_declared:
-        raise InputError("names need a declared class list, in their order; pass classes=[...] (--classes FILE)")
+        raise InputError(
+            "names need a declared class list, in their order; pass classes=[...] (--classes FILE)"
+        )
     rows = rows_by_class(names, len(store.classes), store.dim)
     whole, dtype = np.concatenate(rows), np.dtype(store.dtype)
     _write_npy(folder / NAMES, checked_blocks(whole, dtype=dtype, name="names"), whole.shape, dtype)
     counts = tuple(map(len, rows))
-    return replace(store, names=StoredNames(stored_file(folder, NAMES, len(whole)), counts, json_card(card)))
+    return replace(
+        store, names=StoredNames(stored_file(folder, NAMES, len(whole)), counts, json_card(card))
+    )
 
 
 def sync(file: Any) -> None:
@@ -178,13 +209,21 @@ def append_rows(
     metadata: Mapping[str, Sequence[Any]] | None,
     shard_rows: int,
 ) -> None:
-    """Add rows to the files of a store, then its manifest; `old_table` reads the store's metadata."""
+    """Add rows to the files of a store, then its manifest; `old_table` reads the store's
+    metadata.
+    """
     if X.shape[1] != old.dim:
-        raise InputError(f"X has {X.shape[1]} columns where the store has {old.dim}; embed with the same encoder")
+        raise InputError(
+            f"X has {X.shape[1]} columns where the store has {old.dim}; embed with the same encoder"
+        )
     if (y is not None) != old.has_labels:
-        raise InputError(f"{folder} {'has' if old.has_labels else 'has no'} labels; append rows of the same kind")
+        raise InputError(
+            f"{folder} {'has' if old.has_labels else 'has no'} labels; append rows of the same kind"
+        )
     if (persons is not None) != old.has_persons:
-        has, remedy = ("has", "pass persons=") if old.has_persons else ("has no", "leave persons= out")
+        has, remedy = (
+            ("has", "pass persons=") if old.has_persons else ("has no", "leave persons= out")
+        )
         raise InputError(f"{folder} {has} person ids; {remedy}")
     labels = None if y is None else clean_labels(y, len(X))
     if labels is not None and old.classes is None and labels.dtype.kind == "U":
@@ -210,7 +249,9 @@ def append_rows(
 
 
 def _remove_unnamed(folder: Path) -> None:
-    """Remove files that the manifest does not name: replaced metadata, and leftovers of a failed append."""
+    """Remove files that the manifest does not name: replaced metadata, and leftovers of a failed
+    append.
+    """
     named = {folder / stored.file for stored in Manifest.load(folder).files}
     for pattern in ("shards/[0-9]*.npy", "metadata.parquet", "metadata-[0-9]*.parquet"):
         for path in set(folder.glob(pattern)) - named:

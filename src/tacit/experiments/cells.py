@@ -1,4 +1,6 @@
-"""The cells that a plan multiplies out to, each checked against its data and its learner before anything runs."""
+"""The cells that a plan multiplies out to, each checked against its data and its learner before
+anything runs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,17 @@ from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.unit import Unit
 
-SET_BY_CELL = ("budget", "budgets", "classes", "noise", "random_state", "unit", "ledger", "public", "names")
+SET_BY_CELL = (
+    "budget",
+    "budgets",
+    "classes",
+    "noise",
+    "random_state",
+    "unit",
+    "ledger",
+    "public",
+    "names",
+)
 MOST_CELLS = 50_000
 Path = tuple[str | int, ...]
 """Keys and positions that lead to a part of the plan."""
@@ -40,7 +52,10 @@ class Variant:
         try:
             return json.dumps(value, sort_keys=True, allow_nan=False)
         except (TypeError, ValueError) as error:
-            fault = f"learner {self.label!r} has a value that is not plain text, a number or a list; correct it"
+            fault = (
+                f"learner {self.label!r} has a value that is not plain text, a number or a list;"
+                " correct it"
+            )
             raise PlanError(fault, self.path) from error
 
 
@@ -50,8 +65,8 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
     Raises
     ------
     PlanError
-        If a learner refuses its parameters, a budget, the unit or the shape of the data, or there are fewer public rows
-        or records than the plan needs; nothing has run then.
+        If a learner refuses its parameters, a budget, the unit or the shape of the data, or there
+        are fewer public rows or records than the plan needs; nothing has run then.
     """
     _check_number(plan)
     data_sets = list(zip(plan.data, sources, strict=True))
@@ -60,15 +75,27 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
         try:  # every class must keep records
             class_sizes(int(sizes[sizes > 0].min()), len(sizes), ratio)
         except InputError as error:
-            raise PlanError(f"imbalance of {data.name!r}: {error}", ("imbalance", number)) from error
-    variants = [one for number, spec in enumerate(plan.learners) for one in _variants(spec, ("learners", number))]
+            raise PlanError(
+                f"imbalance of {data.name!r}: {error}", ("imbalance", number)
+            ) from error
+    variants = [
+        one
+        for number, spec in enumerate(plan.learners)
+        for one in _variants(spec, ("learners", number))
+    ]
     by_key: dict[str, Cell] = {}
     for unit, (data, source) in product(plan.unit, data_sets):
         if Unit(unit).per_person and not source.has_persons:
             fault = f"unit {unit} needs person ids, and data {data.name!r} have none"
-            raise PlanError(f"{fault}; give persons: FILE or COLUMN, or a store with ids", ("unit",))
-    for (data, source), imbalance, variant, unit in product(data_sets, plan.imbalance, variants, plan.unit):
-        for (public, rows), (place, budget) in product(_publics(variant, source), _budgets(plan, variant)):
+            raise PlanError(
+                f"{fault}; give persons: FILE or COLUMN, or a store with ids", ("unit",)
+            )
+    for (data, source), imbalance, variant, unit in product(
+        data_sets, plan.imbalance, variants, plan.unit
+    ):
+        for (public, rows), (place, budget) in product(
+            _publics(variant, source), _budgets(plan, variant)
+        ):
             spec = variant.spec
             first = Cell(
                 plan=plan.name,
@@ -94,22 +121,37 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
                 names=_names(variant, source),
             )
             if first.key in by_key:
-                raise PlanError(f"learner {variant.label!r} repeats other cells; remove one of them", variant.path)
+                raise PlanError(
+                    f"learner {variant.label!r} repeats other cells; remove one of them",
+                    variant.path,
+                )
             if imbalance == plan.imbalance[0]:  # at the others the learner would check the same
                 _check_learner(first, variant, place)
-            by_key |= {cell.key: cell for cell in (replace(first, seed=seed) for seed in plan.seeds)}
+            by_key |= {
+                cell.key: cell for cell in (replace(first, seed=seed) for seed in plan.seeds)
+            }
     return list(by_key.values())
 
 
 def _check_number(plan: Plan) -> None:
     """Refuse a plan of too many cells before it makes any."""
-    number = len(plan.data) * len(plan.imbalance) * len(plan.seeds) * len(plan.unit) * sum(
-        math.prod(map(len, one.grid.values())) * len(one.budgets or plan.budgets) * max(len(one.public), 1)
-        * max(len(one.public_rows), 1)
-        for one in plan.learners
-    )  # fmt: skip
+    number = (
+        len(plan.data)
+        * len(plan.imbalance)
+        * len(plan.seeds)
+        * len(plan.unit)
+        * sum(
+            math.prod(map(len, one.grid.values()))
+            * len(one.budgets or plan.budgets)
+            * max(len(one.public), 1)
+            * max(len(one.public_rows), 1)
+            for one in plan.learners
+        )
+    )
     if number > MOST_CELLS:
-        raise PlanError(f"the plan has {number} cells, more than {MOST_CELLS}; split it into several plans")
+        raise PlanError(
+            f"the plan has {number} cells, more than {MOST_CELLS}; split it into several plans"
+        )
 
 
 def _variants(spec: LearnerSpec, path: Path) -> Iterator[Variant]:
@@ -118,17 +160,29 @@ def _variants(spec: LearnerSpec, path: Path) -> Iterator[Variant]:
     for place in ("parameters", "grid"):
         for name in getattr(spec, place):
             if name in SET_BY_CELL:
-                raise PlanError(f"{name} is set by the plan, not among {place}; leave it out", (*path, place, name))
+                raise PlanError(
+                    f"{name} is set by the plan, not among {place}; leave it out",
+                    (*path, place, name),
+                )
             if name.partition("__")[0] not in accepted:
                 free = [one for one in accepted if one not in SET_BY_CELL]
-                remedy = f"write {nested(kind, name, '...')}" if name in kind.flat_names else nearest(name, free)
-                raise PlanError(f"{name!r} is not a parameter of {spec.method}; {remedy}", (*path, place, name))
+                remedy = (
+                    f"write {nested(kind, name, '...')}"
+                    if name in kind.flat_names
+                    else nearest(name, free)
+                )
+                raise PlanError(
+                    f"{name!r} is not a parameter of {spec.method}; {remedy}", (*path, place, name)
+                )
     if spec.search is not None:
         options = inspect.signature(load(SEARCHES[spec.search.how])).parameters
         free = [name for name in options if name not in (*SET_BY_CELL, "estimator", "candidates")]
         for name in spec.search.options:
             if name not in free:
-                fault = f"{name!r} is not an option of a {spec.search.how} search; {nearest(name, free)}"
+                fault = (
+                    f"{name!r} is not an option of a {spec.search.how} search;"
+                    f" {nearest(name, free)}"
+                )
                 raise PlanError(fault, (*path, "search", "options"))
     if spec.shares and "groups" not in inspect.signature(kind.fit).parameters:
         raise PlanError(f"{spec.method} has no budget groups; leave shares out", (*path, "shares"))
@@ -143,12 +197,20 @@ def _publics(variant: Variant, source: DataSource) -> Iterator[tuple[str | None,
     spec, known = variant.spec, [name for name, _ in source.public]
     kind = load(METHODS[spec.method])
     if spec.public and "public" not in inspect.signature(kind).parameters:
-        raise PlanError(f"{spec.method} takes no public rows; leave public out", (*variant.path, "public"))
+        raise PlanError(
+            f"{spec.method} takes no public rows; leave public out", (*variant.path, "public")
+        )
     if not spec.public:
-        if kind.needs_public or variant.parameters.get("prototypes") == "public":  # the latter of `projected`
-            raise PlanError(f"{spec.method} needs public rows; name a public set: public: [NAME]", variant.path)
+        # the latter of `projected`
+        if kind.needs_public or variant.parameters.get("prototypes") == "public":
+            raise PlanError(
+                f"{spec.method} needs public rows; name a public set: public: [NAME]", variant.path
+            )
         if spec.public_rows:
-            raise PlanError("public_rows is for a public set; name one with public", (*variant.path, "public_rows"))
+            raise PlanError(
+                "public_rows is for a public set; name one with public",
+                (*variant.path, "public_rows"),
+            )
         yield None, None
     for name in spec.public:
         if name not in known:
@@ -166,10 +228,14 @@ def _names(variant: Variant, source: DataSource) -> bool:
     """Whether rows of class names are used."""
     spec = variant.spec
     if spec.names and "names" not in inspect.signature(load(METHODS[spec.method])).parameters:
-        raise PlanError(f"{spec.method} takes no class names; leave names out", (*variant.path, "names"))
+        raise PlanError(
+            f"{spec.method} takes no class names; leave names out", (*variant.path, "names")
+        )
     if spec.names and source.names is None:
         fault = "the data have no rows of class names"
-        raise PlanError(f"{fault}; give the data set names: PATH, or leave names out", (*variant.path, "names"))
+        raise PlanError(
+            f"{fault}; give the data set names: PATH, or leave names out", (*variant.path, "names")
+        )
     return spec.names
 
 
@@ -186,9 +252,13 @@ def _check_groups(spec: LearnerSpec, budget: Any, path: Path) -> None:
     """Personal budgets need shares of the same groups, and a method that has such budgets."""
     groups = [] if isinstance(budget, str) else list(budget["groups"])
     if groups and "budgets" not in inspect.signature(load(METHODS[spec.method])).parameters:
-        raise PlanError(f"{spec.method} has no personal budgets; write rho=... or epsilon=...,delta=...", path)
+        raise PlanError(
+            f"{spec.method} has no personal budgets; write rho=... or epsilon=...,delta=...", path
+        )
     if set(groups) != set(spec.shares):
-        shares, of_budget = (", ".join(map(str, names)) or "no group" for names in (spec.shares, groups))
+        shares, of_budget = (
+            ", ".join(map(str, names)) or "no group" for names in (spec.shares, groups)
+        )
         fault = f"learner {spec.name!r} has shares of {shares} and a budget of {of_budget}"
         raise PlanError(f"{fault}; give both for the same groups", path)
 
@@ -198,23 +268,32 @@ def _plain_budget(budget: Any, path: Path) -> Any:
         return budget.strip()
     if isinstance(budget, float) and budget == math.inf:  # YAML's .inf
         return INFINITE
-    if isinstance(budget, Mapping) and set(budget) == {"groups", "delta"} and isinstance(budget["groups"], Mapping):
+    if (
+        isinstance(budget, Mapping)
+        and set(budget) == {"groups", "delta"}
+        and isinstance(budget["groups"], Mapping)
+    ):
         return {"groups": dict(budget["groups"]), "delta": budget["delta"]}
     forms = "rho=0.5, epsilon=1, epsilon=1,delta=1e-6, inf, or {groups: {a: 1, b: 2}, delta: 1e-5}"
     raise PlanError(f"budget {budget!r:.60} is not a budget; write {forms}", path)
 
 
 def _check_learner(cell: Cell, variant: Variant, place: Path) -> None:
-    """Check that the learner has a privacy cost for this budget under the plan's unit, and takes data of this shape."""
+    """Check that the learner has a privacy cost for this budget under the plan's unit, and takes
+    data of this shape.
+    """
     n, width = records(cell.source, 1.0, cell.subset_seed).x.shape
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # every cell records the warnings of its fit
-            cell.make(list(cell.source.classes), **cell.public_inputs()).check(n, width, **cell.groups(n))
+            cell.make(list(cell.source.classes), **cell.public_inputs()).check(
+                n, width, **cell.groups(n)
+            )
     except BudgetError as error:
         raise PlanError(f"learner {cell.learner!r}: {error}", place) from error
     except (TacitError, TypeError) as error:
-        name = str(error).partition("=")[0]  # a message may begin with a parameter, as in "k=0 must be ..."
+        # a message may begin with a parameter, as in "k=0 must be ..."
+        name = str(error).partition("=")[0]
         places = [place for place in ("parameters", "grid") if name in getattr(variant.spec, place)]
         path = (*variant.path, *places, *([name] if places else []))
         raise PlanError(f"learner {cell.learner!r}: {error}", path) from error

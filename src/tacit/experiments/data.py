@@ -31,16 +31,19 @@ from tacit.experiments.plan import DataSet
 SHUFFLE = 0  # seed: in which order the columns of "scrambled" are
 COMPONENTS = 16  # of digits-components
 NAMES, PERSONS, CARRIED = "names", "persons", ""
-BUILTIN_PUBLIC = ("own", "scrambled")  # other digits, and the same with their columns in another order
+# other digits, and the same with their columns in another order
+BUILTIN_PUBLIC = ("own", "scrambled")
 
 
 @dataclass(frozen=True)
 class DataSource:
-    """Where the parts of a data set are (train, test and the public sets), and hashes of their content.
+    """Where the parts of a data set are (train, test and the public sets), and hashes of their
+    content.
 
-    With `rows` or `test_rows`, only that many records are used: the first of a shuffle that all cells share. `names` is
-    where the rows of class names are: CARRIED if the training store carries them, None if there are none. `persons` is
-    that of the plan, a file by its whole path; without it the training store may carry ids.
+    With `rows` or `test_rows`, only that many records are used: the first of a shuffle that all
+    cells share. `names` is where the rows of class names are: CARRIED if the training store carries
+    them, None if there are none. `persons` is that of the plan, a file by its whole path; without
+    it the training store may carry ids.
     """
 
     builtin: str | None
@@ -66,7 +69,9 @@ class DataSource:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The training and test records of a cell; labels are class indices, `persons` ids of the training records."""
+    """The training and test records of a cell; labels are class indices, `persons` ids of the
+    training records.
+    """
 
     x: Any
     y: NDArray[np.int64]
@@ -82,18 +87,28 @@ class Records:
 
 
 def of_public(name: str) -> str:
-    """The part under which a public set's hash is stored, so that no public set is taken for the private data."""
+    """The part under which a public set's hash is stored, so that no public set is taken for the
+    private data.
+    """
     return f"public {name}"
 
 
 def data_source(data: DataSet, root: Path) -> DataSource:
-    """Where the data of a plan are, relative to `root`; InputError if a part is missing, unlabelled or too wide."""
+    """Where the data of a plan are, relative to `root`; InputError if a part is missing, unlabelled
+    or too wide.
+    """
     if data.builtin is not None:
         digits = load_digits_split()
-        content = digest([digits.private_x, digits.private_y, digits.test_x, digits.test_y, digits.public_x])
-        hashes = tuple((name, content) for name in ("train", "test", *map(of_public, BUILTIN_PUBLIC)))
+        content = digest(
+            [digits.private_x, digits.private_y, digits.test_x, digits.test_y, digits.public_x]
+        )
+        hashes = tuple(
+            (name, content) for name in ("train", "test", *map(of_public, BUILTIN_PUBLIC))
+        )
         public = tuple((name, "") for name in BUILTIN_PUBLIC)
-        return DataSource(data.builtin, "", "", public, tuple(range(10)), hashes, data.rows, data.test_rows)
+        return DataSource(
+            data.builtin, "", "", public, tuple(range(10)), hashes, data.rows, data.test_rows
+        )
     train, test = str(root / str(data.train)), str(root / str(data.test))
     public = tuple((name, str(root / path)) for name, path in data.public.items())
     persons, test_persons = (_located(given, root) for given in (data.persons, data.test_persons))
@@ -107,16 +122,23 @@ def data_source(data: DataSet, root: Path) -> DataSource:
     classes = _classes([parts["train"][1], parts["test"][1]])
     for own_labels in labels:
         encode_labels(own_labels, list(classes))
-    hashes = tuple((name, digest([part.content_hash, part.identity])) for name, (_, part) in parts.items())
+    hashes = tuple(
+        (name, digest([part.content_hash, part.identity])) for name, (_, part) in parts.items()
+    )
     private, tested = parts["train"][1], parts["test"][1]
     if private.persons is not None:
         hashes = (*hashes, (PERSONS, digest([private.persons])))
     if several := shared_persons(private, tested):
-        raise InputError(f"{several} persons are both in {train} and in {test}; keep each in one of them (tacit split)")
+        raise InputError(
+            f"{several} persons are both in {train} and in {test}; keep each in one of them (tacit"
+            " split)"
+        )
     names = CARRIED if private.names is not None else None
     if data.names is not None:
         names = str(root / data.names)
-    source = DataSource(None, train, test, public, classes, hashes, data.rows, data.test_rows, names, persons)
+    source = DataSource(
+        None, train, test, public, classes, hashes, data.rows, data.test_rows, names, persons
+    )
     if names is None:
         return source
     rows = _names(source, private.classes_declared or tested.classes_declared)
@@ -125,26 +147,37 @@ def data_source(data: DataSet, root: Path) -> DataSource:
 
 def _labels(part: Data, path: str) -> NDArray[Any]:
     if part.labels is None:
-        raise InputError(f"{path} holds no labels; name a file that has them, or put NAME_targets.npy beside NAME.npy")
+        raise InputError(
+            f"{path} holds no labels; name a file that has them, or put NAME_targets.npy beside"
+            " NAME.npy"
+        )
     return part.labels
 
 
 def _located(persons: str | None, root: Path) -> str | None:
     """The option by the whole path of its file, if it names a file."""
-    return str(root / persons) if persons is not None and is_ids_file(str(root / persons)) else persons
+    return (
+        str(root / persons) if persons is not None and is_ids_file(str(root / persons)) else persons
+    )
 
 
 def _read(path: str, role: str, width: int | None = None, persons: str | None = None) -> Data:
-    """The part of a file or folder that has the role, or that the path names, as FOLDER#test; pictures become rows."""
+    """The part of a file or folder that has the role, or that the path names, as FOLDER#test;
+    pictures become rows.
+    """
     path, _, part = path.partition("#")
     file, role = Path(path), part or role
     if file.suffix == ".npz" and file.is_file():
         if (found := _part_of_npz(file, role, width, persons)) is not None:
             return found
         if part:
-            raise InputError(f"{file} has no array {part}_x; name a part that it has, or leave #{part} out")
+            raise InputError(
+                f"{file} has no array {part}_x; name a part that it has, or leave #{part} out"
+            )
     several = file.is_dir() and len(splits(path)) > 1
-    return read_data(path, persons=persons, split=role if several or part else None, width=width, check=False)
+    return read_data(
+        path, persons=persons, split=role if several or part else None, width=width, check=False
+    )
 
 
 def _part_of_npz(file: Path, role: str, width: int | None, persons: str | None) -> Data | None:
@@ -159,7 +192,9 @@ def _part_of_npz(file: Path, role: str, width: int | None, persons: str | None) 
     rows = np.atleast_1d(x).reshape(len(np.atleast_1d(x)), -1)
     ids = None
     if persons is not None:
-        column = None if is_ids_file(persons) else choose(archive.names, persons, (), "persons", file)
+        column = (
+            None if is_ids_file(persons) else choose(archive.names, persons, (), "persons", file)
+        )
         ids = read_ids(persons) if column is None else archive.read([column])[0]
     return make_arrays(rows, y[0] if y else None, (file,), f"{file.stem}-{role}", persons=ids)
 
@@ -172,7 +207,8 @@ def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
     labels = [np.asarray(part.labels) for part in parts]
     if len({part.dtype.kind in "iu" for part in labels}) > 1:
         raise InputError(
-            "labels of train are numbers and those of test text, or the other way round; use one type for both"
+            "labels of train are numbers and those of test text, or the other way round; use one"
+            " type for both"
         )
     return tuple(np.unique(np.concatenate(labels)).tolist())
 
@@ -200,7 +236,10 @@ def public_rows(source: DataSource, name: str, n: int | None) -> Any:
     if n is None:
         return rows
     if n > len(rows):
-        raise InputError(f"public_rows {n} are more than the {len(rows)} rows of {name!r}; lower it, or leave it out")
+        raise InputError(
+            f"public_rows {n} are more than the {len(rows)} rows of {name!r}; lower it, or leave"
+            " it out"
+        )
     return rows[first_rows(len(rows), n)]
 
 
@@ -211,14 +250,19 @@ def names_rows(source: DataSource) -> list[NDArray[Any]]:
 
 
 def _names(source: DataSource, declared: bool = True) -> list[NDArray[Any]]:
-    """The rows of class names; those without labels are refused unless the class list is `declared`."""
+    """The rows of class names; those without labels are refused unless the class list is
+    `declared`.
+    """
     train = _read(source.train, "train")
     if source.names == CARRIED:
         carried = carried_names(train, source.classes, source.train)
         return [] if carried is None else carried.rows
     read = _read(str(source.names), "train", train.x.shape[1])
     if holds_private(read, train):
-        raise InputError(f"names: {source.names} are private records; name public rows of each class, or leave it out")
+        raise InputError(
+            f"names: {source.names} are private records; name public rows of each class, or leave"
+            " it out"
+        )
     check_rows(read.x, name=str(source.names))
     names = names_of(read, source.classes, str(source.names), declared=declared)
     check_through(names, train, f"names: {source.names}")
@@ -235,7 +279,10 @@ def _whole(source: DataSource) -> Records:
         x, test_x = (_builtin(source.builtin, rows) for rows in (parts.private_x, parts.test_x))
         y, test_y = parts.private_y, parts.test_y
     else:
-        train, test = _read(source.train, "train", persons=source.persons), _read(source.test, "test")
+        train, test = (
+            _read(source.train, "train", persons=source.persons),
+            _read(source.test, "test"),
+        )
         x, test_x, persons = train.x, test.x, train.persons
         y, test_y = (
             encode_labels(_labels(part, path), list(source.classes)).astype(np.int64)
@@ -259,14 +306,22 @@ def _first(n: int | None, *columns: Any) -> tuple[Any, ...]:
 def _public(source: DataSource, name: str) -> Any:
     if source.builtin is not None:
         rows = _builtin(source.builtin, load_digits_split().public_x)
-        return rows if name == "own" else rows[:, np.random.default_rng(SHUFFLE).permutation(rows.shape[1])]
+        return (
+            rows
+            if name == "own"
+            else rows[:, np.random.default_rng(SHUFFLE).permutation(rows.shape[1])]
+        )
     return _read(dict(source.public)[name], "train").x
 
 
 def _builtin(name: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Digits less the public mean, or their first components; the axes are those of the public rows."""
+    """Digits less the public mean, or their first components; the axes are those of the public
+    rows.
+    """
     public = load_digits_split().public_x
     centre = public.mean(axis=0)
     if name == "digits":
         return np.asarray(rows - centre)
-    return np.asarray((rows - centre) @ np.linalg.svd(public - centre, full_matrices=False)[2][:COMPONENTS].T)
+    return np.asarray(
+        (rows - centre) @ np.linalg.svd(public - centre, full_matrices=False)[2][:COMPONENTS].T
+    )

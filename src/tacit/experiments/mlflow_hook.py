@@ -13,14 +13,23 @@ from tacit.experiments.results import Result
 from tacit.experiments.work import IDENTITY
 
 METRICS = (
-    "accuracy", "balanced_accuracy", "minority_accuracy", "epsilon", "delta", "rho", "fit_seconds", "predict_seconds",
-)  # fmt: skip
+    "accuracy",
+    "balanced_accuracy",
+    "minority_accuracy",
+    "epsilon",
+    "delta",
+    "rho",
+    "fit_seconds",
+    "predict_seconds",
+)
 PARAMETERS = (*IDENTITY, "budget", "status", "error")
 
 
 @contextmanager
 def logging_to(address: str, experiment: str) -> Iterator[Callable[[Result], None]]:
-    """Yield a function that logs a result as a run; InputError if MLflow is not installed or refuses the address."""
+    """Yield a function that logs a result as a run; InputError if MLflow is not installed or
+    refuses the address.
+    """
     mlflow = load_mlflow()
     try:
         client = mlflow.MlflowClient(tracking_uri=address)

@@ -1,7 +1,7 @@
 """Results of cells: one Parquet file of one row each, written whole, queried in place.
 
-What was measured depends on the cell alone, so that two sweeps of one plan agree in `content_hash`. Times, hosts and
-versions differ from run to run, and are no part of it.
+What was measured depends on the cell alone, so that two sweeps of one plan agree in `content_hash`.
+Times, hosts and versions differ from run to run, and are no part of it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Result:
     key : str
         Hash of the cell's content.
     plan, data, encoder, learner : str
-        Names in the plan; data and encoder name a data set, the learner a method with its parameters.
+        Names in the plan; data and encoder name a data set, the learner a method with its
+        parameters.
     method : str
         Name in `METHODS`.
     parameters : str
@@ -56,7 +57,8 @@ class Result:
     unit : str
         Neighbouring relation of the guarantee.
     tuning : {"none", "paid", "unpaid"}
-        How the parameters were chosen: before any data, on private records within the guarantee, or outside it.
+        How the parameters were chosen: before any data, on private records within the guarantee, or
+        outside it.
     names : bool
         Whether rows of class names were used.
     status : {"done", "failed"}
@@ -72,15 +74,16 @@ class Result:
     delta : float or None
         At which `epsilon` is stated.
     epsilon, rho, mu : float or None
-        Of the guarantee under `unit`, rounded up to six digits; inf where nothing is protected, None where there is no
-        such number.
+        Of the guarantee under `unit`, rounded up to six digits; inf where nothing is protected,
+        None where there is no such number.
     guarantee : str or None
         In full, as JSON.
     extra : str
         Further attributes that the plan keeps, and the learner's warnings ("warnings"), as JSON.
     fit_seconds, predict_seconds : float
     phases : str
-        Of a timed cell: seconds of each phase of the fit, of the rest of it, and of the prediction, as JSON.
+        Of a timed cell: seconds of each phase of the fit, of the rest of it, and of the prediction,
+        as JSON.
     started : str
         Time, UTC.
     host, processor : str
@@ -134,8 +137,12 @@ def write(folder: Path, result: Result) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table, buffer = pa.Table.from_pylist([asdict(result)], schema=_schema()), pa.BufferOutputStream()
-    pq.write_table(table, buffer, use_dictionary=False)  # one row: many small writes to a file would take longer
+    table, buffer = (
+        pa.Table.from_pylist([asdict(result)], schema=_schema()),
+        pa.BufferOutputStream(),
+    )
+    # one row: many small writes to a file would take longer
+    pq.write_table(table, buffer, use_dictionary=False)
     Checkpoint(folder / CELLS).write(f"{result.key}.parquet", buffer.getvalue().to_pybytes())
 
 
@@ -157,12 +164,17 @@ def read_results(folder: Path | str, where: str = "") -> list[Result]:
     rows = query(folder, where).to_pylist()
     # results of earlier versions lack fields, whose defaults stand then
     return [
-        Result(**{name: value for name, value in row.items() if value is not None or name in NEEDED}) for row in rows
+        Result(
+            **{name: value for name, value in row.items() if value is not None or name in NEEDED}
+        )
+        for row in rows
     ]
 
 
 def _stated(row: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a row less those that an earlier version did not write; their defaults stand."""
+    """The fields of a row less those that an earlier version did not write; their defaults
+    stand.
+    """
     return {name: value for name, value in row.items() if value is not None or name in NEEDED}
 
 
@@ -174,17 +186,28 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
 
     files = files_of(Path(folder))
     if not files:
-        raise InputError(f"{folder} holds no results; pass the folder of a sweep (`tacit sweep PLAN --out FOLDER`)")
+        raise InputError(
+            f"{folder} holds no results; pass the folder of a sweep (`tacit sweep PLAN --out"
+            " FOLDER`)"
+        )
     with duckdb.connect() as connection:
-        connection.register("results", pa.concat_tables(map(_row, files), promote_options="default"))
-        connection.execute("SET enable_external_access = false")  # a condition reads and writes no files
+        connection.register(
+            "results", pa.concat_tables(map(_row, files), promote_options="default")
+        )
+        # a condition reads and writes no files
+        connection.execute("SET enable_external_access = false")
         chosen = ", ".join(f'"{name}"' for name in columns) or "*"
         condition = f" WHERE ({where})" if where else ""
         try:
-            return connection.sql(f"SELECT {chosen} FROM results{condition} ORDER BY key").to_arrow_table()
-        except (duckdb.Error, AttributeError) as error:  # the latter where the condition is not one statement
+            return connection.sql(
+                f"SELECT {chosen} FROM results{condition} ORDER BY key"
+            ).to_arrow_table()
+        # the latter where the condition is not one statement
+        except (duckdb.Error, AttributeError) as error:
             fault, known = excerpt(str(error)), ", ".join(FIELDS)
-            raise InputError(f"--where {quoted(where)} cannot be answered ({fault}); the fields are {known}") from None
+            raise InputError(
+                f"--where {quoted(where)} cannot be answered ({fault}); the fields are {known}"
+            ) from None
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -193,7 +216,9 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def _row(path: Path) -> pa.Table:
-    """The table of one file; a file that is not a row of known fields and types is refused before it is read."""
+    """The table of one file; a file that is not a row of known fields and types is refused before
+    it is read.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -202,16 +227,27 @@ def _row(path: Path) -> pa.Table:
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
             known = all(types.get(field.name) == field.type for field in file.schema_arrow)
-            if file.metadata.num_rows == 1 and known and len(set(names)) == len(names) and set(names) >= NEEDED:
+            if (
+                file.metadata.num_rows == 1
+                and known
+                and len(set(names)) == len(names)
+                and set(names) >= NEEDED
+            ):
                 return file.read()
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
         pass
-    raise InputError(f"{path} is damaged or not a result; delete it and run the sweep again, which computes that cell")
+    raise InputError(
+        f"{path} is damaged or not a result; delete it and run the sweep again, which computes that"
+        " cell"
+    )
 
 
 def content_hash(results: Sequence[Result]) -> str:
     """Hash of all fields but those that differ from run to run."""
-    rows = [{name: value for name, value in asdict(one).items() if name not in OF_RUN} for one in results]
+    rows = [
+        {name: value for name, value in asdict(one).items() if name not in OF_RUN}
+        for one in results
+    ]
     text = json.dumps(sorted(rows, key=lambda row: row["key"]), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -232,4 +268,6 @@ def _schema() -> pa.Schema:
         "list[float]": pa.list_(pa.float64()),
         "list[int]": pa.list_(pa.int64()),
     }
-    return pa.schema([(one.name, kinds[str(one.type).removesuffix(" | None")]) for one in fields(Result)])
+    return pa.schema(
+        [(one.name, kinds[str(one.type).removesuffix(" | None")]) for one in fields(Result)]
+    )

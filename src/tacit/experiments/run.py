@@ -1,8 +1,8 @@
 """A sweep: the cells of a plan that have no result yet, run on an engine, into a folder.
 
-The folder holds `cells/` (one result each, see `results.py`), `shared/` (work that cells share), `plans/` (a copy of
-each plan) and `started/` (which process began which cell). A killed sweep loses the cells that were running; the same
-command computes these and the cells that had not begun.
+The folder holds `cells/` (one result each, see `results.py`), `shared/` (work that cells share),
+`plans/` (a copy of each plan) and `started/` (which process began which cell). A killed sweep loses
+the cells that were running; the same command computes these and the cells that had not begun.
 """
 
 from __future__ import annotations
@@ -42,12 +42,18 @@ class SweepState:
 
     def missing(self, retry_failed: bool = False) -> list[Cell]:
         """Cells to compute."""
-        skipped = {key for key, one in self.results.items() if not (retry_failed and one.status == "failed")}
+        skipped = {
+            key
+            for key, one in self.results.items()
+            if not (retry_failed and one.status == "failed")
+        }
         return [cell for cell in self.cells if cell.key not in skipped]
 
 
 def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None) -> SweepState:
-    """Read a plan, check it against the data, and read the results that the folder holds; it need not exist."""
+    """Read a plan, check it against the data, and read the results that the folder holds; it need
+    not exist.
+    """
     check_installed("duckdb")  # results of finished cells are queried by it
     read, lines = load(plan)
     root = (Path(plan).parent if data is None else Path(data)).resolve()
@@ -103,31 +109,42 @@ def sweep(
     PlanError
         If anything in the plan is wrong; the message names the line, and nothing has run.
     InputError
-        If another sweep is running into this folder, it cannot be written, or the extra `experiments` is missing.
+        If another sweep is running into this folder, it cannot be written, or the extra
+        `experiments` is missing.
     """
-    state, folder = prepare(plan, folder, data), Path(folder).resolve()  # workers may be in another folder
+    # workers may be in another folder
+    state, folder = prepare(plan, folder, data), Path(folder).resolve()
     logs = {"folder": folder / "slurm"} if engine == "slurm" else {}
     runner = engine_of(engine, jobs, **options, **logs)
     try:
         for name in (CELLS, SHARED, STARTED, PLANS):
-            (folder / name).mkdir(mode=0o700 if name == SHARED else 0o777, parents=True, exist_ok=True)
+            (folder / name).mkdir(
+                mode=0o700 if name == SHARED else 0o777, parents=True, exist_ok=True
+            )
         (folder / ".lock").touch()
     except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror}); choose another folder") from error
+        raise InputError(
+            f"{folder} cannot be written ({error.strerror}); choose another folder"
+        ) from error
     try:
         with locked(folder / ".lock", wait=False):
             text = Path(plan).read_text(encoding="utf-8")
-            Checkpoint(folder / PLANS).write(f"{Path(plan).stem}-{digest([text])[:8]}.yaml", text.encode())
+            Checkpoint(folder / PLANS).write(
+                f"{Path(plan).stem}-{digest([text])[:8]}.yaml", text.encode()
+            )
             _remove_leftovers(folder / CELLS)
             _remove_leftovers(folder / SHARED)
             missing, finished = state.missing(retry_failed), dict(state.results)
-            with closing(runner.map(partial(work, folder), missing)) as new:  # no worker outlives an interrupt
+            # no worker outlives an interrupt
+            with closing(runner.map(partial(work, folder), missing)) as new:
                 for result in progress(new, "cells", len(missing)):
                     finished[result.key] = result
                     if hook is not None:
                         hook(result)
     except BlockingIOError as error:
-        raise InputError(f"another sweep is running into {folder}; wait for it, or choose another folder") from error
+        raise InputError(
+            f"another sweep is running into {folder}; wait for it, or choose another folder"
+        ) from error
     return [finished[cell.key] for cell in state.cells]
 
 

@@ -36,9 +36,21 @@ from tacit.version import __version__
 
 SHARED, STARTED = "shared", "started"
 IDENTITY = (
-    "key", "plan", "data", "encoder", "learner", "method", "parameters", "public", "public_rows", "imbalance", "seed",
-    "unit", "tuning", "names",
-)  # fmt: skip
+    "key",
+    "plan",
+    "data",
+    "encoder",
+    "learner",
+    "method",
+    "parameters",
+    "public",
+    "public_rows",
+    "imbalance",
+    "seed",
+    "unit",
+    "tuning",
+    "names",
+)
 """Fields of a result that are those of its cell."""
 MEANS_2D = "means_2d"
 POINTS = 300  # of the test set, in a picture of means
@@ -52,8 +64,12 @@ ESTIMATES = {
 
 
 def work(folder: Path, cell: Cell) -> Result:
-    """Compute a cell and write its result to the folder of the sweep; a cell that fails has its error as the result."""
-    with (folder / STARTED / f"{platform.node()}-{os.getpid()}.txt").open("a", encoding="utf-8") as file:
+    """Compute a cell and write its result to the folder of the sweep; a cell that fails has its
+    error as the result.
+    """
+    with (folder / STARTED / f"{platform.node()}-{os.getpid()}.txt").open(
+        "a", encoding="utf-8"
+    ) as file:
         file.write(cell.key + "\n")  # so that a cell that ran twice can be seen
     facts: dict[str, Any] = {name: getattr(cell, name) for name in IDENTITY} | {
         "budget": cell.shown_budget,
@@ -68,7 +84,9 @@ def work(folder: Path, cell: Cell) -> Result:
             measured = measure(cell)
         except Exception as error:
             message = " ".join(str(error).split())[:500]
-            fault = message if isinstance(error, TacitError) else f"{type(error).__name__}: {message}"
+            fault = (
+                message if isinstance(error, TacitError) else f"{type(error).__name__}: {message}"
+            )
             measured = {"status": "failed", "error": fault}
     result = Result(**facts, **measured)
     results.write(folder, result)
@@ -134,7 +152,9 @@ def _public_messages(caught: Iterable[warnings.WarningMessage]) -> list[str]:
 
 
 def _stated(figure: float | None) -> float | None:
-    """A figure rounded as guarantees state it, so that "rho = 0.005" finds a cell calibrated to slightly below that."""
+    """A figure rounded as guarantees state it, so that "rho = 0.005" finds a cell calibrated to
+    slightly below that.
+    """
     return None if figure is None else float(rounded_up(figure))
 
 
@@ -145,7 +165,9 @@ def _extra(name: str, learner: Any, data: Records, predicted: NDArray[Any]) -> A
     value = learner
     for part in name.split("."):
         if not hasattr(value, part):
-            known = ", ".join(sorted(name for name in vars(learner) if name.endswith("_") and name[0] != "_"))
+            known = ", ".join(
+                sorted(name for name in vars(learner) if name.endswith("_") and name[0] != "_")
+            )
             fault = f"which a fitted {type(learner).__name__} does not have"
             raise InputError(f"keep names {name!r}, {fault}; it has {known}")
         value = getattr(value, part)
@@ -153,7 +175,8 @@ def _extra(name: str, learner: Any, data: Records, predicted: NDArray[Any]) -> A
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):  # fields without repr are long, or private
+    # fields without repr are long, or private
+    if is_dataclass(value) and not isinstance(value, type):
         return {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.repr}
     if isinstance(value, dict):
         return {str(name): _plain(item) for name, item in value.items()}
@@ -167,9 +190,11 @@ def _plain(value: Any) -> Any:
 
 
 def means_2d(learner: Any, data: Records, predicted: NDArray[Any]) -> dict[str, Any]:
-    """True and private class means on the first two principal components of the test rows, and some of these rows.
+    """True and private class means on the first two principal components of the test rows, and some
+    of these rows.
 
-    Means and rows are those of what the learner averages. For public benchmarks: the true means are private.
+    Means and rows are those of what the learner averages. For public benchmarks: the true means are
+    private.
     """
     prototypes, what = getattr(learner, "prototypes_", None), getattr(learner, "estimates", "")
     if prototypes is None or np.ndim(prototypes) != 2 or not what:
@@ -177,14 +202,18 @@ def means_2d(learner: Any, data: Records, predicted: NDArray[Any]) -> dict[str, 
         raise InputError(f"keep names {MEANS_2D!r}, and {fault}; leave it out")
     rows, train = _averaged(learner, data.test_x), _averaged(learner, data.x)
     true = np.array(
-        [train[data.y == c].mean(axis=0) if n else np.full(train.shape[1], np.nan) for c, n in enumerate(data.sizes)]
+        [
+            train[data.y == c].mean(axis=0) if n else np.full(train.shape[1], np.nan)
+            for c, n in enumerate(data.sizes)
+        ]
     )
     private = _averaged(learner, prototypes) if what == "rows" else prototypes
     if what in ("directions", "rows"):  # their lengths mean nothing
         true, private = unit_rows(true), unit_rows(private)
     centre = rows.mean(axis=0)
     axes = np.linalg.svd(rows - centre, full_matrices=False)[2][:2].T
-    shown = np.linspace(0, len(rows) - 1, min(len(rows), POINTS)).astype(int)  # of all classes, though rows be sorted
+    # of all classes, though rows be sorted
+    shown = np.linspace(0, len(rows) - 1, min(len(rows), POINTS)).astype(int)
     points = (rows[shown] - centre) @ axes
     right = (predicted == data.test_y)[shown]
     return {
@@ -198,7 +227,11 @@ def means_2d(learner: Any, data: Records, predicted: NDArray[Any]) -> dict[str, 
 def _averaged(learner: Any, rows: Any) -> NDArray[np.float64]:
     """Rows as the learner averages them: as they are, pooled, or as unit rows about its centre."""
     plain = np.asarray(rows, dtype=np.float64)
-    return pooled(plain, learner.pooling) if learner.estimates == "means" else unit_rows_about(plain, learner.centre_)
+    return (
+        pooled(plain, learner.pooling)
+        if learner.estimates == "means"
+        else unit_rows_about(plain, learner.centre_)
+    )
 
 
 @lru_cache(maxsize=1)

@@ -21,7 +21,9 @@ KeyPath = Sequence[str | int]
 
 
 class PlanError(InputError):
-    """A plan cannot be used; `path` leads to the faulty part, and a `placed` message names the file and the line."""
+    """A plan cannot be used; `path` leads to the faulty part, and a `placed` message names the file
+    and the line.
+    """
 
     def __init__(self, message: str, path: KeyPath = (), *, placed: bool = False) -> None:
         super().__init__(message)
@@ -44,7 +46,9 @@ class Lines:
 
     @contextmanager
     def placing_errors(self, path: KeyPath = ()) -> Iterator[None]:
-        """Add the file and the line to errors raised in this block; an error's path takes precedence over `path`."""
+        """Add the file and the line to errors raised in this block; an error's path takes
+        precedence over `path`.
+        """
         try:
             yield
         except TacitError as error:
@@ -59,7 +63,9 @@ def _placed(file: Path, line: int, message: str, path: KeyPath = ()) -> PlanErro
 
 
 def parsed(text: str, file: Path) -> tuple[Lines, Any]:
-    """The line numbers and the values of a YAML text; PlanError for a repeated key, or nesting without end."""
+    """The line numbers and the values of a YAML text; PlanError for a repeated key, or nesting
+    without end.
+    """
     import yaml
 
     numbers: dict[tuple[str | int, ...], int] = {(): 1}
@@ -68,7 +74,10 @@ def parsed(text: str, file: Path) -> tuple[Lines, Any]:
         node = loader.get_single_node()
         for count, (path, line) in enumerate(_numbered(node, (), file) if node else ()):
             if count == MOST_PARTS:
-                fault = f"has more than {MOST_PARTS} parts, counted once for each alias; write a shorter one"
+                fault = (
+                    f"has more than {MOST_PARTS} parts, counted once for each alias; write a"
+                    " shorter one"
+                )
                 raise PlanError(f"plan {file} {fault}", placed=True)
             numbers[path] = line
         return Lines(file, numbers), loader.construct_document(node) if node else None
@@ -80,10 +89,14 @@ def parsed(text: str, file: Path) -> tuple[Lines, Any]:
         raise _placed(file, line, f"this is not YAML ({fault}); correct it") from None
     except (yaml.YAMLError, *NOT_PLAIN) as error:
         fault = excerpt(str(error))
-        raise PlanError(f"plan {file}: this is not YAML of plain values ({fault}); correct it", placed=True) from None
+        raise PlanError(
+            f"plan {file}: this is not YAML of plain values ({fault}); correct it", placed=True
+        ) from None
 
 
-def _numbered(node: Any, path: tuple[str | int, ...], file: Path) -> Iterator[tuple[tuple[str | int, ...], int]]:
+def _numbered(
+    node: Any, path: tuple[str | int, ...], file: Path
+) -> Iterator[tuple[tuple[str | int, ...], int]]:
     """The paths and line numbers of a node and of all nodes in it."""
     import yaml
 
@@ -104,7 +117,9 @@ def _numbered(node: Any, path: tuple[str | int, ...], file: Path) -> Iterator[tu
             yield from _numbered(value, (*path, key.value), file)
             yield (*path, key.value), line
     elif len(node.value) > LONGEST and path[:1] not in (("about",), ("data",)):
-        raise _placed(file, line, f"a value has {len(node.value)} letters, at most {LONGEST} can be")
+        raise _placed(
+            file, line, f"a value has {len(node.value)} letters, at most {LONGEST} can be"
+        )
 
 
 def _fault_of_key(key: Any, seen: set[str]) -> str | None:

@@ -1,4 +1,5 @@
-"""The one table of methods: command-line name -> where its class is, read without importing any class.
+"""The one table of methods: command-line name -> where its class is, read without importing any
+class.
 
 Published names are in ALIASES, or in SETTINGS if they stand for a method with a parameter set.
 """

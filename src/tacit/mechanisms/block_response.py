@@ -1,14 +1,16 @@
 """Randomized response on a block of classes, by a partition of the classes that each record has.
 
 Unit: change one label.
-A record has a partition of the C classes into g blocks. If its label is in block a, the answer is a with probability
-E/(E + g - 1), E = e^epsilon, and each other block with probability 1/(E + g - 1).
-Theorem: epsilon-DP, if partitions do not depend on labels: a label decides on the block, the block is answered by
-randomized response [Warner 1965], and two blocks' probabilities of any answer differ by a factor E at most. The event
-is randomized response over g labels, since two labels of one block have the same answers, and two labels of different
-blocks have those of two labels among g. Its privacy profile falls with g, so the smallest g bounds all records. Before
-partitions are known, that is 2.
-Sampling: the block is the class of `randomized_response.py`, among g outcomes: one 64-bit word, without rounding error.
+A record has a partition of the C classes into g blocks. If its label is in block a, the answer is a
+with probability E/(E + g - 1), E = e^epsilon, and each other block with probability 1/(E + g - 1).
+Theorem: epsilon-DP, if partitions do not depend on labels: a label decides on the block, the block
+is answered by randomized response [Warner 1965], and two blocks' probabilities of any answer differ
+by a factor E at most. The event is randomized response over g labels, since two labels of one block
+have the same answers, and two labels of different blocks have those of two labels among g. Its
+privacy profile falls with g, so the smallest g bounds all records. Before partitions are known,
+that is 2.
+Sampling: the block is the class of `randomized_response.py`, among g outcomes: one 64-bit word,
+without rounding error.
 Partitions by public priors: `partitions.py`.
 Source: Warner 1965; the choice of partitions by mutual information is tacit's.
 """
@@ -26,7 +28,9 @@ from tacit.privacy.events import Event, RandomizedResponse
 
 
 def event(epsilon: float, counts: Integers) -> Event:
-    """Privacy cost of one answer for each label, by the number of blocks of each partition in use."""
+    """Privacy cost of one answer for each label, by the number of blocks of each partition in
+    use.
+    """
     return RandomizedResponse(epsilon, max(int(counts.min()), 2))
 
 
@@ -57,8 +61,12 @@ class BlockResponses(Responses):
 
 
 @partial(compiled, error_model="numpy", boundscheck=True)
-def answer(blocks: Any, counts: Any, shares: Any, labels: Any, which: Any, words: Any, answers: Any) -> None:
-    """Answer each label by the partition and the word that it has; `which` may have a single entry."""
+def answer(
+    blocks: Any, counts: Any, shares: Any, labels: Any, which: Any, words: Any, answers: Any
+) -> None:
+    """Answer each label by the partition and the word that it has; `which` may have a single
+    entry.
+    """
     for i in range(len(labels)):
         if labels[i] < 0:
             raise IndexError("a label is below 0")

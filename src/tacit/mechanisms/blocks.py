@@ -16,7 +16,9 @@ from tacit.mechanisms.noise import Integers
 
 @dataclass(frozen=True, eq=False)
 class Picked:
-    """Rows of an array at the positions `at`, of shape (b,); they are copied only if they are converted to an array."""
+    """Rows of an array at the positions `at`, of shape (b,); they are copied only if they are
+    converted to an array.
+    """
 
     source: NDArray[Any]
     at: Integers
@@ -40,10 +42,12 @@ class Picked:
 
 
 class Block(NamedTuple):
-    """Rows of shape (b, width), and beside each row its label (b,), its weights (b, K) or the right row of a product.
+    """Rows of shape (b, width), and beside each row its label (b,), its weights (b, K) or the right
+    row of a product.
 
-    Under a unit per person all rows of a person are in one block, one after another, and `ends`, of shape (persons,),
-    has the position after each person's last row. Under a unit per record `ends` is None.
+    Under a unit per person all rows of a person are in one block, one after another, and `ends`, of
+    shape (persons,), has the position after each person's last row. Under a unit per record `ends`
+    is None.
     A block without rows still says which it is, since the noise differs.
     """
 
@@ -53,7 +57,8 @@ class Block(NamedTuple):
 
 
 def by_person(blocks: Iterable[tuple[Any, ...]]) -> tuple[bool, Iterator[Block]]:
-    """Whether blocks (rows, beside) or (rows, beside, ends) have ends of persons, and the blocks, checked when read.
+    """Whether blocks (rows, beside) or (rows, beside, ends) have ends of persons, and the blocks,
+    checked when read.
 
     Raises
     ------
@@ -71,14 +76,17 @@ def by_person(blocks: Iterable[tuple[Any, ...]]) -> tuple[bool, Iterator[Block]]
             if (block.ends is not None) is not with_ends:
                 raise ValueError("some blocks say whose their rows are, and others do not")
             if block.ends is not None and block.ends[-1:].sum() != len(block.rows):
-                raise ValueError(f"the last person does not end with the {len(block.rows)} rows of a block")
+                raise ValueError(
+                    f"the last person does not end with the {len(block.rows)} rows of a block"
+                )
             yield block
 
     return with_ends, checked()
 
 
 def short_blocks(blocks: Iterable[Block], rows: int, most: int) -> Iterator[Block]:
-    """Cut blocks of records to at most `rows` rows, keep those of persons; refuse more than `most` records or persons.
+    """Cut blocks of records to at most `rows` rows, keep those of persons; refuse more than `most`
+    records or persons.
 
     The records of a person count as one, since together they add no more to a sum.
     """
@@ -87,7 +95,9 @@ def short_blocks(blocks: Iterable[Block], rows: int, most: int) -> Iterator[Bloc
         n += len(block.rows if block.ends is None else block.ends)
         if n > most:
             what = "rows" if block.ends is None else "persons"
-            raise InputError(f"more than {most} {what} would overflow 64-bit sums; learn from fewer")
+            raise InputError(
+                f"more than {most} {what} would overflow 64-bit sums; learn from fewer"
+            )
         if block.ends is not None:
             yield block
             continue

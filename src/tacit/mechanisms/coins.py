@@ -1,9 +1,10 @@
 """Coins that show heads with probability exp(-x), exactly: one at a time, or a million at once.
 
-A single coin is flipped by algorithm 1 of Canonne, Kamath and Steinke 2020. Many coins at once get a uniform number
-each, of which 64 bits are drawn; a coin shows heads if its number is below exp(-x). Numbers are compared in float64
-with a margin of 2^5 times its error. Within the margin, integer bounds of exp(-x) decide, with more and more bits of
-both numbers, so that no rounding error remains.
+A single coin is flipped by algorithm 1 of Canonne, Kamath and Steinke 2020. Many coins at once get
+a uniform number each, of which 64 bits are drawn; a coin shows heads if its number is below
+exp(-x). Numbers are compared in float64 with a margin of 2^5 times its error. Within the margin,
+integer bounds of exp(-x) decide, with more and more bits of both numbers, so that no rounding error
+remains.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,8 @@ RandBelow = Callable[[int], int]
 Words = Callable[[int], NDArray[np.uint64]]
 """Maps n to n uniformly random 64-bit words."""
 
-MARGIN = 2.0**-40  # rounding of gap, gap/scale and exp changes exp(-x) by less than a factor 1 + 2^-45, above 2^-64
+# rounding of gap, gap/scale and exp changes exp(-x) by less than a factor 1 + 2^-45, above 2^-64
+MARGIN = 2.0**-40
 
 
 def flip_exp(x: Fraction, randbelow: RandBelow) -> bool:
@@ -34,8 +36,12 @@ def flip_exp(x: Fraction, randbelow: RandBelow) -> bool:
     return k % 2 == 1
 
 
-def flips_exp(gaps: Integers, scale: float, words: Words, randbelow: RandBelow) -> NDArray[np.bool_]:
-    """Flip one coin for each gap >= 0, of shape (m,): True with probability exp(-gap/scale), independently."""
+def flips_exp(
+    gaps: Integers, scale: float, words: Words, randbelow: RandBelow
+) -> NDArray[np.bool_]:
+    """Flip one coin for each gap >= 0, of shape (m,): True with probability exp(-gap/scale),
+    independently.
+    """
     numbers = words(len(gaps))
     drawn = numbers.astype(np.float64)
     with np.errstate(over="ignore", under="ignore"):

@@ -1,23 +1,30 @@
 """Gaussian noise on sums, per class, of rows bounded in L2 norm.
 
-Unit: add/remove one record, which is one row in one class, or one person with all their rows, in any classes.
-Sensitivity: 1 in L2, exactly, in computer arithmetic: rows become integers of norm at most 2^32 (`kernels.add_rows`, by
-the bound of `rounding.py`; a row whose squares overflow keeps its direction), so sums have no rounding error and do not
-depend on the order of rows. (A record can move a sum in float16 by more than 1: docs/faults.md.)
-Per person: the sum of a person's integer rows, as one vector over all classes and columns, is scaled down to norm 2^32
-(`kernels.add_persons`, by the bound of `rounding.py`), and noise to a sensitivity that holds for one record of a person
-too. Nothing is parallel then, since a person may be in several classes: all classes together are one Gaussian event.
-Each person is scaled as a whole, so a column of ones adds up to a total weight and to no number of records.
-Other relations (`CLASS_SUMS`): a replaced record takes out one vector of norm 1 and puts in another, which differ by 2.
-A changed label moves the same row from one class to another: by sqrt(2), since the classes are different columns of the
-table. The labels of a person can turn their joint vector into its negative, so they move it by 2, as another person
-does. Numbers of records, or weights, of classes (`CLASS_COUNTS`) are vectors without negative entries, in integers too.
-The inner product of two such vectors is not negative, so |a - b|^2 <= |a|^2 + |b|^2 <= 2 under every relation.
-Theorem: discrete Gaussian noise of standard deviation z 2^32 on integers is 1/(2 z^2)-zCDP [Canonne, Kamath and Steinke
-2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up to rounding: the density of one coordinate at x
-differs from that of the rounded continuous Gaussian, which is a post-processing, by a factor 1 + (x^2/s^2 - 1)/(24 s^2)
-with s = z 2^32. All d C coordinates together differ by a factor exp(+-eta) with eta = (d C + 200)/(8 z^2 2^64), outside
-an event of probability below 1e-90. That adds 2 eta to epsilon: less than 1e-8 for d C <= 2^26 and rho <= 2^10.
+Unit: add/remove one record, which is one row in one class, or one person with all their rows, in
+any classes.
+Sensitivity: 1 in L2, exactly, in computer arithmetic: rows become integers of norm at most 2^32
+(`kernels.add_rows`, by the bound of `rounding.py`; a row whose squares overflow keeps its
+direction), so sums have no rounding error and do not depend on the order of rows. (A record can
+move a sum in float16 by more than 1: docs/faults.md.)
+Per person: the sum of a person's integer rows, as one vector over all classes and columns, is
+scaled down to norm 2^32 (`kernels.add_persons`, by the bound of `rounding.py`), and noise to a
+sensitivity that holds for one record of a person too. Nothing is parallel then, since a person may
+be in several classes: all classes together are one Gaussian event. Each person is scaled as a
+whole, so a column of ones adds up to a total weight and to no number of records.
+Other relations (`CLASS_SUMS`): a replaced record takes out one vector of norm 1 and puts in
+another, which differ by 2. A changed label moves the same row from one class to another: by
+sqrt(2), since the classes are different columns of the table. The labels of a person can turn their
+joint vector into its negative, so they move it by 2, as another person does. Numbers of records, or
+weights, of classes (`CLASS_COUNTS`) are vectors without negative entries, in integers too. The
+inner product of two such vectors is not negative, so |a - b|^2 <= |a|^2 + |b|^2 <= 2 under every
+relation.
+Theorem: discrete Gaussian noise of standard deviation z 2^32 on integers is 1/(2 z^2)-zCDP
+[Canonne, Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up
+to rounding: the density of one coordinate at x differs from that of the rounded continuous
+Gaussian, which is a post-processing, by a factor 1 + (x^2/s^2 - 1)/(24 s^2) with s = z 2^32. All d
+C coordinates together differ by a factor exp(+-eta) with eta = (d C + 200)/(8 z^2 2^64), outside an
+event of probability below 1e-90. That adds 2 eta to epsilon: less than 1e-8 for d C <= 2^26 and rho
+<= 2^10.
 Source: NoisySum is tacit's own; CoinPress is Biswas et al. 2020.
 """
 
@@ -44,7 +51,10 @@ _EXACT_ROWS = 2**20  # sums of so many rows are exact in float64
 CLASS_SUMS = Sensitivity(change_label=ROOT_TWO)
 """Of the sums of all classes together."""
 CLASS_COUNTS = Sensitivity(
-    replace=ROOT_TWO, change_label=ROOT_TWO, replace_person=ROOT_TWO, change_labels_of_person=ROOT_TWO
+    replace=ROOT_TWO,
+    change_label=ROOT_TWO,
+    replace_person=ROOT_TWO,
+    change_labels_of_person=ROOT_TWO,
 )
 """Of the numbers of records of all classes together, which are sums of rows of ones."""
 
@@ -59,27 +69,34 @@ def noisy_class_sums(
     unit_rows: bool = False,
     balls: tuple[Floats, Floats] | None = None,
 ) -> Floats:
-    """Release the sum of each class's rows, of shape (n_classes, width); longer rows are first scaled down to norm 1.
+    """Release the sum of each class's rows, of shape (n_classes, width); longer rows are first
+    scaled down to norm 1.
 
     Parameters
     ----------
     blocks : iterable of (rows, labels) or (rows, labels, ends)
-        Rows of shape (b, width), floats of any type, and their classes of shape (b,), integers below `n_classes`; with
-        `ends` the rows of persons (`Block`), whose sums over all classes are scaled down to norm 1.
+        Rows of shape (b, width), floats of any type, and their classes of shape (b,), integers
+        below `n_classes`; with `ends` the rows of persons (`Block`), whose sums over all classes
+        are scaled down to norm 1.
     n_classes, width : int
     noise_multiplier : float
-        Standard deviation of the noise divided by the sensitivity, which is 1; above 0. (Per person it is larger than
-        1 by less than 1e-6, so that one record moves sums by no more.)
+        Standard deviation of the noise divided by the sensitivity, which is 1; above 0. (Per person
+        it is larger than 1 by less than 1e-6, so that one record moves sums by no more.)
     noise : NoiseSource
     unit_rows : bool, default=False
         Whether shorter rows are scaled up to norm 1; rows of zeros stay zeros.
     balls : pair of arrays of shapes (n_classes, width) and (n_classes,), optional
-        A centre and a radius above 0 for each class, public or already released. The centre is first subtracted from
-        each row of the class, and the difference is divided by the radius.
+        A centre and a radius above 0 for each class, public or already released. The centre is
+        first subtracted from each row of the class, and the difference is divided by the radius.
     """
     of_persons, checked = by_person(blocks)
     totals = class_sums(checked, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
-    return noise.gaussian(totals, scale=noise_multiplier * sensitivity(UNIT, totals.size, of_persons=of_persons)) / UNIT
+    return (
+        noise.gaussian(
+            totals, scale=noise_multiplier * sensitivity(UNIT, totals.size, of_persons=of_persons)
+        )
+        / UNIT
+    )
 
 
 def noisy_sums_and_counts(
@@ -90,17 +107,22 @@ def noisy_sums_and_counts(
     noise_multipliers: tuple[float, float],
     noise: NoiseSource,
 ) -> tuple[Floats, Floats]:
-    """Release the sum of each class's rows, of shape (n_classes, width), and the number of them, (n_classes,).
+    """Release the sum of each class's rows, of shape (n_classes, width), and the number of them,
+    (n_classes,).
 
-    It costs `event` of both noise multipliers: that of a single sum of rows sqrt(a) (x, 0) + sqrt(1 - a) (0, 1) with a
-    and 1 - a proportional to 1/z^2 of each. Per person this vector is scaled as a whole, so that sums and counts have
-    the same weights. See `noisy_class_sums` for the rest.
+    It costs `event` of both noise multipliers: that of a single sum of rows sqrt(a) (x, 0) + sqrt(1
+    - a) (0, 1) with a and 1 - a proportional to 1/z^2 of each. Per person this vector is scaled as
+    a whole, so that sums and counts have the same weights. See `noisy_class_sums` for the rest.
     """
     shares = np.array(noise_multipliers) ** -2.0
     joint, (of_row, of_count) = 1 / math.sqrt(shares.sum()), np.sqrt(shares / shares.sum())
     of_persons, checked = by_person(blocks)
     counted = (
-        block._replace(rows=np.column_stack([of_row * np.asarray(block.rows), np.full(len(block.rows), of_count)]))
+        block._replace(
+            rows=np.column_stack(
+                [of_row * np.asarray(block.rows), np.full(len(block.rows), of_count)]
+            )
+        )
         for block in checked
     )
     totals = class_sums(counted, n_classes=n_classes, width=width + 1)
@@ -128,16 +150,26 @@ def class_sums(
         picked = block.rows if isinstance(block.rows, Picked) else None
         rows = readable(block.rows if picked is None else picked.source)
         labels = np.asarray(block.beside, dtype=np.int64)
-        if rows.shape[1] != width or (len(labels) and not 0 <= labels.min() <= labels.max() < n_classes):
-            raise ValueError(f"rows of shape {rows.shape} and labels do not fit {n_classes} classes of width {width}")
+        if rows.shape[1] != width or (
+            len(labels) and not 0 <= labels.min() <= labels.max() < n_classes
+        ):
+            raise ValueError(
+                f"rows of shape {rows.shape} and labels do not fit {n_classes} classes of width"
+                f" {width}"
+            )
         totals = np.zeros((n_classes, width))
         buffer = row_buffer(rows, wide=balls is not None)
         if block.ends is None:
             add_rows(rows, labels, bound, floor, totals, buffer, centres, radii)
         else:
             most = int(np.diff(block.ends, prepend=0).max(initial=1))
-            own, at = np.empty((min(most, n_classes), width)), np.arange(len(rows)) if picked is None else picked.at
-            add_persons(rows, at, labels, block.ends, bound, floor, totals, buffer, own, centres, radii)
+            own, at = (
+                np.empty((min(most, n_classes), width)),
+                np.arange(len(rows)) if picked is None else picked.at,
+            )
+            add_persons(
+                rows, at, labels, block.ends, bound, floor, totals, buffer, own, centres, radii
+            )
         return totals
 
     sums = np.zeros((n_classes, width), dtype=np.int64)
@@ -147,5 +179,7 @@ def class_sums(
 
 
 def event(noise_multiplier: float) -> Parallel:
-    """Event of `noisy_class_sums`: one Gaussian, since a record is in one class; per person its `base()`."""
+    """Event of `noisy_class_sums`: one Gaussian, since a record is in one class; per person its
+    `base()`.
+    """
     return Parallel(Gaussian(noise_multiplier), over="classes")

@@ -1,7 +1,7 @@
 """Loops over rows, compiled by numba: one pass over memory where numpy would need several.
 
-The result for a row depends on that row alone: sums over its entries run in an order that only its width decides.
-Compiled code is cached beside this file, or in the user's cache.
+The result for a row depends on that row alone: sums over its entries run in an order that only its
+width decides. Compiled code is cached beside this file, or in the user's cache.
 """
 
 import math
@@ -16,14 +16,17 @@ from numpy.typing import NDArray
 
 from tacit.compute.compiled import compiled
 
-_LAX = {"reassoc", "contract", "nsz"}  # vectorizes the sum over a row; NaN and infinity keep their meaning
+# vectorizes the sum over a row; NaN and infinity keep their meaning
+_LAX = {"reassoc", "contract", "nsz"}
 _TINY = 1e-150  # the squares of a smaller norm may have underflowed
 _MOST = np.int64(2**31 - 1)  # the largest 32-bit integer
 SPREAD = 64  # entries that one transform mixes; a power of two
 
 
 def readable(block: NDArray[Any]) -> NDArray[Any]:
-    """A block of rows as these loops read it: float16 as its bits, float32 and float64; other types become float64."""
+    """A block of rows as these loops read it: float16 as its bits, float32 and float64; other types
+    become float64.
+    """
     if block.dtype == np.float16:
         return np.ascontiguousarray(block).view(np.int16)
     native = block.dtype in (np.float32, np.float64) and block.dtype.isnative
@@ -31,7 +34,9 @@ def readable(block: NDArray[Any]) -> NDArray[Any]:
 
 
 def row_buffer(rows: NDArray[Any], wide: bool = False) -> NDArray[Any]:
-    """Scratch buffer for one row of a readable block; `wide` makes it float64 for loops that modify entries."""
+    """Scratch buffer for one row of a readable block; `wide` makes it float64 for loops that modify
+    entries.
+    """
     return np.empty(rows.shape[1], np.float64 if wide or rows.dtype == np.float64 else np.float32)
 
 
@@ -78,7 +83,9 @@ def _squared(row: Any, centre: Any = None) -> float:
 
 @compiled
 def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
-    """Two factors that, multiplied to a row one after the other, bring its norm to `scale` or less."""
+    """Two factors that, multiplied to a row one after the other, bring its norm to `scale` or
+    less.
+    """
     norm = math.sqrt(_squared(row))
     if _TINY < norm < math.inf:
         return scale / max(norm, floor), 1.0
@@ -95,16 +102,25 @@ def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
         value = np.float64(row[j]) / largest
         squares += value * value
     first = 1.0 / largest if largest > 1e-300 else 1e300
-    return first, scale / (math.sqrt(squares) * (largest * first))  # with these brackets no product is subnormal
+    # with these brackets no product is subnormal
+    return first, scale / (math.sqrt(squares) * (largest * first))
 
 
 @compiled
 def add_rows(
-    rows: Any, labels: Any, scale: float, floor: float, totals: Any, row: Any, centres: Any = None, radii: Any = None
+    rows: Any,
+    labels: Any,
+    scale: float,
+    floor: float,
+    totals: Any,
+    row: Any,
+    centres: Any = None,
+    radii: Any = None,
 ) -> None:
     """Add rows, scaled to norm `scale` and rounded toward zero, to the totals of their classes.
 
-    What is added has a norm of at most scale/(1 - 2^-32), for `scale` = UNIT * SLACK at most UNIT: see `rounding.py`.
+    What is added has a norm of at most scale/(1 - 2^-32), for `scale` = UNIT * SLACK at most UNIT:
+    see `rounding.py`.
 
     Parameters
     ----------
@@ -112,13 +128,15 @@ def add_rows(
         Readable rows, and their classes as int64.
     scale : float
     floor : float
-        Rows shorter than this are divided by it instead of their norm: 0 makes all rows unit rows, 1 scales none up.
+        Rows shorter than this are divided by it instead of their norm: 0 makes all rows unit rows,
+        1 scales none up.
     totals : array of shape (C, d), float64
         Exact as long as no entry leaves 53 bits.
     row : array of shape (d,)
         From `row_buffer`, wide if there are centres.
     centres, radii : arrays of shapes (C, d) and (C,), float64, optional
-        The centre is first subtracted from each row of the class, and the difference divided by the radius.
+        The centre is first subtracted from each row of the class, and the difference divided by the
+        radius.
     """
     centre: Any
     for i in range(rows.shape[0]):
@@ -197,7 +215,16 @@ def add_persons(
             if centres is None:
                 add_rows(rows[j : j + 1], alone, scale, floor, of_class, row)
             else:
-                add_rows(rows[j : j + 1], alone, scale, floor, of_class, row, centres[c : c + 1], radii[c : c + 1])
+                add_rows(
+                    rows[j : j + 1],
+                    alone,
+                    scale,
+                    floor,
+                    of_class,
+                    row,
+                    centres[c : c + 1],
+                    radii[c : c + 1],
+                )
         of_person = 0.0
         for k in range(found):
             of_person += squares[k] if squares[k] >= 0 else _squared(own[k])
@@ -210,7 +237,9 @@ def add_persons(
 
 @partial(compiled, fastmath=_LAX)
 def _write_scaled(row: Any, factor: float, result: Any) -> float:
-    """Write a readable row times a factor, rounded toward zero; the squared norm of what is written."""
+    """Write a readable row times a factor, rounded toward zero; the squared norm of what is
+    written.
+    """
     total = 0.0
     for j in range(len(row)):
         whole = np.trunc(np.float64(_number(row[j])) * factor)
@@ -240,15 +269,20 @@ def squared_norm(matrix: Any) -> float:
 
 @compiled
 def add_scaled(matrix: Any, scale: float, norm: float, totals: Any) -> None:
-    """Add a matrix of whole numbers (a, d), times scale/norm and rounded toward zero if `norm` exceeds `scale`."""
+    """Add a matrix of whole numbers (a, d), times scale/norm and rounded toward zero if `norm`
+    exceeds `scale`.
+    """
     factor = scale / max(norm, scale)
     for i in range(matrix.shape[0]):
         _add_scaled(matrix[i], factor, totals[i])
 
 
 @compiled
-def add_few_products(left: Any, right: Any, ends: Any, scale: float, norms: Any, totals: Any, row: Any) -> None:
-    """Add the sum of outer products of each person's few rows of whole numbers, scaled as `add_scaled` does.
+def add_few_products(
+    left: Any, right: Any, ends: Any, scale: float, norms: Any, totals: Any, row: Any
+) -> None:
+    """Add the sum of outer products of each person's few rows of whole numbers, scaled as
+    `add_scaled` does.
 
     Parameters
     ----------
@@ -277,10 +311,12 @@ def add_few_products(left: Any, right: Any, ends: Any, scale: float, norms: Any,
 
 @compiled
 def _rotate(row: Any, signs: Any, room: Any) -> None:
-    """Rotate a row in place, which spreads each entry over up to SPREAD^2 others; `room` is as long as the row.
+    """Rotate a row in place, which spreads each entry over up to SPREAD^2 others; `room` is as long
+    as the row.
 
-    The steps: multiply by public signs, apply a Hadamard transform to groups of SPREAD equally spaced entries, permute,
-    then signs and transform again. Entries that no group takes are only in the second transform, with SPREAD others.
+    The steps: multiply by public signs, apply a Hadamard transform to groups of SPREAD equally
+    spaced entries, permute, then signs and transform again. Entries that no group takes are only in
+    the second transform, with SPREAD others.
     """
     size = 1
     while 2 * size <= min(len(row), SPREAD):
@@ -323,9 +359,11 @@ def rotation_signs(width: int) -> NDArray[np.float32]:
 
 @compiled
 def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> None:
-    """Scale readable rows to norm `scale`, round each entry to the nearest integer and clip it to +-limit.
+    """Scale readable rows to norm `scale`, round each entry to the nearest integer and clip it to
+    +-limit.
 
-    `out`, of shape (b, d), takes the integers, and its type must hold `limit`; `row` is from `row_buffer`.
+    `out`, of shape (b, d), takes the integers, and its type must hold `limit`; `row` is from
+    `row_buffer`.
     """
     for i in range(rows.shape[0]):
         _read(rows[i], row)
@@ -339,11 +377,14 @@ def round_rows(rows: Any, scale: float, limit: float, out: Any, row: Any) -> Non
 
 
 @compiled
-def round_rotated(rows: Any, scale: float, limit: float, out: Any, row: Any, signs: Any, along: Any, lost: Any) -> None:
-    """Like `round_rows`, for rows that are first rotated, all by the same `signs` from `rotation_signs`.
+def round_rotated(
+    rows: Any, scale: float, limit: float, out: Any, row: Any, signs: Any, along: Any, lost: Any
+) -> None:
+    """Like `round_rows`, for rows that are first rotated, all by the same `signs` from
+    `rotation_signs`.
 
-    The first d columns of `out` take the integers. `lost`, of shape (b,), takes what rounding removes from each row's
-    product with `along`, of shape (d,), float64.
+    The first d columns of `out` take the integers. `lost`, of shape (b,), takes what rounding
+    removes from each row's product with `along`, of shape (d,), float64.
     """
     room = np.empty_like(row)
     for i in range(rows.shape[0]):
@@ -372,10 +413,12 @@ def _lost(row: Any, integers: Any, along: Any) -> float:
 
 @compiled
 def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> None:
-    """Clip integer products to [low, high], subtract `low`, and add them up over each segment of rows.
+    """Clip integer products to [low, high], subtract `low`, and add them up over each segment of
+    rows.
 
-    `products` are whole numbers of shape (r, t) in a type that holds the bounds exactly. `ends`, of shape (s,), int64,
-    has the end of each segment. The sums are added to `totals`, of shape (s, t), int64.
+    `products` are whole numbers of shape (r, t) in a type that holds the bounds exactly. `ends`, of
+    shape (s,), int64, has the end of each segment. The sums are added to `totals`, of shape (s, t),
+    int64.
     """
     width = products.shape[1]
     narrow_enough = high - low < _MOST and low > -_MOST and high < _MOST
@@ -394,8 +437,12 @@ def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> N
 
 
 @compiled
-def _add_narrow(products: Any, start: int, end: int, low: int, high: int, few: Any, narrow: Any, total: Any) -> None:
-    """One segment of `add_clipped`: `few` rows at a time are added in 32 bits, which cannot overflow."""
+def _add_narrow(
+    products: Any, start: int, end: int, low: int, high: int, few: Any, narrow: Any, total: Any
+) -> None:
+    """One segment of `add_clipped`: `few` rows at a time are added in 32 bits, which cannot
+    overflow.
+    """
     least, most, base = products.dtype.type(low), products.dtype.type(high), np.int32(low)
     for first in range(start, end, few):
         narrow[:] = 0
@@ -409,16 +456,26 @@ def _add_narrow(products: Any, start: int, end: int, low: int, high: int, few: A
 
 @compiled
 def add_shares(
-    products: Any, ends: Any, classes: Any, divisors: Any, low: int, high: int, factor: int, totals: Any
+    products: Any,
+    ends: Any,
+    classes: Any,
+    divisors: Any,
+    low: int,
+    high: int,
+    factor: int,
+    totals: Any,
 ) -> None:
-    """Clip integer products to [low, high], subtract `low`, multiply, divide, round down, and add up.
+    """Clip integer products to [low, high], subtract `low`, multiply, divide, round down, and add
+    up.
 
-    `products` and `ends` are as in `add_clipped`, with at most 2^16 rows, in segments of one class after another. Each
-    product is multiplied by `factor`, a power of two, and divided by the segment's divisor: `classes` and `divisors`
-    have shape (s,). Sums are added to `totals`, of shape (C, t), int64, at the segment's class.
+    `products` and `ends` are as in `add_clipped`, with at most 2^16 rows, in segments of one class
+    after another. Each product is multiplied by `factor`, a power of two, and divided by the
+    segment's divisor: `classes` and `divisors` have shape (s,). Sums are added to `totals`, of
+    shape (C, t), int64, at the segment's class.
 
-    The quotients are whole numbers exactly: with a = factor (product - low) <= 2^37 and a divisor m < 2^26, a/m is 1/m
-    at least below the next whole number n, unless it is whole, and n m <= a + m < 2^53, so float64 does not round to n.
+    The quotients are whole numbers exactly: with a = factor (product - low) <= 2^37 and a divisor m
+    < 2^26, a/m is 1/m at least below the next whole number n, unless it is whole, and n m <= a + m
+    < 2^53, so float64 does not round to n.
     """
     width = products.shape[1]
     least, most, times = np.float64(low), np.float64(high), np.float64(factor)
@@ -429,7 +486,9 @@ def add_shares(
         for i in range(start, ends[s]):
             row = products[i]
             for j in range(width):
-                sums[j] += np.floor((min(max(np.float64(row[j]), least), most) - least) * times / divisor)
+                sums[j] += np.floor(
+                    (min(max(np.float64(row[j]), least), most) - least) * times / divisor
+                )
         start = ends[s]
         if s + 1 == len(ends) or classes[s + 1] != classes[s]:
             total = totals[classes[s]]
@@ -440,9 +499,11 @@ def add_shares(
 
 @compiled
 def truncate_rows(rows: Any, scale: float) -> None:
-    """Scale rows (b, d) of float64 by `scale`, longer ones to norm `scale`, and round toward zero, all in place.
+    """Scale rows (b, d) of float64 by `scale`, longer ones to norm `scale`, and round toward zero,
+    all in place.
 
-    The norm of the result is at most scale/(1 - 2^-32): see `rounding.py`. Rows without a finite norm become zeros.
+    The norm of the result is at most scale/(1 - 2^-32): see `rounding.py`. Rows without a finite
+    norm become zeros.
     """
     for i in range(rows.shape[0]):
         row = rows[i]
@@ -457,7 +518,9 @@ def truncate_rows(rows: Any, scale: float) -> None:
 
 @compiled
 def below_largest(scores: Any, factor: float, offsets: Any) -> None:
-    """Multiply scores (b, C) by a factor, add offsets (b, C) or (1, C), and subtract each row's largest, in place."""
+    """Multiply scores (b, C) by a factor, add offsets (b, C) or (1, C), and subtract each row's
+    largest, in place.
+    """
     for i in range(scores.shape[0]):
         row, added = scores[i], offsets[i if len(offsets) > 1 else 0]
         largest = -math.inf

@@ -2,11 +2,11 @@
 
 Both add noise to integers, since mechanisms compute scores and sums without rounding error.
 
-`secure`    exact samplers with the operating system's randomness: OpenDP's discrete Gaussian and Laplace noise. The
-            index of the largest score plus Gumbel noise is drawn by `levels.py`. With exponential noise it is
-            permute-and-flip [Ding et al. 2021]: every candidate flips a coin (`coins.py`), and one of those that show
-            heads is chosen at random. (OpenDP compares partial samples, which takes seconds for a million scores.)
-            There is no seed.
+`secure`    exact samplers with the operating system's randomness: OpenDP's discrete Gaussian and
+            Laplace noise. The index of the largest score plus Gumbel noise is drawn by `levels.py`.
+            With exponential noise it is permute-and-flip [Ding et al. 2021]: every candidate flips
+            a coin (`coins.py`), and one of those that show heads is chosen at random. (OpenDP
+            compares partial samples, which takes seconds for a million scores.) There is no seed.
 `research`  numpy in float64 from a seed: fast and repeatable, hence not private.
 """
 
@@ -43,11 +43,15 @@ class NoiseSource(ABC):
 
     @abstractmethod
     def laplace(self, values: Integers, scale: float) -> Integers:
-        """Add independent discrete Laplace noise, P(k) proportional to exp(-|k|/scale), to each value."""
+        """Add independent discrete Laplace noise, P(k) proportional to exp(-|k|/scale), to each
+        value.
+        """
 
     @abstractmethod
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
-        """Index of the largest `score + scale * noise`, the noise standard Gumbel or exponential."""
+        """Index of the largest `score + scale * noise`, the noise standard Gumbel or
+        exponential.
+        """
 
     @abstractmethod
     def subset(self, n: int, k: int) -> Integers:
@@ -76,18 +80,25 @@ class SecureNoise(NoiseSource):
         from opendp.measurements import make_laplace
         from opendp.metrics import l1_distance
 
-        return self._added(make_laplace(_integer_vectors(), l1_distance(T="i64"), scale=_within(scale)), values)
+        return self._added(
+            make_laplace(_integer_vectors(), l1_distance(T="i64"), scale=_within(scale)), values
+        )
 
     def _added(self, add_noise: Any, values: Integers) -> Integers:
         flat = values.ravel()
         chunks = [flat[start : start + _CHUNK] for start in range(0, len(flat), _CHUNK)]
-        noisy = progress(in_threads(add_noise, chunks), "secure noise", len(flat), len)  # OpenDP releases the GIL
-        return np.concatenate([np.asarray(chunk, dtype=np.int64) for chunk in noisy]).reshape(values.shape)
+        # OpenDP releases the GIL
+        noisy = progress(in_threads(add_noise, chunks), "secure noise", len(flat), len)
+        return np.concatenate([np.asarray(chunk, dtype=np.int64) for chunk in noisy]).reshape(
+            values.shape
+        )
 
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
         if noise == "gumbel":
             return choose(scores, scale, secrets.randbelow)
-        heads = np.flatnonzero(flips_exp(scores.max() - scores, scale, self.words, secrets.randbelow))
+        heads = np.flatnonzero(
+            flips_exp(scores.max() - scores, scale, self.words, secrets.randbelow)
+        )
         return int(heads[secrets.randbelow(len(heads))])
 
     def subset(self, n: int, k: int) -> Integers:
@@ -125,19 +136,30 @@ class ResearchNoise(NoiseSource):
         try:
             self.generator = np.random.default_rng(random_state)
         except (TypeError, ValueError) as error:
-            raise InputError(f"random_state={random_state!r} must be a whole number >= 0; pass 0") from error
+            raise InputError(
+                f"random_state={random_state!r} must be a whole number >= 0; pass 0"
+            ) from error
 
     def gaussian(self, values: Integers, scale: float) -> Integers:
-        return values + np.rint(_within(scale) * self.generator.standard_normal(values.shape)).astype(np.int64)
+        return values + np.rint(
+            _within(scale) * self.generator.standard_normal(values.shape)
+        ).astype(np.int64)
 
     def laplace(self, values: Integers, scale: float) -> Integers:
-        return values + np.rint(self.generator.laplace(scale=_within(scale), size=values.shape)).astype(np.int64)
+        return values + np.rint(
+            self.generator.laplace(scale=_within(scale), size=values.shape)
+        ).astype(np.int64)
 
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
-        # scores relative to the largest, so that float64 resolves those that can win; -log E is Gumbel noise with a
+        # scores relative to the largest, so that float64 resolves those that can win; -log E is
+        # Gumbel noise with a
         # longer tail than -log(-log U), since uniform floats lie on a grid
         draw = self.generator.standard_exponential(len(scores))
-        return int(np.argmax((scores - scores.max()) / scale + (-np.log(draw) if noise == "gumbel" else draw)))
+        return int(
+            np.argmax(
+                (scores - scores.max()) / scale + (-np.log(draw) if noise == "gumbel" else draw)
+            )
+        )
 
     def subset(self, n: int, k: int) -> Integers:
         return np.sort(self.generator.choice(n, size=k, replace=False)).astype(np.int64)
@@ -154,10 +176,13 @@ def noise_source(noise: str, random_state: Seed = None) -> NoiseSource:
     if noise == "research":
         return ResearchNoise(random_state)
     if noise != "secure":
-        raise InputError(f"noise={noise!r} must be 'secure' or 'research'; pass noise='secure' for a release")
+        raise InputError(
+            f"noise={noise!r} must be 'secure' or 'research'; pass noise='secure' for a release"
+        )
     if random_state is not None:
         warnings.warn(
-            "random_state is ignored with noise='secure', which has no seed; pass noise='research' to repeat a run",
+            "random_state is ignored with noise='secure', which has no seed; pass noise='research'"
+            " to repeat a run",
             stacklevel=2,
         )
     return SecureNoise()

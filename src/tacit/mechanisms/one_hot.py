@@ -1,14 +1,15 @@
 """Noise on a one-hot label, and on histograms of labels.
 
-Unit: change one label. It changes two entries of a one-hot label, or two cells of a histogram of disjoint records, by 1
-each: L1 sensitivity 2, L2 sensitivity sqrt(2).
-Per person, each of m labels counts floor(2^32/m) in units of 2^-32, so that all labels of a person change a histogram
-by 2 in L1, whatever clusters they are in.
-Theorem, discrete Laplace noise of scale 2/epsilon on each entry: epsilon-DP [Ghosh, Roughgarden and Sundararajan 2009,
-on integer multiples of a unit]. Its event is pure DP, as in `counts.py`.
-Theorem, discrete Gaussian noise of standard deviation z sqrt(2): 1/(2 z^2)-zCDP [Canonne, Kamath and Steinke 2020,
-Thm 14].
-Source: ALIBI [Malek et al. 2021] for one-hot labels; Ghazi et al. 2021 for histograms of public clusters.
+Unit: change one label. It changes two entries of a one-hot label, or two cells of a histogram of
+disjoint records, by 1 each: L1 sensitivity 2, L2 sensitivity sqrt(2).
+Per person, each of m labels counts floor(2^32/m) in units of 2^-32, so that all labels of a person
+change a histogram by 2 in L1, whatever clusters they are in.
+Theorem, discrete Laplace noise of scale 2/epsilon on each entry: epsilon-DP [Ghosh, Roughgarden and
+Sundararajan 2009, on integer multiples of a unit]. Its event is pure DP, as in `counts.py`.
+Theorem, discrete Gaussian noise of standard deviation z sqrt(2): 1/(2 z^2)-zCDP [Canonne, Kamath
+and Steinke 2020, Thm 14].
+Source: ALIBI [Malek et al. 2021] for one-hot labels; Ghazi et al. 2021 for histograms of public
+clusters.
 """
 
 import math
@@ -24,7 +25,9 @@ from tacit.privacy.events import Gaussian, PureDP
 MOVED = 2  # entries that one label changes, by 1 each
 
 
-def noisy_one_hot(labels: Integers, n_classes: int, cost: PureDP | Gaussian, noise: NoiseSource) -> NDArray[np.float64]:
+def noisy_one_hot(
+    labels: Integers, n_classes: int, cost: PureDP | Gaussian, noise: NoiseSource
+) -> NDArray[np.float64]:
     """One-hot labels with noise, multiples of 2^-32, of shape (n, n_classes)."""
     values = np.zeros((len(labels), n_classes), dtype=np.int64)
     values[np.arange(len(labels)), labels] = UNIT
@@ -39,9 +42,11 @@ def noisy_histogram(
     noise: NoiseSource,
     sizes: Integers | None = None,
 ) -> NDArray[np.float64]:
-    """Number of records of each cluster and class, with noise: of shape (clusters, classes), some negative.
+    """Number of records of each cluster and class, with noise: of shape (clusters, classes), some
+    negative.
 
-    `sizes`, of shape (n,), has the number of labels of each label's person, by which it counts less.
+    `sizes`, of shape (n,), has the number of labels of each label's person, by which it counts
+    less.
     """
     counts, unit = np.zeros(shape, dtype=np.int64), 1 if sizes is None else UNIT
     np.add.at(counts, (which, labels), 1 if sizes is None else UNIT // sizes)
@@ -53,4 +58,6 @@ def _noisy(values: Integers, unit: int, cost: PureDP | Gaussian, noise: NoiseSou
         return values
     if isinstance(cost, PureDP):
         return noise.laplace(values, scale=noise_scale(MOVED * unit, cost.epsilon))
-    return noise.gaussian(values, scale=cost.noise_multiplier * math.sqrt(MOVED) * (1 + 2.0**-50) * unit)
+    return noise.gaussian(
+        values, scale=cost.noise_multiplier * math.sqrt(MOVED) * (1 + 2.0**-50) * unit
+    )

@@ -1,28 +1,33 @@
 """Partitions of classes into blocks, chosen so that a randomized response is most informative.
 
-A record whose class has the public prior p answers with a block of a partition by randomized response over the g blocks
-(`block_response.py`). With block masses m_a, E = e^epsilon and w_a = 1 + (E - 1) m_a, the answer is a with probability
-w_a/(E + g - 1), and its mutual information with the class is
+A record whose class has the public prior p answers with a block of a partition by randomized
+response over the g blocks (`block_response.py`). With block masses m_a, E = e^epsilon and w_a = 1 +
+(E - 1) m_a, the answer is a with probability w_a/(E + g - 1), and its mutual information with the
+class is
 
     I = (epsilon E - sum_a w_a ln w_a) / (E + g - 1),
 
-the entropy of the answer less the entropy of randomized response. The candidate for each g from 2 to C is the greedy
-partition: classes in falling order of probability, each to the lightest block so far. The partition with the largest I
-is chosen, to a millionth. It depends on the prior and epsilon alone, never on a label.
-Bound: x ln x is convex, so I is at most its value for the masses that all others majorise: likely classes are alone as
-long as they exceed the mean of what is left, and the other blocks are equal. A g is tried if its bound exceeds the best
-I so far; bounds rise with g, then fall. Equal blocks, in the best number, are an upper bound for every partition. If
-the greedy partition into that many blocks reaches it, no other is tried. The g - 1 likeliest classes alone and all
-others in one block, a natural candidate, are never better: these masses majorise those of the greedy partition.
-Row i has order i of a number of public random orders of the classes, modulo their number. It decides between equal
-classes, so records of equal priors have different blocks. If they had the same, no answer would ever tell two classes
-of one block apart.
-Of more than EXACT classes only likely ones are sorted and placed: those above a part of the mass that the bound gives
-the equal blocks. The part is smaller for few blocks and for few classes in a block. All other classes are the tail,
-which fills the blocks up to a common level, in the row's public order: a class goes to the block where the middle of
-its mass falls. I is counted as if the tail could be divided. Measured on priors of 500 kinds, that costs .07 % of I on
-average, .9 % for the worst kind, and 3 % for the worst single prior. No block is empty, since a block without a likely
-class has room for more mass than any class of the tail; beyond some 100,000 classes rounding may empty a few.
+the entropy of the answer less the entropy of randomized response. The candidate for each g from 2
+to C is the greedy partition: classes in falling order of probability, each to the lightest block so
+far. The partition with the largest I is chosen, to a millionth. It depends on the prior and epsilon
+alone, never on a label.
+Bound: x ln x is convex, so I is at most its value for the masses that all others majorise: likely
+classes are alone as long as they exceed the mean of what is left, and the other blocks are equal. A
+g is tried if its bound exceeds the best I so far; bounds rise with g, then fall. Equal blocks, in
+the best number, are an upper bound for every partition. If the greedy partition into that many
+blocks reaches it, no other is tried. The g - 1 likeliest classes alone and all others in one block,
+a natural candidate, are never better: these masses majorise those of the greedy partition.
+Row i has order i of a number of public random orders of the classes, modulo their number. It
+decides between equal classes, so records of equal priors have different blocks. If they had the
+same, no answer would ever tell two classes of one block apart.
+Of more than EXACT classes only likely ones are sorted and placed: those above a part of the mass
+that the bound gives the equal blocks. The part is smaller for few blocks and for few classes in a
+block. All other classes are the tail, which fills the blocks up to a common level, in the row's
+public order: a class goes to the block where the middle of its mass falls. I is counted as if the
+tail could be divided. Measured on priors of 500 kinds, that costs .07 % of I on average, .9 % for
+the worst kind, and 3 % for the worst single prior. No block is empty, since a block without a
+likely class has room for more mass than any class of the tail; beyond some 100,000 classes rounding
+may empty a few.
 """
 
 import math
@@ -35,7 +40,8 @@ from numpy.typing import NDArray
 from tacit.compute.compiled import compiled
 from tacit.compute.threads import in_threads
 
-ORDERS, PLACES = 256, 1 << 22  # public orders; fewer of very many classes, so that all have at most so many places
+# public orders; fewer of very many classes, so that all have at most so many places
+ORDERS, PLACES = 256, 1 << 22
 EXACT = 32  # classes up to which all are sorted
 FINE = 3.0  # the larger, the more classes are sorted
 BINS = 32  # parts of a block; the tail fills whole parts
@@ -44,14 +50,18 @@ _GAIN, _MORE = 1e-12, 1e-6  # information that is worth another partition, absol
 _VALUES = 1 << 20  # entries of priors that one task reads
 _SMALL = 1e-2  # from here on log(1 + x) is exact enough, and faster than log1p
 _LAX = {"reassoc", "contract", "nsz"}  # vectorizes sums
-# Without tests of every divisor, and without counting references to rows, which took 40 % of the time. Without the
+# Without tests of every divisor, and without counting references to rows, which took 40 % of the
+# time. Without the
 # latter no array can be made inside.
 _compiled = partial(compiled, error_model="numpy", _nrt=False)
 _inlined = partial(_compiled, forceinline=True)  # a call takes longer than some bodies
 
 
-def partitions_of(priors: NDArray[Any], epsilon: float, first: int = 0) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The block of each class under each prior, of shape (priors, classes), and each prior's number of blocks.
+def partitions_of(
+    priors: NDArray[Any], epsilon: float, first: int = 0
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The block of each class under each prior, of shape (priors, classes), and each prior's number
+    of blocks.
 
     If all classes are alone, their blocks are their indices.
 
@@ -76,11 +86,29 @@ def partitions_of(priors: NDArray[Any], epsilon: float, first: int = 0) -> tuple
         part = slice(start, start + step)
         rows = priors[part]
         native = rows.dtype in (np.float32, np.float64) and rows.dtype.isnative
-        rows = np.require(rows, None if native else np.float64, ["C", "W"])  # for others it would be compiled again
-        scratch = np.empty((2, size + 1), np.int64), np.empty((5, size + 1)), np.empty(size, np.int32)
-        eights, bins = np.zeros(size // 8 + 1, np.uint64), np.zeros(BINS * (2 * flat + 3), blocks.dtype)
+        # for others it would be compiled again
+        rows = np.require(rows, None if native else np.float64, ["C", "W"])
+        scratch = (
+            np.empty((2, size + 1), np.int64),
+            np.empty((5, size + 1)),
+            np.empty(size, np.int32),
+        )
+        eights, bins = (
+            np.zeros(size // 8 + 1, np.uint64),
+            np.zeros(BINS * (2 * flat + 3), blocks.dtype),
+        )
         choose_partitions(
-            rows, finite, flat, orders, places, first + start, blocks[part], counts[part], *scratch, eights, bins
+            rows,
+            finite,
+            flat,
+            orders,
+            places,
+            first + start,
+            blocks[part],
+            counts[part],
+            *scratch,
+            eights,
+            bins,
         )
 
     for _ in in_threads(choose, range(0, n, step)):
@@ -98,14 +126,18 @@ def order_count(size: int) -> int:
 
 @lru_cache(maxsize=8)
 def public_orders(size: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Random orders of so many classes, of shape (orders, size), and the place of each class in each order."""
+    """Random orders of so many classes, of shape (orders, size), and the place of each class in
+    each order.
+    """
     orders = np.argsort(np.random.default_rng(size).random((order_count(size), size)), axis=1)
     short = np.min_scalar_type(size - 1)
     return orders.astype(short), np.argsort(orders, axis=1).astype(short)
 
 
 def flat_blocks(epsilon: float) -> float:
-    """The number of equal blocks with the largest information: (E - 1)^2 / ((epsilon - 1) E + 1)."""
+    """The number of equal blocks with the largest information: (E - 1)^2 / ((epsilon - 1) E +
+    1).
+    """
     if epsilon < 0.01:
         return 2.0
     growth = math.expm1(epsilon)
@@ -116,15 +148,26 @@ def flat_count(epsilon: float, size: int) -> int:
     """The number of equal blocks with the largest information, at most `size`."""
     lower = max(math.floor(min(flat_blocks(epsilon), size)), 2)
     growth, goal = math.expm1(epsilon), math.exp(epsilon) * epsilon
-    told = [(goal - (g + growth) * math.log1p(growth / g)) / (growth + g) for g in (lower, lower + 1)]
+    told = [
+        (goal - (g + growth) * math.log1p(growth / g)) / (growth + g) for g in (lower, lower + 1)
+    ]
     return lower if told[0] >= told[1] else max(min(lower + 1, size), 2)
 
 
 @_compiled
 def choose_partitions(
-    rows: Any, epsilon: float, flat: int, orders: Any, places: Any, first: int, out: Any, counts: Any, *scratch: Any
+    rows: Any,
+    epsilon: float,
+    flat: int,
+    orders: Any,
+    places: Any,
+    first: int,
+    out: Any,
+    counts: Any,
+    *scratch: Any,
 ) -> None:
-    """Choose the partition of each prior (b, C): blocks to `out` (b, C), their number to `counts` (b,).
+    """Choose the partition of each prior (b, C): blocks to `out` (b, C), their number to `counts`
+    (b,).
 
     `flat` is the best number of equal blocks.
     """
@@ -155,7 +198,9 @@ def choose_partitions(
         while True:
             cutoff = np.float32(level / fine if size > EXACT and level >= _GAIN else -1.0)
             if largest + 1e-9 > cutoff:
-                head = _likeliest(row, cutoff, order, places[number], bits, flags, eights, likeliest, masses)
+                head = _likeliest(
+                    row, cutoff, order, places[number], bits, flags, eights, likeliest, masses
+                )
             rests[0] = 1.0
             for j in range(head):
                 masses[j] /= total
@@ -168,7 +213,11 @@ def choose_partitions(
             if tried != chosen:
                 _place(masses, head, chosen, chosen_blocks, loads)
             alone = _alone(masses, rests, head, chosen, 0)
-            level = _level(loads, chosen, rests[head]) if head > chosen else rests[alone] / (chosen - alone)
+            level = (
+                _level(loads, chosen, rests[head])
+                if head > chosen
+                else rests[alone] / (chosen - alone)
+            )
             if head >= chosen - 1 or cutoff <= 0.9 * level:  # then no block is empty
                 break
         counts[i] = chosen
@@ -204,11 +253,21 @@ def _in_units(row: Any, cutoff: Any, scale: Any, units: Any) -> None:
 
 @_inlined
 def _likeliest(
-    row: Any, cutoff: Any, order: Any, places: Any, bits: int, flags: Any, eights: Any, labels: Any, masses: Any
+    row: Any,
+    cutoff: Any,
+    order: Any,
+    places: Any,
+    bits: int,
+    flags: Any,
+    eights: Any,
+    labels: Any,
+    masses: Any,
 ) -> int:
-    """How many classes exceed the cutoff; `labels` and `masses` take these in falling order, equal ones by place.
+    """How many classes exceed the cutoff; `labels` and `masses` take these in falling order, equal
+    ones by place.
 
-    They are found eight flags at a time, and sorted by integers: the mass, and in the last bits the place.
+    They are found eight flags at a time, and sorted by integers: the mass, and in the last bits the
+    place.
     """
     head = 0
     for j in range(len(row)):
@@ -220,7 +279,9 @@ def _likeliest(
                 head += flags[j]
     for j in range(head):
         label = labels[j]
-        labels[j] = (np.int64(np.float64(row[label]) * (1 << (62 - bits))) << bits) - np.int64(places[label])
+        labels[j] = (np.int64(np.float64(row[label]) * (1 << (62 - bits))) << bits) - np.int64(
+            places[label]
+        )
     gap = 1
     while 3 * gap + 1 < head:
         gap = 3 * gap + 1
@@ -240,7 +301,9 @@ def _likeliest(
 
 @_inlined
 def _alone(masses: Any, rests: Any, head: int, g: int, alone: int) -> int:
-    """How many classes exceed the mean of what is left for the other of g blocks; sought from `alone` on."""
+    """How many classes exceed the mean of what is left for the other of g blocks; sought from
+    `alone` on.
+    """
     while alone > 0 and (alone >= g or masses[alone - 1] * (g - alone + 1) <= rests[alone - 1]):
         alone -= 1
     while alone < min(head, g - 1) and masses[alone] * (g - alone) > rests[alone]:
@@ -249,7 +312,9 @@ def _alone(masses: Any, rests: Any, head: int, g: int, alone: int) -> int:
 
 
 @_inlined
-def _flat(floats: Any, head: int, g: int, most: float, growth: float, goal: float, places: Any) -> bool:
+def _flat(
+    floats: Any, head: int, g: int, most: float, growth: float, goal: float, places: Any
+) -> bool:
     """Whether the greedy partition into g blocks is as informative as equal blocks."""
     masses, rests, loads, _, _ = floats
     if head > 0 and masses[0] * g > 1.0:
@@ -263,7 +328,9 @@ def _flat(floats: Any, head: int, g: int, most: float, growth: float, goal: floa
 def _best_count(
     floats: Any, head: int, flat: int, size: int, growth: float, goal: float, places: Any
 ) -> tuple[int, int]:
-    """The number of blocks that was tried last, to which `places` and the loads belong, and the best number."""
+    """The number of blocks that was tried last, to which `places` and the loads belong, and the
+    best number.
+    """
     masses, rests, loads, bounds, spent = floats
     best, chosen, tried, alone, known = -1.0, 0, 0, 0, 0
     g = low = high = peak = flat
@@ -352,12 +419,15 @@ def _level(loads: Any, g: int, tail: float) -> float:
 
 @_inlined
 def _divide(loads: Any, g: int, level: float, per: float, bins: Any) -> None:
-    """Divide the tail among the blocks, each up to the level: the block of each part of the tail."""
+    """Divide the tail among the blocks, each up to the level: the block of each part of the
+    tail.
+    """
     last, filled = g - 1, 0.5
     for a in range(g):
         if loads[a] < level:
             last, part = a, bins[np.int64(filled) :]
-            # The next block overwrites what is too much. Rounding may fill BINS + 1 parts, and none must be left out:
+            # The next block overwrites what is too much. Rounding may fill BINS + 1 parts, and none
+            # must be left out:
             # it would keep the block of another row.
             for k in range(BINS + 1):
                 part[k] = a

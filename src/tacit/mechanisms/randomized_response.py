@@ -1,23 +1,24 @@
 """Randomized response on a label, over all classes or over the likeliest of a prior.
 
 Unit: change one label.
-A response is given by an order of the classes and a number k. A label among the first k classes of the order is kept
-with probability E/(E + k - 1), E = e^epsilon, and becomes each other of the k classes with probability 1/(E + k - 1).
-Any other label becomes one of the k classes, uniformly.
-Theorem: epsilon-DP: for any output the probabilities of two labels differ by a factor E at most [Warner 1965; Ghazi et
-al. 2021, Lemma 2]. For k = 1 the output is the same for all labels.
-Theorem, curves: the event is randomized response over k labels, with privacy profile (E - e^t)/(E + k - 1) for
-0 <= t <= epsilon, for any number of classes. Two labels among the k have this profile. For a label among the k and a
-label outside, let p = E/(E + k - 1), q = 1/(E + k - 1) and u = 1/k, which is between q and p. The profile is
-max(p - u e^t, 0) one way and (k - 1) max(u - q e^t, 0) the other. The first is at most p - q e^t since u >= q. The
-second is p - u <= p - q at t = 0 and falls with slope (k - 1) q e^t >= q e^t. Profiles at t < 0 follow by symmetry. The
-profile falls with k, so if labels have priors of different k, the smallest k above 1 bounds all [checked against the
+A response is given by an order of the classes and a number k. A label among the first k classes of
+the order is kept with probability E/(E + k - 1), E = e^epsilon, and becomes each other of the k
+classes with probability 1/(E + k - 1). Any other label becomes one of the k classes, uniformly.
+Theorem: epsilon-DP: for any output the probabilities of two labels differ by a factor E at most
+[Warner 1965; Ghazi et al. 2021, Lemma 2]. For k = 1 the output is the same for all labels.
+Theorem, curves: the event is randomized response over k labels, with privacy profile (E - e^t)/(E +
+k - 1) for 0 <= t <= epsilon, for any number of classes. Two labels among the k have this profile.
+For a label among the k and a label outside, let p = E/(E + k - 1), q = 1/(E + k - 1) and u = 1/k,
+which is between q and p. The profile is max(p - u e^t, 0) one way and (k - 1) max(u - q e^t, 0) the
+other. The first is at most p - q e^t since u >= q. The second is p - u <= p - q at t = 0 and falls
+with slope (k - 1) q e^t >= q e^t. Profiles at t < 0 follow by symmetry. The profile falls with k,
+so if labels have priors of different k, the smallest k above 1 bounds all [checked against the
 matrices in tests/contracts/test_randomizers.py].
-Sampling: one 64-bit word u for each label, without rounding error. Label y becomes the class at place u // m of the
-order, or stays y if that place is k or more, with m = ceil(2^64/(E + k - 1)), so the probability to keep is rounded
-down. A label outside the first k has m = floor(2^64/k), and each of the last words, fewer than k, gives another class.
-The running time does not depend on the number of classes. An epsilon below 16 k^2/2^64, where one word would matter, is
-refused.
+Sampling: one 64-bit word u for each label, without rounding error. Label y becomes the class at
+place u // m of the order, or stays y if that place is k or more, with m = ceil(2^64/(E + k - 1)),
+so the probability to keep is rounded down. A label outside the first k has m = floor(2^64/k), and
+each of the last words, fewer than k, gives another class. The running time does not depend on the
+number of classes. An epsilon below 16 k^2/2^64, where one word would matter, is refused.
 Source: RRTop-k and RRWithPrior of Ghazi et al. 2021; k = all classes is Warner's.
 """
 
@@ -34,14 +35,21 @@ from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers, NoiseSource
 
 WORDS = 2**64
-LAST = np.uint64(WORDS - 2**32)  # words from here on may be among the last k, as long as k is below 2^32
+# words from here on may be among the last k, as long as k is below 2^32
+LAST = np.uint64(WORDS - 2**32)
 _BLOCK = 1 << 16
 
 
 @lru_cache(maxsize=4096)
 def inside(epsilon: float, k: int) -> int:
-    """m of a label among the k: the smallest number of words for each other class that keeps epsilon."""
-    rest = Fraction(math.expm1(epsilon)) * (1 - Fraction(1, 2**50)) if epsilon < 700 else Fraction(2) ** 1000
+    """m of a label among the k: the smallest number of words for each other class that keeps
+    epsilon.
+    """
+    rest = (
+        Fraction(math.expm1(epsilon)) * (1 - Fraction(1, 2**50))
+        if epsilon < 700
+        else Fraction(2) ** 1000
+    )
     return max(math.ceil(WORDS / (rest + k)), 1)
 
 
@@ -51,14 +59,18 @@ def outside(k: int) -> int:
 
 
 def words_of(epsilon: float, k: int, n_classes: int) -> tuple[list[int], list[int]]:
-    """How many of the 2^64 words give each place of the order, for a label at place 0 and for a label outside.
+    """How many of the 2^64 words give each place of the order, for a label at place 0 and for a
+    label outside.
 
-    For a label at place i below k swap entries 0 and i. If no label is outside, the second list is empty.
+    For a label at place i below k swap entries 0 and i. If no label is outside, the second list is
+    empty.
     """
     if k == 1:
         return [WORDS], [WORDS] * (n_classes > 1)
     m, (c, more) = inside(epsilon, k), divmod(WORDS, k)
-    return [WORDS - (k - 1) * m] + [m] * (k - 1), [c + 1] * more + [c] * (k - more) if k < n_classes else []
+    return [WORDS - (k - 1) * m] + [m] * (k - 1), [c + 1] * more + [c] * (
+        k - more
+    ) if k < n_classes else []
 
 
 class Responses:
@@ -86,10 +98,15 @@ class Responses:
         places = np.empty_like(orders)
         np.put_along_axis(places, orders, np.arange(self.n_classes)[None], axis=1)
         distinct, kind = np.unique(k, return_inverse=True)
-        among = np.array([min(inside(epsilon, int(size)), WORDS - 1) for size in distinct], dtype=np.uint64)[kind]
-        beyond = np.array([min(outside(int(size)), WORDS - 1) for size in distinct], dtype=np.uint64)[kind]
+        among = np.array(
+            [min(inside(epsilon, int(size)), WORDS - 1) for size in distinct], dtype=np.uint64
+        )[kind]
+        beyond = np.array(
+            [min(outside(int(size)), WORDS - 1) for size in distinct], dtype=np.uint64
+        )[kind]
         shares = np.where(places < k[:, None], among[:, None], beyond[:, None])
-        constant = k == 1  # a share of 2^64 - 1 leaves one word for place 1, which holds the same class
+        # a share of 2^64 - 1 leaves one word for place 1, which holds the same class
+        constant = k == 1
         shares[constant] = WORDS - 1
         self._shares = shares.ravel()
         self._limits = np.where(constant, 2, k).astype(np.uint64)
@@ -99,7 +116,9 @@ class Responses:
         self._outputs = outputs.ravel()
 
     def sample(self, labels: Integers, which: Integers | None, noise: NoiseSource) -> Integers:
-        """The response to each label, of shape (n,); `which` is the prior of each label, None for a single prior."""
+        """The response to each label, of shape (n,); `which` is the prior of each label, None for a
+        single prior.
+        """
         if self.n_classes == 1:
             return np.zeros_like(labels)
         result = np.empty(len(labels), dtype=np.int64)
@@ -123,7 +142,8 @@ class Responses:
         first = prior * self.n_classes
         place = words // self._shares[first + labels]
         kept = place >= self._limits[prior]
-        for i in np.flatnonzero(words >= LAST).tolist():  # the last words of a label outside the first k
+        # the last words of a label outside the first k
+        for i in np.flatnonzero(words >= LAST).tolist():
             row = int(prior[i if len(prior) > 1 else 0])
             k = int(self._limits[row])
             if kept[i] and self._shares[row * self.n_classes + int(labels[i])] == outside(k):

@@ -1,28 +1,35 @@
 """Joint selection of an unordered set of k candidates by the score of its worst member.
 
-Unit: add/remove one record, or one person with all their records. Scores are exact integers; a record adds to each
-score of its class a whole number in [0, W], and a person in all classes together as much, as in `exponential.py`.
-Mechanism: P(S) is proportional to exp(epsilon u(S) / W), where u(S) is the smallest score in S. Sort scores in falling
-order, ties by position. There are C(y-1, k-1) sets whose worst member has rank y (from 1), all with u(S) = u_(y). So
-draw y >= k with weight C(y-1, k-1) exp(epsilon u_(y) / W), then the other k-1 members uniformly from the ranks above y.
-The set is returned in the order of positions, since ranks or the order of draws would reveal the worst member.
-Sensitivity: if the scores of a class move by amounts in [l, h], so does u(S), the smallest of some of them.
-Theorem: without rounding the losses lie in an interval of width (h - l) epsilon/W, so that a record costs
-epsilon-bounded range, epsilon-DP and epsilon^2/8-zCDP, and a person in all classes together as much: see
-`exponential.py`.
-Rounding is part of the privacy cost: the rank is the largest of the integers u_(y) + round(s L_y) with Gumbel noise of
-scale s, where L_y is the float64 value of ln C(y-1, k-1). The scores u_(y) are exact. L_y differs from the true
-logarithm by at most eta, and rounding adds at most 1/(2 s). So the true weight of S is exp(u(S)/s + r_y) with |r_y| <=
-r = 1/(2 s) + eta, where y depends on the data. Between neighbouring data sets the exponent of a class whose scores
-move changes within [l/s - 2r, h/s + 2r], an interval of width (h - l)/s + 2/s + 4 eta. The widths of all classes add up
-to at most (W + 2B)/s + 4 B eta, if scores of at most B classes move: 1 for a record, and all C classes for a person,
-since each class in which a person sits pays for its rounding. s is chosen so that this is at most epsilon:
+Unit: add/remove one record, or one person with all their records. Scores are exact integers; a
+record adds to each score of its class a whole number in [0, W], and a person in all classes
+together as much, as in `exponential.py`.
+Mechanism: P(S) is proportional to exp(epsilon u(S) / W), where u(S) is the smallest score in S.
+Sort scores in falling order, ties by position. There are C(y-1, k-1) sets whose worst member has
+rank y (from 1), all with u(S) = u_(y). So draw y >= k with weight C(y-1, k-1) exp(epsilon u_(y) /
+W), then the other k-1 members uniformly from the ranks above y. The set is returned in the order of
+positions, since ranks or the order of draws would reveal the worst member.
+Sensitivity: if the scores of a class move by amounts in [l, h], so does u(S), the smallest of some
+of them.
+Theorem: without rounding the losses lie in an interval of width (h - l) epsilon/W, so that a record
+costs epsilon-bounded range, epsilon-DP and epsilon^2/8-zCDP, and a person in all classes together
+as much: see `exponential.py`.
+Rounding is part of the privacy cost: the rank is the largest of the integers u_(y) + round(s L_y)
+with Gumbel noise of scale s, where L_y is the float64 value of ln C(y-1, k-1). The scores u_(y) are
+exact. L_y differs from the true logarithm by at most eta, and rounding adds at most 1/(2 s). So the
+true weight of S is exp(u(S)/s + r_y) with |r_y| <= r = 1/(2 s) + eta, where y depends on the data.
+Between neighbouring data sets the exponent of a class whose scores move changes within [l/s - 2r,
+h/s + 2r], an interval of width (h - l)/s + 2/s + 4 eta. The widths of all classes add up to at most
+(W + 2B)/s + 4 B eta, if scores of at most B classes move: 1 for a record, and all C classes for a
+person, since each class in which a person sits pays for its rounding. s is chosen so that this is
+at most epsilon:
 s >= (W + 2B)/(epsilon - 4 B eta).
-Scores far below the top are raised to a floor, max(u, u_max - 2^61), so that sums stay in 64 bits; their probability is
-negligible either way. If u and u_max move by amounts in [l, h], so does this maximum.
-Source: DPPL-Public Top-K (Wahdany et al. 2024), which weighs ranks by C(y, k), halves the exponent and reuses the key
-of the rank for the other members. C(y, k) is wrong by a factor y/k, which depends on the data, so that mechanism is not
-epsilon-DP (tests/mechanisms/test_top_k.py shows a log ratio above 1.58 at epsilon 1 for n = 5, k = 1).
+Scores far below the top are raised to a floor, max(u, u_max - 2^61), so that sums stay in 64 bits;
+their probability is negligible either way. If u and u_max move by amounts in [l, h], so does this
+maximum.
+Source: DPPL-Public Top-K (Wahdany et al. 2024), which weighs ranks by C(y, k), halves the exponent
+and reuses the key of the rank for the other members. C(y, k) is wrong by a factor y/k, which
+depends on the data, so that mechanism is not epsilon-DP (tests/mechanisms/test_top_k.py shows a log
+ratio above 1.58 at epsilon 1 for n = 5, k = 1).
 """
 
 import math
@@ -41,12 +48,19 @@ _FEW = 64  # ranks up to which one pass over all scores for each is faster than 
 
 
 def select_set(
-    scores: Integers, k: int, *, sensitivity: int, epsilon: float, noise: NoiseSource, classes: int = 1
+    scores: Integers,
+    k: int,
+    *,
+    sensitivity: int,
+    epsilon: float,
+    noise: NoiseSource,
+    classes: int = 1,
 ) -> Integers:
-    """Release k positions whose smallest score is large, in increasing order of position, of shape (k,).
+    """Release k positions whose smallest score is large, in increasing order of position, of shape
+    (k,).
 
-    `scores` has shape (m,), m >= k; `sensitivity` is W above, and `classes` B: 1 for a unit per record, the public
-    number of classes for a unit per person; epsilon is finite and above 0.
+    `scores` has shape (m,), m >= k; `sensitivity` is W above, and `classes` B: 1 for a unit per
+    record, the public number of classes for a unit per person; epsilon is finite and above 0.
     """
     ranked = -np.sort(-scores)
     keys, scale = rank_keys(ranked, k, sensitivity=sensitivity, epsilon=epsilon, classes=classes)
@@ -56,10 +70,11 @@ def select_set(
 
 
 def positions(scores: Integers, ranked: Integers, ranks: Integers) -> Integers:
-    """Positions, in increasing order, of the candidates that `best_first` puts at these ranks (from 0).
+    """Positions, in increasing order, of the candidates that `best_first` puts at these ranks (from
+    0).
 
-    Only the scores are sorted, which is much faster than sorting positions with them. Of equal scores, those with lower
-    positions rank first.
+    Only the scores are sorted, which is much faster than sorting positions with them. Of equal
+    scores, those with lower positions rank first.
     """
     if len(ranks) > _FEW:
         return np.sort(best_first(scores)[ranks])
@@ -79,7 +94,8 @@ def best_first(scores: Integers) -> Integers:
 def rank_keys(
     ranked: Integers, k: int, *, sensitivity: int, epsilon: float, classes: int = 1
 ) -> tuple[Integers, float]:
-    """Integer keys of the ranks k to m, of shape (m - k + 1,), and the Gumbel scale of their noisy maximum.
+    """Integer keys of the ranks k to m, of shape (m - k + 1,), and the Gumbel scale of their noisy
+    maximum.
 
     `ranked` are the scores in falling order, of shape (m,).
     """
@@ -91,20 +107,27 @@ def rank_keys(
 def rank_scale(m: int, k: int, *, sensitivity: int, epsilon: float, classes: int = 1) -> float:
     """The scale s above for m candidates; it depends on public values alone."""
     most = _largest_partial_sum(m, k)
-    eta = k * 2.0**-52 * (most + 32)  # k additions and logarithms (each below 32), each with an error of an ulp at most
+    # k additions and logarithms (each below 32), each with an error of an ulp at most
+    eta = k * 2.0**-52 * (most + 32)
     if epsilon <= 8 * classes * eta:
-        raise BudgetError(f"epsilon={epsilon} is too small for the float error of k={k}; pass a smaller k")
+        raise BudgetError(
+            f"epsilon={epsilon} is too small for the float error of k={k}; pass a smaller k"
+        )
     spend, widest = Fraction(epsilon) - 4 * classes * Fraction(eta), sensitivity + 2 * classes
     scale = widest / float(spend)
     while Fraction(scale) * spend < widest:
         scale = math.nextafter(scale, math.inf)
     if scale * most >= _FLOOR:
-        raise BudgetError(f"epsilon={epsilon} is too small for k={k} in 64-bit scores; pass a smaller k")
+        raise BudgetError(
+            f"epsilon={epsilon} is too small for k={k} in 64-bit scores; pass a smaller k"
+        )
     return scale
 
 
 def _largest_partial_sum(m: int, k: int) -> float:
-    """A bound on every intermediate value of `log_binomials`: ln C(m-1, i) for i < k, and 1 for lgamma's error."""
+    """A bound on every intermediate value of `log_binomials`: ln C(m-1, i) for i < k, and 1 for
+    lgamma's error.
+    """
     i = min(k - 1, (m - 1) // 2)
     return math.lgamma(m) - math.lgamma(i + 1) - math.lgamma(m - i) + 1
 
@@ -121,5 +144,7 @@ def log_binomials(m: int, k: int) -> NDArray[np.float64]:
 
 
 def event(epsilon: float) -> Parallel:
-    """Event of one set per class: one exponential mechanism, as a record is in one class; per person its `base()`."""
+    """Event of one set per class: one exponential mechanism, as a record is in one class; per
+    person its `base()`.
+    """
     return Parallel(Exponential(epsilon), over="classes")

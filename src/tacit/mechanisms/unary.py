@@ -2,11 +2,13 @@
 
 Unit: change one label, which changes two bits.
 Bit 1 stays 1 with probability p, bit 0 becomes 1 with probability q, all independently.
-Theorem: epsilon-DP if p (1 - q)/((1 - p) q) <= e^epsilon. Symmetric: p = 1 - q = e^(epsilon/2)/(1 + e^(epsilon/2)).
+Theorem: epsilon-DP if p (1 - q)/((1 - p) q) <= e^epsilon. Symmetric: p = 1 - q = e^(epsilon/2)/(1 +
+e^(epsilon/2)).
 Optimised: p = 1/2, q = 1/(e^epsilon + 1).
-Sampling: one 64-bit word for each bit. The number of words that give 1 is rounded so that epsilon is kept.
-Source: Erlingsson et al. 2014 (symmetric), Wang et al. 2017 (optimised); "vector approximation" in the label-privacy
-literature.
+Sampling: one 64-bit word for each bit. The number of words that give 1 is rounded so that epsilon
+is kept.
+Source: Erlingsson et al. 2014 (symmetric), Wang et al. 2017 (optimised); "vector approximation" in
+the label-privacy literature.
 """
 
 import math
@@ -40,7 +42,9 @@ def epsilon_of(words: tuple[int, int]) -> float:
     return math.log(Fraction(one * (WORDS - zero), (WORDS - one) * zero))
 
 
-def sample(labels: Integers, n_classes: int, words: tuple[int, int], noise: NoiseSource) -> NDArray[np.bool_]:
+def sample(
+    labels: Integers, n_classes: int, words: tuple[int, int], noise: NoiseSource
+) -> NDArray[np.bool_]:
     """Bits of each label, of shape (n, n_classes)."""
     one, zero = (np.uint64(count) for count in words)
     result = np.empty((len(labels), n_classes), dtype=bool)

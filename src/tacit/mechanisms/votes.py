@@ -1,12 +1,14 @@
 """Votes: counts of them, and the class with the most votes under Laplace noise.
 
-Unit: replace one record, or one person with all their records where whole persons are dealt out to teachers. It
-influences votes of total weight s at most (1 in plain PATE).
-Sensitivity: a vote of weight s that changes from one class to another changes two counts by s: 2 s in L1. It is exact
-in computer arithmetic: votes are counted in integer units of 2^-20, and noise is drawn in integer units.
-Theorem: under Laplace noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017]. That noise is discrete,
-and its event is that of continuous noise: in units of 2^-20 their curves differ by less than gamma 2^-20. (On counts in
-units of 1 they differ much more, so `counts.py` has a pure event.)
+Unit: replace one record, or one person with all their records where whole persons are dealt out to
+teachers. It influences votes of total weight s at most (1 in plain PATE).
+Sensitivity: a vote of weight s that changes from one class to another changes two counts by s: 2 s
+in L1. It is exact in computer arithmetic: votes are counted in integer units of 2^-20, and noise is
+drawn in integer units.
+Theorem: under Laplace noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017]. That
+noise is discrete, and its event is that of continuous noise: in units of 2^-20 their curves differ
+by less than gamma 2^-20. (On counts in units of 1 they differ much more, so `counts.py` has a pure
+event.)
 Source: PATE 2017 (Laplace). Gaussian noise: `noisy_argmax.py` and `noisy_check.py`.
 """
 
@@ -24,8 +26,8 @@ CELLS = 2**20  # votes that are counted at once
 def vote_counts(votes: Integers, weights: Integers, n_classes: int) -> Integers:
     """Votes per class, in units of 2^-20, of shape (queries, n_classes); not private.
 
-    `votes` are class indices of shape (queries, teachers), of any integer type. `weights`, of this shape or
-    (teachers,), are in the same units, and 0 for a teacher that does not vote.
+    `votes` are class indices of shape (queries, teachers), of any integer type. `weights`, of this
+    shape or (teachers,), are in the same units, and 0 for a teacher that does not vote.
     """
     weights = np.broadcast_to(weights, votes.shape)
     counts = np.empty((len(votes), n_classes), dtype=np.int64)
@@ -35,7 +37,8 @@ def vote_counts(votes: Integers, weights: Integers, n_classes: int) -> Integers:
         n = part.stop - start
         cells = votes[part] + n_classes * np.arange(n)[:, None]
         weighed = weights[part].ravel()
-        totals = np.bincount(cells.ravel(), weights=weighed, minlength=n * n_classes)  # below 2^53: exact
+        # below 2^53: exact
+        totals = np.bincount(cells.ravel(), weights=weighed, minlength=n * n_classes)
         counts[part] = totals.reshape(n, n_classes)
     return counts
 

@@ -1,7 +1,9 @@
-"""The posterior of class means among the arrays of a release, from which `tacit adapt` makes a new decision.
+"""The posterior of class means among the arrays of a release, from which `tacit adapt` makes a new
+decision.
 
-These arrays follow from what was released and from public rows, so they cost nothing more. No decision needs them. Each
-is float32 and its name starts with `posterior.`; C is the number of classes and p that of the public principal axes:
+These arrays follow from what was released and from public rows, so they cost nothing more. No
+decision needs them. Each is float32 and its name starts with `posterior.`; C is the number of
+classes and p that of the public principal axes:
 
 | array | shape | what it is |
 |---|---|---|
@@ -29,7 +31,9 @@ from tacit.models.rows import Floats
 from tacit.models.scaling import MEAN, SCALE
 
 PREFIX = "posterior."
-IN_RELEASE = "; and the posterior of class means that follows from them (arrays posterior.*), to adapt it by"
+IN_RELEASE = (
+    "; and the posterior of class means that follows from them (arrays posterior.*), to adapt it by"
+)
 LEAST = 1e-12  # floor for values that must stay positive in float32
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -39,8 +43,8 @@ Arrays = Mapping[str, NDArray[Any]]
 class CarriedPosterior:
     """A posterior of class means along public axes (d, p), and what else a decision by it needs.
 
-    `variances` (p,) are second moments of public rows; `clarity` (C,) is that of the sums; `names` (C, p) are
-    directions of class names, None where they were not used.
+    `variances` (p,) are second moments of public rows; `clarity` (C,) is that of the sums; `names`
+    (C, p) are directions of class names, None where they were not used.
     """
 
     posterior: ClassPosterior
@@ -68,24 +72,38 @@ class CarriedPosterior:
 
 
 def deciding(arrays: Arrays) -> dict[str, NDArray[Any]]:
-    """The arrays that a decision needs: all but those of the posterior, of probabilities and of the scaling of rows."""
+    """The arrays that a decision needs: all but those of the posterior, of probabilities and of the
+    scaling of rows.
+    """
     beside = (ARRAY, MEAN, SCALE)
-    return {name: array for name, array in arrays.items() if not name.startswith(PREFIX) and name not in beside}
+    return {
+        name: array
+        for name, array in arrays.items()
+        if not name.startswith(PREFIX) and name not in beside
+    }
 
 
 def carried(arrays: Arrays) -> CarriedPosterior | None:
     """The posterior among the arrays of a release, in float64; None if it carries none."""
     if PREFIX + "means" not in arrays:
         return None
-    values = {name.removeprefix(PREFIX): np.asarray(array, np.float64) for name, array in arrays.items()}
+    values = {
+        name.removeprefix(PREFIX): np.asarray(array, np.float64) for name, array in arrays.items()
+    }
     within, trust = map(float, values["shares"])
     posterior = ClassPosterior(values["means"], values["spreads"], values["sizes"], trust, within)
-    return CarriedPosterior(posterior, values["axes"], values["variances"], values["clarity"], values.get("names"))
+    return CarriedPosterior(
+        posterior, values["axes"], values["variances"], values["clarity"], values.get("names")
+    )
 
 
 def misfit(arrays: Arrays, n_classes: int, width: int) -> str | None:
     """Why these arrays are no valid posterior for rows of this width; None if they are."""
-    found = {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
+    found = {
+        name.removeprefix(PREFIX): array
+        for name, array in arrays.items()
+        if name.startswith(PREFIX)
+    }
     if not found:
         return None
     own = "axes" not in arrays
@@ -99,14 +117,22 @@ def misfit(arrays: Arrays, n_classes: int, width: int) -> str | None:
     if "names" in found:
         shapes["names"] = (n_classes, p)
     if set(found) != set(shapes):
-        return f"arrays of a posterior must be {', '.join(sorted(shapes))} and are {', '.join(sorted(found))}"
+        return (
+            f"arrays of a posterior must be {', '.join(sorted(shapes))} and are"
+            f" {', '.join(sorted(found))}"
+        )
     for name, shape in shapes.items():
         array = found[name]
         if array.dtype != np.float32 or array.shape != shape:
-            return f"{PREFIX}{name} of type {array.dtype} and shape {array.shape} must be float32 of shape {shape}"
+            return (
+                f"{PREFIX}{name} of type {array.dtype} and shape {array.shape} must be float32 of"
+                f" shape {shape}"
+            )
         if not np.isfinite(array).all():
             return f"{PREFIX}{name} holds values that are not finite"
-        if array.min() <= 0 and (name in ("variances", "spreads", "sizes") or (name == "shares" and array[0] <= 0)):
+        if array.min() <= 0 and (
+            name in ("variances", "spreads", "sizes") or (name == "shares" and array[0] <= 0)
+        ):
             return f"{PREFIX}{name} must be above 0"
         if name in ("clarity", "shares") and (array.min() < 0 or array.max() > 1):
             return f"{PREFIX}{name} must lie from 0 to 1"

@@ -1,7 +1,7 @@
 """How released arrays decide: all that a prediction needs, for learners and for releases alike.
 
-To add a decision: a frozen dataclass here that fills in `Decision`, and its name in `AnyDecision`. The schema of a
-release is derived from its fields.
+To add a decision: a frozen dataclass here that fills in `Decision`, and its name in `AnyDecision`.
+The schema of a release is derived from its fields.
 """
 
 import math
@@ -31,7 +31,9 @@ InnerProducts = Callable[[Floats, Floats], Floats]
 
 @dataclass(frozen=True)
 class Decision(ABC):
-    """The class of a row is the one that it is most similar to; each decision says what similar means."""
+    """The class of a row is the one that it is most similar to; each decision says what similar
+    means.
+    """
 
     rule: str = field(kw_only=True)
     """Its name in a release."""
@@ -44,17 +46,24 @@ class Decision(ABC):
 
     @abstractmethod
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
-        """The function from rows of shape (b, d) to similarities of shape (b, C): row by row, but for `products`."""
+        """The function from rows of shape (b, d) to similarities of shape (b, C): row by row, but
+        for `products`.
+        """
 
-    def similarities(self, arrays: Arrays, rows: NDArray[Any], *, products: InnerProducts = inner_products) -> Floats:
-        """How near each row (n, d) is to each class, by the released arrays, of shape (n, C); larger is nearer.
+    def similarities(
+        self, arrays: Arrays, rows: NDArray[Any], *, products: InnerProducts = inner_products
+    ) -> Floats:
+        """How near each row (n, d) is to each class, by the released arrays, of shape (n, C);
+        larger is nearer.
 
-        With `rowwise_inner_products` each row's similarities are independent of the other rows, to the last bit.
+        With `rowwise_inner_products` each row's similarities are independent of the other rows, to
+        the last bit.
         """
         return self._by_blocks(self._similarity(arrays, products), rows)
 
     def nearest(self, arrays: Arrays, rows: Any) -> NDArray[np.int64]:
-        """Position of the class that each row is most similar to, the first of equals, of shape (n,).
+        """Position of the class that each row is most similar to, the first of equals, of shape
+        (n,).
 
         Rows are read in blocks, since they may lie in files that are larger than the memory.
         """
@@ -64,9 +73,13 @@ class Decision(ABC):
     def _by_blocks(self, function: Callable[[Floats], NDArray[Any]], rows: Any) -> NDArray[Any]:
         """The results of a function on blocks of rows (b, d), joined along their first axis."""
         starts = range(0, max(len(rows), 1), BLOCK)
-        blocks = in_threads(lambda start: function(np.asarray(rows[start : start + BLOCK], np.float64)), starts)
+        blocks = in_threads(
+            lambda start: function(np.asarray(rows[start : start + BLOCK], np.float64)), starts
+        )
         result = np.empty(0)
-        for start, block in zip(starts, progress(blocks, "predicting", len(rows), len), strict=True):
+        for start, block in zip(
+            starts, progress(blocks, "predicting", len(rows), len), strict=True
+        ):
             result = result if start else np.empty((len(rows), *block.shape[1:]), block.dtype)
             result[start : start + BLOCK] = block
         return result
@@ -76,18 +89,19 @@ class Decision(ABC):
 class NearestPrototype(Decision):
     """The class of a row is that of the nearest prototype.
 
-    For "prototypes" of shape (C, k, d), nearness is the mean over the k. If there is a "centre" of shape (d,), it is
-    subtracted from unit rows, which are then scaled to norm 1 again.
+    For "prototypes" of shape (C, k, d), nearness is the mean over the k. If there is a "centre" of
+    shape (d,), it is subtracted from unit rows, which are then scaled to norm 1 again.
 
     Parameters
     ----------
     metric : {"cosine", "euclidean"}
-        Cosine similarity, or minus the Euclidean distance. A prototype of zeros has no direction and is
-        farthest by cosine.
+        Cosine similarity, or minus the Euclidean distance. A prototype of zeros has no direction
+        and is farthest by cosine.
     pooling : int, default=1
         Rows are first averaged over this many consecutive columns; a remainder is dropped.
     centred : {"rows", "rows and prototypes"}, default="rows"
-        What the centre is subtracted from: prototypes that are rows themselves are treated as rows are.
+        What the centre is subtracted from: prototypes that are rows themselves are treated as rows
+        are.
     """
 
     rule: Literal["nearest prototype"] = field(default="nearest prototype", kw_only=True)
@@ -97,7 +111,9 @@ class NearestPrototype(Decision):
 
     def __post_init__(self) -> None:
         if self.metric not in METRICS:
-            raise InputError(f"metric={self.metric!r} must be one of {', '.join(METRICS)}; pass metric='cosine'")
+            raise InputError(
+                f"metric={self.metric!r} must be one of {', '.join(METRICS)}; pass metric='cosine'"
+            )
         if not 1 <= self.pooling < 2**31:
             raise InputError(f"pooling={self.pooling} must be 1 or more; leave it out")
 
@@ -107,13 +123,24 @@ class NearestPrototype(Decision):
         if prototypes is None or prototypes.dtype.kind != "f" or prototypes.ndim not in (2, 3):
             return "there is no floating-point array 'prototypes' of shape (C, d) or (C, k, d)"
         if (len(prototypes), prototypes.shape[-1]) != (n_classes, columns):
-            return f"prototypes of shape {prototypes.shape} do not fit {n_classes} classes and {columns} columns"
+            return (
+                f"prototypes of shape {prototypes.shape} do not fit {n_classes} classes and"
+                f" {columns} columns"
+            )
         indices = arrays.get("indices")
-        if indices is not None and (indices.dtype.kind, indices.shape) != ("i", prototypes.shape[:-1]):
-            return f"indices of shape {indices.shape} do not fit prototypes of shape {prototypes.shape}"
+        if indices is not None and (indices.dtype.kind, indices.shape) != (
+            "i",
+            prototypes.shape[:-1],
+        ):
+            return (
+                f"indices of shape {indices.shape} do not fit prototypes of shape"
+                f" {prototypes.shape}"
+            )
         if "centre" in arrays and (self.metric, self.pooling) != ("cosine", 1):
             return "a centre needs metric 'cosine' and pooling 1"
-        return _not_of_shape(arrays, "centre", (width,)) or _unknown(arrays, "prototypes", "indices", "centre")
+        return _not_of_shape(arrays, "centre", (width,)) or _unknown(
+            arrays, "prototypes", "indices", "centre"
+        )
 
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
         prototypes = np.asarray(arrays["prototypes"], dtype=np.float64)
@@ -121,7 +148,13 @@ class NearestPrototype(Decision):
             prototypes = prototypes[:, None, :]
         if self.metric == "cosine":
             centre = np.asarray(arrays["centre"], dtype=np.float64) if "centre" in arrays else None
-            return _cosine(prototypes, centre, None if self.centred == "rows" else centre, self.pooling, products)
+            return _cosine(
+                prototypes,
+                centre,
+                None if self.centred == "rows" else centre,
+                self.pooling,
+                products,
+            )
         return _euclidean(prototypes, self.pooling)
 
 
@@ -129,8 +162,8 @@ class NearestPrototype(Decision):
 class LinearHead(Decision):
     """The class of a row is that of the largest linear score of the unit row.
 
-    Scores are unit rows times "coefficients" of shape (C, d) plus "intercepts" of shape (C,). A "centre" is treated as
-    in `NearestPrototype`.
+    Scores are unit rows times "coefficients" of shape (C, d) plus "intercepts" of shape (C,). A
+    "centre" is treated as in `NearestPrototype`.
     """
 
     rule: Literal["linear"] = field(default="linear", kw_only=True)
@@ -154,8 +187,8 @@ class LinearHead(Decision):
 class QuadraticHead(Decision):
     """The class of a row is that of the largest quadratic score of the unit row.
 
-    To the scores of `LinearHead` is added the square of the unit row along each of "axes" of shape (d, p), times
-    "squares" of shape (C, p).
+    To the scores of `LinearHead` is added the square of the unit row along each of "axes" of shape
+    (d, p), times "squares" of shape (C, p).
     """
 
     rule: Literal["quadratic"] = field(default="quadratic", kw_only=True)
@@ -177,7 +210,8 @@ class QuadraticHead(Decision):
 
 @dataclass(frozen=True)
 class NetworkHead(Decision):
-    """The class of a row is that of the largest score of a network; for networks of convolutions that needs torch.
+    """The class of a row is that of the largest score of a network; for networks of convolutions
+    that needs torch.
 
     Parameters
     ----------
@@ -196,9 +230,14 @@ class NetworkHead(Decision):
 
     def __post_init__(self) -> None:
         if self.network not in NETWORKS:
-            raise InputError(f"network={self.network!r} is unknown; choose one of {', '.join(NETWORKS)}")
+            raise InputError(
+                f"network={self.network!r} is unknown; choose one of {', '.join(NETWORKS)}"
+            )
         if min(self.shape, default=0) < 1 or not 1 <= self.scale <= 255:
-            raise InputError(f"shape={self.shape} must have sides of 1 or more, and scale={self.scale} be 1 to 255")
+            raise InputError(
+                f"shape={self.shape} must have sides of 1 or more, and scale={self.scale} be 1"
+                " to 255"
+            )
 
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
         if math.prod(self.shape) != width:
@@ -206,14 +245,19 @@ class NetworkHead(Decision):
         weights = weight_shapes(self.network, tuple(self.shape), n_classes)
         shapes = {name: array.shape for name, array in arrays.items()}
         if weights != shapes or any(array.dtype != np.float32 for array in arrays.values()):
-            return f"arrays are not the float32 weights of network {self.network!r} for {n_classes} classes"
+            return (
+                f"arrays are not the float32 weights of network {self.network!r} for {n_classes}"
+                " classes"
+            )
         return None
 
     def module(self, arrays: Arrays, n_classes: int) -> Any:
         """The network with these weights, a torch module."""
         torch = load_torch()
         module = network(self.network)(tuple(self.shape), n_classes)
-        module.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
+        module.load_state_dict(
+            {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+        )
         return module
 
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
@@ -223,11 +267,15 @@ class NetworkHead(Decision):
         module = self.module(arrays, len(arrays[f"{last}.bias"]))
 
         def similarity(rows: Floats) -> Floats:
-            return np.asarray(scores(module, (rows / self.scale).reshape(-1, *self.shape)), dtype=np.float64)
+            return np.asarray(
+                scores(module, (rows / self.scale).reshape(-1, *self.shape)), dtype=np.float64
+            )
 
         return similarity
 
-    def _of_layers(self, arrays: Arrays, last: int, products: InnerProducts) -> Callable[[Floats], Floats]:
+    def _of_layers(
+        self, arrays: Arrays, last: int, products: InnerProducts
+    ) -> Callable[[Floats], Floats]:
         """In float64, with float32 between layers, as the exported graph has it."""
         layers = [
             tuple(np.asarray(arrays[f"{place}.{name}"], np.float64) for name in ("weight", "bias"))
@@ -249,13 +297,21 @@ AnyDecision = NearestPrototype | LinearHead | QuadraticHead | NetworkHead
 
 
 def pooled(rows: Floats, pooling: int) -> Floats:
-    """Rows of shape (n, d) averaged over `pooling` consecutive columns, of shape (n, d // pooling)."""
+    """Rows of shape (n, d) averaged over `pooling` consecutive columns, of shape (n, d //
+    pooling).
+    """
     width = rows.shape[1] // pooling
-    return rows if pooling == 1 else rows[:, : width * pooling].reshape(len(rows), width, pooling).mean(axis=2)
+    return (
+        rows
+        if pooling == 1
+        else rows[:, : width * pooling].reshape(len(rows), width, pooling).mean(axis=2)
+    )
 
 
 def mean_directions(prototypes: Floats, centre: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
-    """Means (C, d) of the unit prototypes (C, k, d) of each class about a centre; and which classes have none, (C,)."""
+    """Means (C, d) of the unit prototypes (C, k, d) of each class about a centre; and which classes
+    have none, (C,).
+    """
     each = (unit_rows_about(prototypes[:, j], centre) for j in range(prototypes.shape[1]))
     directions = np.stack(list(each), axis=1)
     return directions.mean(axis=1), np.asarray(~directions.any(axis=(1, 2)))
@@ -265,7 +321,10 @@ def _not_of_shape(arrays: Arrays, name: str, shape: tuple[int, ...]) -> str | No
     array = arrays.get(name)
     if array is None or (array.dtype.kind, array.shape) == ("f", shape):
         return None
-    return f"{name} of type {array.dtype} and shape {array.shape} must be floating point of shape {shape}"
+    return (
+        f"{name} of type {array.dtype} and shape {array.shape} must be floating point of shape"
+        f" {shape}"
+    )
 
 
 def _unknown(arrays: Arrays, *known: str) -> str | None:
@@ -274,7 +333,11 @@ def _unknown(arrays: Arrays, *known: str) -> str | None:
 
 
 def _cosine(
-    prototypes: Floats, centre: Floats | None, of_prototypes: Floats | None, pooling: int, products: InnerProducts
+    prototypes: Floats,
+    centre: Floats | None,
+    of_prototypes: Floats | None,
+    pooling: int,
+    products: InnerProducts,
 ) -> Callable[[Floats], Floats]:
     mean, empty = mean_directions(prototypes, of_prototypes)
 
@@ -289,7 +352,11 @@ def _cosine(
 
 def _linear(arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
     floats = {name: np.asarray(array, np.float64) for name, array in arrays.items()}
-    coefficients, intercepts, centre = floats["coefficients"], floats["intercepts"], floats.get("centre")
+    coefficients, intercepts, centre = (
+        floats["coefficients"],
+        floats["intercepts"],
+        floats.get("centre"),
+    )
 
     def similarity(rows: Floats) -> Floats:
         rows, lengths = with_lengths_about(rows, centre)
@@ -306,7 +373,9 @@ def _euclidean(prototypes: Floats, pooling: int) -> Callable[[Floats], Floats]:
     from scipy.spatial.distance import cdist
 
     def similarity(rows: Floats) -> Floats:
-        distances = [cdist(pooled(rows, pooling), prototypes[:, j]) for j in range(prototypes.shape[1])]
+        distances = [
+            cdist(pooled(rows, pooling), prototypes[:, j]) for j in range(prototypes.shape[1])
+        ]
         return np.asarray(-np.mean(distances, axis=0))
 
     return similarity

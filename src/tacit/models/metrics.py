@@ -1,10 +1,11 @@
 """How well a classifier does, with small classes in view.
 
-Both figures are functions of sums over the test set: accuracy is the ratio of right rows to rows, balanced accuracy the
-mean of that ratio over the classes. Rows of one person are alike, so an interval that takes them for independent is too
-short. With ids the interval is that of the ratio estimator for clusters, by Taylor linearization (Särndal, Swensson &
-Wretman, Model Assisted Survey Sampling, 1992, sections 5.5 and 5.6): person i adds u_i = sum over classes c of
-(right_ic - share_c rows_ic) / (C rows_c), and the variance is P / (P - 1) times the sum of u_i^2 over the P persons.
+Both figures are functions of sums over the test set: accuracy is the ratio of right rows to rows,
+balanced accuracy the mean of that ratio over the classes. Rows of one person are alike, so an
+interval that takes them for independent is too short. With ids the interval is that of the ratio
+estimator for clusters, by Taylor linearization (Särndal, Swensson & Wretman, Model Assisted Survey
+Sampling, 1992, sections 5.5 and 5.6): person i adds u_i = sum over classes c of (right_ic - share_c
+rows_ic) / (C rows_c), and the variance is P / (P - 1) times the sum of u_i^2 over the P persons.
 """
 
 import math
@@ -40,14 +41,16 @@ class Scores:
     balanced: float
     """Mean of the accuracy per class, over the classes that the test set holds."""
     interval: tuple[float, float]
-    """95 % interval of the balanced accuracy, from its standard error over test rows within classes, or persons."""
+    """95 % interval of the balanced accuracy, from its standard error over test rows within
+    classes, or persons.
+    """
     accuracy_interval: tuple[float, float]
     """The same of the accuracy."""
     per_class: dict[Any, float]
     """nan for classes that the test set does not hold."""
     minority: float | None
-    """Balanced accuracy over the smallest of all classes; None without class sizes, or if the test set holds no such
-    class."""
+    """Balanced accuracy over the smallest of all classes; None without class sizes, or if the test
+    set holds no such class."""
     persons: int | None = None
     """How many persons the test rows are of, if that is known: intervals are over them."""
 
@@ -61,13 +64,16 @@ def evaluate(
 ) -> Scores:
     """Score predicted labels (n,) against true labels in `classes`.
 
-    `sizes`, of shape (C,), are training records per class, which are private unless declared. With `persons`, of shape
-    (n,), whose row each is, intervals are over persons.
+    `sizes`, of shape (C,), are training records per class, which are private unless declared. With
+    `persons`, of shape (n,), whose row each is, intervals are over persons.
     """
     unknown = ~np.isin(truth, classes)
     if unknown.any():
         row, share = int(np.argmax(unknown)), f"{unknown.sum()} of {len(truth)} rows"
-        fault = f"row {row} has label {truth[[row]].tolist()[0]!r}, not a class of the release ({share})"
+        fault = (
+            f"row {row} has label {truth[[row]].tolist()[0]!r}, not a class of the release"
+            f" ({share})"
+        )
         raise InputError(f"{fault}; check that this is the right test set, or drop such rows")
     hits = (truth == predicted).astype(np.float64)
     order = np.argsort(classes)
@@ -81,7 +87,9 @@ def evaluate(
     of_minority = shares[smallest[present[smallest]]]
     accuracy = float(hits.mean())
     # what each row adds to the error of the balanced accuracy, and to that of the accuracy
-    parts = np.stack([(hits - shares[index]) / (counts[index] * present.sum()), (hits - accuracy) / len(hits)])
+    parts = np.stack(
+        [(hits - shares[index]) / (counts[index] * present.sum()), (hits - accuracy) / len(hits)]
+    )
     codes = None if persons is None else person_codes(persons, len(persons))
     balanced_deviation, accuracy_deviation = (_deviation(part, codes) for part in parts)
     return Scores(
@@ -96,7 +104,9 @@ def evaluate(
 
 
 def _deviation(parts: NDArray[np.float64], codes: NDArray[np.intp] | None) -> float:
-    """The standard error of a sum of parts, one a row: independent rows, or clusters of rows with the same code."""
+    """The standard error of a sum of parts, one a row: independent rows, or clusters of rows with
+    the same code.
+    """
     if codes is None:
         return math.sqrt((parts**2).sum())
     of_persons = np.bincount(codes, weights=parts)
@@ -117,5 +127,7 @@ def spread(values: Sequence[float]) -> Spread:
     """Median and quantiles of one figure, by linear interpolation between its values over seeds."""
     if not len(values):
         raise InputError("values is empty; pass one figure for each seed")
-    low, median, high = np.quantile(np.asarray(values, dtype=np.float64), (QUANTILES[0], 0.5, QUANTILES[1]))
+    low, median, high = np.quantile(
+        np.asarray(values, dtype=np.float64), (QUANTILES[0], 0.5, QUANTILES[1])
+    )
     return Spread(float(median), float(low), float(high))

@@ -1,7 +1,7 @@
 """Small torch networks by name: what teachers and students of pictures and rows are made of.
 
-None holds statistics of its training batches (no BatchNorm) or draws at random (no dropout), so that many of them can
-be trained side by side in one program.
+None holds statistics of its training batches (no BatchNorm) or draws at random (no dropout), so
+that many of them can be trained side by side in one program.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ BLOCK_ROWS = 1024
 def linear(shape: Shape, n_classes: int) -> nn.Module:
     """A linear score per class.
 
-    Like every network here it takes float32 records (b, *shape) to scores (b, n_classes). `shape` is (d,) for rows and
-    (channels, height, width) for pictures.
+    Like every network here it takes float32 records (b, *shape) to scores (b, n_classes). `shape`
+    is (d,) for rows and (channels, height, width) for pictures.
     """
     nn = load_torch().nn
     return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), n_classes))
@@ -42,7 +42,9 @@ def linear(shape: Shape, n_classes: int) -> nn.Module:
 def mlp(shape: Shape, n_classes: int) -> nn.Module:
     """One hidden layer of 128 units."""
     nn = load_torch().nn
-    return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 128), nn.ReLU(), nn.Linear(128, n_classes))
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(math.prod(shape), 128), nn.ReLU(), nn.Linear(128, n_classes)
+    )
 
 
 def cnn(shape: Shape, n_classes: int) -> nn.Module:
@@ -63,9 +65,17 @@ def vgg(shape: Shape, n_classes: int) -> nn.Module:
     channels, height, width = _picture(shape, "vgg")
     layers: list[Any] = []
     for after in (16, 32, 64):
-        layers += [*_convolution(channels, after), nn.ReLU(), *_convolution(after, after), nn.MaxPool2d(2), nn.ReLU()]
+        layers += [
+            *_convolution(channels, after),
+            nn.ReLU(),
+            *_convolution(after, after),
+            nn.MaxPool2d(2),
+            nn.ReLU(),
+        ]
         channels = after
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(channels * (height // 8) * (width // 8), n_classes))
+    return nn.Sequential(
+        *layers, nn.Flatten(), nn.Linear(channels * (height // 8) * (width // 8), n_classes)
+    )
 
 
 def resnet(shape: Shape, n_classes: int) -> nn.Module:
@@ -78,7 +88,9 @@ def resnet(shape: Shape, n_classes: int) -> nn.Module:
         def __init__(self, before: int, after: int) -> None:
             super().__init__()
             stride = 1 if before == after else 2
-            self.main = nn.Sequential(*_convolution(before, after, stride), nn.ReLU(), *_convolution(after, after))
+            self.main = nn.Sequential(
+                *_convolution(before, after, stride), nn.ReLU(), *_convolution(after, after)
+            )
             self.shortcut = nn.Identity() if stride == 1 else nn.Conv2d(before, after, 1, stride)
 
         def forward(self, x: Tensor) -> Tensor:
@@ -92,7 +104,13 @@ def resnet(shape: Shape, n_classes: int) -> nn.Module:
     )  # fmt: skip
 
 
-NETWORKS: dict[str, Factory] = {"linear": linear, "mlp": mlp, "cnn": cnn, "vgg": vgg, "resnet": resnet}
+NETWORKS: dict[str, Factory] = {
+    "linear": linear,
+    "mlp": mlp,
+    "cnn": cnn,
+    "vgg": vgg,
+    "resnet": resnet,
+}
 
 
 def weight_shapes(kind: str, shape: Shape, n_classes: int) -> dict[str, Shape]:
@@ -104,12 +122,19 @@ def weight_shapes(kind: str, shape: Shape, n_classes: int) -> dict[str, Shape]:
     channels, height, width = _picture(shape, kind)
     if kind == "cnn":
         flat = 32 * (height // 4) * (width // 4)
-        convolutions = {"0.weight": (16, channels, 3, 3), "0.bias": (16,), "3.weight": (32, 16, 3, 3), "3.bias": (32,)}
+        convolutions = {
+            "0.weight": (16, channels, 3, 3),
+            "0.bias": (16,),
+            "3.weight": (32, 16, 3, 3),
+            "3.bias": (32,),
+        }
         return convolutions | _layer(7, flat, 64) | _layer(9, 64, n_classes)
     if kind == "vgg":
         shapes: dict[str, Shape] = {}
         for place, after in ((0, 16), (7, 32), (14, 64)):
-            shapes |= _normalised("", place, channels, after) | _normalised("", place + 3, after, after)
+            shapes |= _normalised("", place, channels, after) | _normalised(
+                "", place + 3, after, after
+            )
             channels = after
         return shapes | _layer(22, 64 * (height // 8) * (width // 8), n_classes)
     shapes = _normalised("", 0, channels, 16)
@@ -117,7 +142,10 @@ def weight_shapes(kind: str, shape: Shape, n_classes: int) -> dict[str, Shape]:
         main = f"{place}.main."
         shapes |= _normalised(main, 0, before, after) | _normalised(main, 3, after, after)
         if before != after:
-            shapes |= {f"{place}.shortcut.weight": (after, before, 1, 1), f"{place}.shortcut.bias": (after,)}
+            shapes |= {
+                f"{place}.shortcut.weight": (after, before, 1, 1),
+                f"{place}.shortcut.bias": (after,),
+            }
     return shapes | _layer(7, 64 * math.ceil(height / 4) * math.ceil(width / 4), n_classes)
 
 
@@ -128,38 +156,55 @@ def _layer(place: int, before: int, after: int) -> dict[str, Shape]:
 def _normalised(prefix: str, place: int, before: int, after: int) -> dict[str, Shape]:
     """Of a convolution and its normalisation, as `_convolution` makes them."""
     norm = f"{prefix}{place + 1}"
-    return {f"{prefix}{place}.weight": (after, before, 3, 3), f"{norm}.weight": (after,), f"{norm}.bias": (after,)}
+    return {
+        f"{prefix}{place}.weight": (after, before, 3, 3),
+        f"{norm}.weight": (after,),
+        f"{norm}.bias": (after,),
+    }
 
 
 def network(kind: str | Factory) -> Factory:
-    """The factory of a network: a name in `NETWORKS`, or a function from (shape, n_classes) to a torch module."""
+    """The factory of a network: a name in `NETWORKS`, or a function from (shape, n_classes) to a
+    torch module.
+    """
     check_installed("torch")
     if callable(kind):
         return kind
     if not isinstance(kind, str) or kind not in NETWORKS:
-        raise InputError(f"network {kind!r} is unknown; choose one of {', '.join(NETWORKS)}, or pass a factory")
+        raise InputError(
+            f"network {kind!r} is unknown; choose one of {', '.join(NETWORKS)}, or pass a factory"
+        )
     return NETWORKS[kind]
 
 
 def predict(module: nn.Module, X: Any, *, among: NDArray[Any] | None = None) -> NDArray[np.int64]:
-    """Class index of each record of X, of shape (n,), chosen among these class indices, by default among all."""
+    """Class index of each record of X, of shape (n,), chosen among these class indices, by default
+    among all.
+    """
     best = scores(module, X)[:, slice(None) if among is None else among].argmax(axis=1)
     return best if among is None else np.asarray(among[best], dtype=np.int64)
 
 
 def scores(module: nn.Module, X: Any) -> NDArray[np.float32]:
-    """Scores of each record for each class before softmax, of shape (n, n_classes), in evaluation mode."""
+    """Scores of each record for each class before softmax, of shape (n, n_classes), in evaluation
+    mode.
+    """
     torch = load_torch()
     module.eval()
     place, starts = next(module.parameters()).device, range(0, max(len(X), 1), BLOCK_ROWS)
     with torch.no_grad(), exactly():
-        blocks = [module(as_tensor(X[start : start + BLOCK_ROWS]).to(place)).cpu() for start in starts]
+        blocks = [
+            module(as_tensor(X[start : start + BLOCK_ROWS]).to(place)).cpu() for start in starts
+        ]
     return np.asarray(torch.cat(blocks).numpy())
 
 
 def weights(module: nn.Module) -> dict[str, NDArray[Any]]:
     """The arrays of a module by name, as safetensors takes them."""
-    return {name: np.ascontiguousarray(tensor.cpu().numpy()) for name, tensor in module.state_dict().items()}
+    return {
+        name: np.ascontiguousarray(tensor.cpu().numpy())
+        for name, tensor in module.state_dict().items()
+    }
 
 
 def device() -> str:
@@ -169,7 +214,9 @@ def device() -> str:
 
 
 def exactly() -> AbstractContextManager[None]:
-    """Convolutions on a CUDA device give the same bits each time, and none is rounded to TF32, in this context."""
+    """Convolutions on a CUDA device give the same bits each time, and none is rounded to TF32, in
+    this context.
+    """
     cudnn = load_torch().backends.cudnn
     flags: AbstractContextManager[None] = cudnn.flags(
         enabled=True, benchmark=False, deterministic=True, allow_tf32=False
@@ -192,7 +239,9 @@ def _convolution(before: int, after: int, stride: int = 1) -> list[nn.Module]:
 
 def _picture(shape: Shape, name: str) -> tuple[int, int, int]:
     if len(shape) != 3 or min(shape[1:]) < LEAST_SIDE:
-        rule = f"needs pictures of shape (channels, height, width) with sides of {LEAST_SIDE} or more"
+        rule = (
+            f"needs pictures of shape (channels, height, width) with sides of {LEAST_SIDE} or more"
+        )
         remedy = "reshape them, or choose 'linear' or 'mlp'"
         raise InputError(f"network {name!r} {rule}, not records of shape {shape}; {remedy}")
     channels, height, width = shape

@@ -1,26 +1,31 @@
-"""What noisy class sums say about class means, given public knowledge: empirical Bayes in closed form.
+"""What noisy class sums say about class means, given public knowledge: empirical Bayes in closed
+form.
 
-All of this is post-processing of a release and public rows. Coordinates are those of the public principal axes, with
-variances w; rows x are unit rows about the public centre.
+All of this is post-processing of a release and public rows. Coordinates are those of the public
+principal axes, with variances w; rows x are unit rows about the public centre.
 
-Model. A class has n records about its mean m, with covariance h w; h is the within-class share, which follows from the
-sums (`within_share`). Its released sum is S ~ N(n m, n h w + s^2 I), its released count N(n, t^2). The prior of m is a
-mixture of three families, whose weights the classes share:
+Model. A class has n records about its mean m, with covariance h w; h is the within-class share,
+which follows from the sums (`within_share`). Its released sum is S ~ N(n m, n h w + s^2 I), its
+released count N(n, t^2). The prior of m is a mixture of three families, whose weights the classes
+share:
 
     "as public"   about the mean of a neighbourhood of public rows, variance 0.3 w
     "shifted"     the same neighbourhoods, moved to the private grand mean g
-    "elsewhere"   about g alone, variance 0.5 w; or about g and the class's name, variance 0.25 w (`named_posterior.py`)
+    "elsewhere"   about g alone, variance 0.5 w; or about g and the class's name, variance 0.25 w
+                  (`named_posterior.py`)
 
-The first two include the selection of public records: a class whose sum is dominated by noise gets the average of the
-neighbourhoods that explain it. The third is a shrunk mean, for tasks that the public rows do not resemble. EM on all
-classes at once estimates the family weights and the distribution of n, with `PICKED` of the neighbourhoods. The size n
-is its posterior estimate, scaled so that sizes add up to no more than the counts, or the count where that is precise
-(`KNOWN`). Given n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
+The first two include the selection of public records: a class whose sum is dominated by noise gets
+the average of the neighbourhoods that explain it. The third is a shrunk mean, for tasks that the
+public rows do not resemble. EM on all classes at once estimates the family weights and the
+distribution of n, with `PICKED` of the neighbourhoods. The size n is its posterior estimate, scaled
+so that sizes add up to no more than the counts, or the count where that is precise (`KNOWN`). Given
+n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
 
-Under imbalance g may be almost the mean of the largest class. So g is multiplied, except about names, by how clearly
-public rows are of another kind (`distinctness`). The trust is the weight of the first two families, which EM
-estimates poorly with few classes: three more are counted as trusted, fewer if public rows are of another kind. With two
-classes EM cannot tell which family holds, and the trust is 1 minus the distinctness.
+Under imbalance g may be almost the mean of the largest class. So g is multiplied, except about
+names, by how clearly public rows are of another kind (`distinctness`). The trust is the weight of
+the first two families, which EM estimates poorly with few classes: three more are counted as
+trusted, fewer if public rows are of another kind. With two classes EM cannot tell which family
+holds, and the trust is 1 minus the distinctness.
 
 Where the constants were chosen is said in docs/auto.md.
 """
@@ -41,12 +46,15 @@ ABOUT_NEIGHBOURHOOD, ELSEWHERE, ABOUT_NAME = 0.3, 0.5, 0.25
 LEAST_WITHIN, LEAST_BETWEEN = 0.4, 0.02
 SIZES, PICKED, ROUNDS = 40, 512, 20
 PRIOR_CLASSES = 3.0
-KNOWN = 0.1  # noise of a count over the lower quartile of counts, below which counts are taken as they are
+# noise of a count over the lower quartile of counts, below which counts are taken as they are
+KNOWN = 0.1
 
 
 @dataclass(frozen=True)
 class NoisySums:
-    """Released sums (C, p) along the axes and sizes (C,) of classes, with the standard deviations of their noise."""
+    """Released sums (C, p) along the axes and sizes (C,) of classes, with the standard deviations
+    of their noise.
+    """
 
     sums: Floats
     noise: float
@@ -56,10 +64,11 @@ class NoisySums:
 
 @dataclass(frozen=True)
 class ClassPosterior:
-    """What is believed of each class: mean and variance of its mean, each (C, p), along the axes; and its size, (C,).
+    """What is believed of each class: mean and variance of its mean, each (C, p), along the axes;
+    and its size, (C,).
 
-    `trust`, from 0 to 1, is that in the families whose centres differ between classes (`_trust`); `within` is the share
-    of the variance of rows that lies within classes.
+    `trust`, from 0 to 1, is that in the families whose centres differ between classes (`_trust`);
+    `within` is the share of the variance of rows that lies within classes.
     """
 
     mean: Floats
@@ -74,15 +83,19 @@ class ClassPosterior:
         return max(1 - self.within, LEAST_BETWEEN)
 
     def clarity(self, noise: float) -> Floats:
-        """Share of each class's sum, in squared length, that is not noise of this standard deviation; (C,)."""
+        """Share of each class's sum, in squared length, that is not noise of this standard
+        deviation; (C,).
+        """
         signal = self.sizes**2 * self.between
         return np.asarray(signal / (signal + self.mean.shape[1] * noise**2))
 
 
 def within_share(release: NoisySums) -> float:
-    """Share of the variance of unit rows that lies within classes, at least 0.4: 1 less the squared length of means.
+    """Share of the variance of unit rows that lies within classes, at least 0.4: 1 less the squared
+    length of means.
 
-    E |S|^2 = n^2 |m|^2 + n (1 - |m|^2) + p s^2 for unit rows, so that each class's |m|^2 follows without bias.
+    E |S|^2 = n^2 |m|^2 + n (1 - |m|^2) + p s^2 for unit rows, so that each class's |m|^2 follows
+    without bias.
 
     >>> S, n = np.array([[60.0, 0.0], [0.0, 60.0]]), np.array([100.0, 100.0])
     >>> round(within_share(NoisySums(S, 0.0, n, 0.0)), 3)  # means of length 0.6
@@ -95,15 +108,26 @@ def within_share(release: NoisySums) -> float:
 
 
 @phase(SOLVING)
-def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | None = None) -> ClassPosterior:
-    """Posterior of every class's mean and size; `centres`, (C, p), are those of the third family if names give some."""
-    sums, noise, counts, count_noise = release.sums, release.noise, release.counts, release.count_noise
+def class_posterior(
+    prior: PublicPrior, release: NoisySums, centres: Floats | None = None
+) -> ClassPosterior:
+    """Posterior of every class's mean and size; `centres`, (C, p), are those of the third family if
+    names give some.
+    """
+    sums, noise, counts, count_noise = (
+        release.sums,
+        release.noise,
+        release.counts,
+        release.count_noise,
+    )
     within, grand = within_share(release), grand_mean(release)
     apart = distinctness(grand, prior.variances)
     grand = apart * grand
     sizes = np.geomspace(1.0, max(10.0, 2.0 * float(counts.max()), 3.0 * count_noise), SIZES)
     few = _families(prior, spaced(prior.neighbourhoods, PICKED), grand, centres, within)
-    evidence = np.stack([np.stack([family.evidence(sums, n, noise) for n in sizes], 1) for family in few], 2)
+    evidence = np.stack(
+        [np.stack([family.evidence(sums, n, noise) for n in sizes], 1) for family in few], 2
+    )
     doubt = np.hypot(count_noise, 0.05 * sizes)
     evidence += (-0.5 * ((counts[:, None] - sizes) / doubt) ** 2 - np.log(doubt))[:, :, None]
     of_sizes, of_families = _expectation_maximisation(evidence)
@@ -118,11 +142,15 @@ def class_posterior(prior: PublicPrior, release: NoisySums, centres: Floats | No
     mean = sum(weights[:, [i]] * part[1] for i, part in enumerate(each))
     square = sum(weights[:, [i]] * (part[2] + part[1] ** 2) for i, part in enumerate(each))
     trust = _trust(float(1 - of_families[-1]), apart, len(counts)) if centres is None else 1.0
-    return ClassPosterior(np.asarray(mean), np.maximum(square - mean**2, 1e-12), records, trust, within)
+    return ClassPosterior(
+        np.asarray(mean), np.maximum(square - mean**2, 1e-12), records, trust, within
+    )
 
 
 def _trust(weight: float, apart: float, n_classes: int) -> float:
-    """Trust in the families whose centres differ between classes: their weight by EM, corrected for few classes."""
+    """Trust in the families whose centres differ between classes: their weight by EM, corrected for
+    few classes.
+    """
     if n_classes == 2:
         return 1 - apart
     more = PRIOR_CLASSES * (1 - apart)
@@ -132,7 +160,9 @@ def _trust(weight: float, apart: float, n_classes: int) -> float:
 def _total(release: NoisySums) -> float:
     """Total number of records, at least its noise and one per class."""
     n_classes = len(release.counts)
-    return max(float(release.counts.sum()), release.count_noise * math.sqrt(n_classes), float(n_classes))
+    return max(
+        float(release.counts.sum()), release.count_noise * math.sqrt(n_classes), float(n_classes)
+    )
 
 
 def grand_mean(release: NoisySums) -> Floats:
@@ -146,9 +176,13 @@ def grand_mean(release: NoisySums) -> Floats:
 
 
 class _Family:
-    """A prior of class means: equally likely points (J, p) with a variance about them, or one point for each class."""
+    """A prior of class means: equally likely points (J, p) with a variance about them, or one point
+    for each class.
+    """
 
-    def __init__(self, prior: PublicPrior, means: Floats, spread: float, within: float, own: bool = False) -> None:
+    def __init__(
+        self, prior: PublicPrior, means: Floats, spread: float, within: float, own: bool = False
+    ) -> None:
         self.means, self.squares, self.own = means, means**2, own
         self.about = spread * prior.variances
         self.within = within * prior.variances
@@ -158,7 +192,9 @@ class _Family:
         precision = 1.0 / (n**2 * self.about + n * self.within + noise**2)
         common = 0.5 * (np.log(precision) - sums**2 * precision).sum(axis=1)
         if self.own:
-            each = (precision * (n * sums * self.means - 0.5 * n**2 * self.squares)).sum(axis=1, keepdims=True)
+            each = (precision * (n * sums * self.means - 0.5 * n**2 * self.squares)).sum(
+                axis=1, keepdims=True
+            )
             return each, common
         each = (n * sums * precision) @ self.means.T - 0.5 * (n**2 * precision) @ self.squares.T
         return each, common - np.log(len(self.means))
@@ -179,7 +215,9 @@ class _Family:
         return log_sum(each) + common, mean, (1 - gain) ** 2 * scatter + self.about * (1 - gain)
 
 
-def _families(prior: PublicPrior, means: Floats, grand: Floats, centres: Floats | None, within: float) -> list[_Family]:
+def _families(
+    prior: PublicPrior, means: Floats, grand: Floats, centres: Floats | None, within: float
+) -> list[_Family]:
     shifted = means - prior.neighbourhoods.mean(axis=0) + grand
     public = [_Family(prior, points, ABOUT_NEIGHBOURHOOD, within) for points in (means, shifted)]
     if centres is None:
@@ -188,13 +226,17 @@ def _families(prior: PublicPrior, means: Floats, grand: Floats, centres: Floats 
 
 
 def _expectation_maximisation(evidence: Floats) -> tuple[Floats, Floats]:
-    """Posterior over sizes (C, SIZES), and family weights, from log evidence of shape (C, SIZES, families)."""
+    """Posterior over sizes (C, SIZES), and family weights, from log evidence of shape (C, SIZES,
+    families).
+    """
     n_classes, n_sizes, n_families = evidence.shape
     of_sizes, of_families = np.full(n_sizes, 1 / n_sizes), np.full(n_families, 1 / n_families)
     for _ in range(ROUNDS):
         joint = evidence + np.log(of_sizes)[None, :, None] + np.log(of_families)
         shares = normalised(joint, axis=(1, 2))
-        smooth = np.convolve(np.pad(shares.sum(axis=(0, 2)), 2, mode="edge"), [0.1, 0.2, 0.4, 0.2, 0.1], "valid")
+        smooth = np.convolve(
+            np.pad(shares.sum(axis=(0, 2)), 2, mode="edge"), [0.1, 0.2, 0.4, 0.2, 0.1], "valid"
+        )
         of_sizes = 0.95 * smooth / smooth.sum() + 0.05 / n_sizes
         of_families = 0.98 * shares.sum(axis=(0, 1)) / n_classes + 0.02 / n_families
     return np.asarray(shares.sum(axis=2)), of_families

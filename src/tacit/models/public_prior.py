@@ -1,5 +1,5 @@
-"""What public rows say about classes: their principal axes, the means of neighbourhoods, where classes may lie, and
-whether private rows are of their kind.
+"""What public rows say about classes: their principal axes, the means of neighbourhoods, where
+classes may lie, and whether private rows are of their kind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ class PublicPrior:
     """What public rows say about classes."""
 
     axes: Floats
-    """Public principal axes, the columns of a (d, p) array; p is d, or less if rows are wide: `principal_axes`."""
+    """Public principal axes, the columns of a (d, p) array; p is d, or less if rows are wide:
+    `principal_axes`.
+    """
     variances: Floats
     """Second moments along the axes, (p,); a tenth of them is spread evenly."""
     neighbourhoods: Floats
@@ -34,7 +36,9 @@ class PublicPrior:
 
 
 def public_prior(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:
-    """Learn the prior from public rows of shape (m, d): at most 16,384 of them, evenly spaced, and 2^26 entries."""
+    """Learn the prior from public rows of shape (m, d): at most 16,384 of them, evenly spaced, and
+    2^26 entries.
+    """
     return cached(_learned, public, centre)
 
 
@@ -48,10 +52,12 @@ def _learned(public: NDArray[np.generic], centre: Floats | None) -> PublicPrior:
 
 
 def distinctness(grand: Floats, variances: Floats) -> float:
-    """From 0 (public rows are of the private kind) to 1 (of another kind), judged by the private mean, (p,).
+    """From 0 (public rows are of the private kind) to 1 (of another kind), judged by the private
+    mean, (p,).
 
-    R is its squared distance from the public mean over the variance of public rows in its direction, 1 or less if the
-    public rows are of two private classes alike in number. The result is 1/(1 + (2.5/R)^4).
+    R is its squared distance from the public mean over the variance of public rows in its
+    direction, 1 or less if the public rows are of two private classes alike in number. The result
+    is 1/(1 + (2.5/R)^4).
 
     >>> round(distinctness(np.array([1.0, 0.0]), np.array([1.0, 0.1])), 3), distinctness(np.zeros(2), np.ones(2))
     (0.025, 0.0)

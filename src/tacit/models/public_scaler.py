@@ -1,4 +1,6 @@
-"""PublicScaler: scale rows by public rows before a learner, in a pipeline that a release can carry."""
+"""PublicScaler: scale rows by public rows before a learner, in a pipeline that a release can
+carry.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +21,24 @@ from tacit.models.scaling import Floats, Scaling
 class PublicScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Scale columns to mean 0 and standard deviation 1 of public rows.
 
-    In a pipeline before a learner it has no privacy cost, and `Release.of(pipeline)` carries it: the release then takes
-    rows as the pipeline does. `fit` looks at the width of the private rows, and compares them with the public ones to
-    warn the owner of rows that are in both. A learner's own `public` rows are not scaled for it: pass
-    `scaler.fit_transform(public)`.
+    In a pipeline before a learner it has no privacy cost, and `Release.of(pipeline)` carries it:
+    the release then takes rows as the pipeline does. `fit` looks at the width of the private rows,
+    and compares them with the public ones to warn the owner of rows that are in both. A learner's
+    own `public` rows are not scaled for it: pass `scaler.fit_transform(public)`.
 
     Parameters
     ----------
     public : array of shape (m, d)
         Public rows, finite.
     allow_overlap : bool, default=False
-        Whether rows of `public` that are among the private ones are meant, as under a unit that leaves rows public.
+        Whether rows of `public` that are among the private ones are meant, as under a unit that
+        leaves rows public.
 
     Attributes
     ----------
     mean_, scale_ : ndarray of shape (d,), float64
-        The mean and the standard deviation of each column of `public`; 1 where a column is constant.
+        The mean and the standard deviation of each column of `public`; 1 where a column is
+        constant.
 
     Notes
     -----
@@ -83,7 +87,10 @@ class PublicScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         check_is_fitted(self)
         rows = as_rows(X, "X")
         if rows.shape[1] != len(self.mean_):
-            raise InputError(f"X has {rows.shape[1]} columns and must have {len(self.mean_)}; encode both the same way")
+            raise InputError(
+                f"X has {rows.shape[1]} columns and must have {len(self.mean_)}; encode both the"
+                " same way"
+            )
         return Scaling(self.mean_, self.scale_).scaled(rows)
 
     def _warn_of_overlap(self, rows: Any) -> None:
@@ -91,14 +98,26 @@ class PublicScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         public = np.asarray(as_rows(self.public, "public"))
         number = private_rows(public, rows)
         if number:
-            fault = f"{number} of {len(public)} rows of public are rows of X, which the guarantee does not cover there"
-            remedy = "leave them out of public, or pass allow_overlap=True only if they need no protection"
-            warnings.warn(f"{fault}; {remedy}. The number is for the owner alone", PrivacyLeakWarning, stacklevel=3)
+            fault = (
+                f"{number} of {len(public)} rows of public are rows of X, which the guarantee does"
+                " not cover there"
+            )
+            remedy = (
+                "leave them out of public, or pass allow_overlap=True only if they need no"
+                " protection"
+            )
+            warnings.warn(
+                f"{fault}; {remedy}. The number is for the owner alone",
+                PrivacyLeakWarning,
+                stacklevel=3,
+            )
 
     def scaling(self) -> Scaling:
         """What `public` says, whether this is fitted or not."""
         if self.public is None:
-            raise InputError("public=None must be public rows to scale by; pass PublicScaler(public=X_public)")
+            raise InputError(
+                "public=None must be public rows to scale by; pass PublicScaler(public=X_public)"
+            )
         rows = np.asarray(as_rows(self.public, "public"), dtype=np.float64)
         check_finite(rows, "public")
 

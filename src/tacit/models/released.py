@@ -1,4 +1,6 @@
-"""What a learner passes to a release: arrays, how they decide, and public facts of how they were made."""
+"""What a learner passes to a release: arrays, how they decide, and public facts of how they were
+made.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,12 @@ from tacit.models.rows import Floats
 
 @dataclass(frozen=True)
 class Released:
-    """What a learner may release: `what` it is in words, and public facts of the `mechanism` that made it.
+    """What a learner may release: `what` it is in words, and public facts of the `mechanism` that
+    made it.
 
-    `carried` are further arrays, which the decision does not need: see `tacit.models.carried`. `probabilities` say how
-    probabilities follow from similarities; None if the learner leaves this to `PrivateClassifier`.
+    `carried` are further arrays, which the decision does not need: see `tacit.models.carried`.
+    `probabilities` say how probabilities follow from similarities; None if the learner leaves this
+    to `PrivateClassifier`.
     """
 
     what: str

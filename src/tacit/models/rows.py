@@ -1,4 +1,6 @@
-"""Rows of embeddings: finite, on the unit sphere, about a public centre, and their inner products."""
+"""Rows of embeddings: finite, on the unit sphere, about a public centre, and their inner
+products.
+"""
 
 from typing import Any
 
@@ -24,16 +26,20 @@ def check_finite(x: NDArray[Any], name: str = "X") -> None:
 def with_lengths(rows: NDArray[Any]) -> tuple[Floats, Floats]:
     """Rows in float64 and their Euclidean norms, (n, 1): rows are unit when divided by them.
 
-    Rows whose squares leave float64's range are first divided by their largest entry; rows of zeros get length 1.
+    Rows whose squares leave float64's range are first divided by their largest entry; rows of zeros
+    get length 1.
     """
     rows = np.ascontiguousarray(rows, dtype=np.float64)
     with np.errstate(over="ignore"):
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)  # unlike einsum, the same bits for a row alone
+        # unlike einsum, the same bits for a row alone
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
     usual = (norms > 1e-150) & (norms < 1e150)
     if not usual.all():
         extreme = ~usual[:, 0]
         rows = rows.copy()
-        rows[extreme] /= np.maximum(np.abs(rows[extreme]).max(axis=1, keepdims=True), np.finfo(float).tiny)
+        rows[extreme] /= np.maximum(
+            np.abs(rows[extreme]).max(axis=1, keepdims=True), np.finfo(float).tiny
+        )
         norms[extreme] = np.linalg.norm(rows[extreme], axis=1, keepdims=True)
         norms[norms == 0] = 1.0
     return rows, norms
@@ -46,9 +52,11 @@ def unit_rows(rows: NDArray[Any]) -> Floats:
 
 
 def with_lengths_about(rows: NDArray[Any], centre: Floats | None) -> tuple[Floats, Floats]:
-    """Unit rows less a public centre, and their norms; without a centre, `with_lengths`. Rows of zeros stay zeros.
+    """Unit rows less a public centre, and their norms; without a centre, `with_lengths`. Rows of
+    zeros stay zeros.
 
-    However far the centre moves a row, it has norm 1 at most once divided, so no sensitivity changes.
+    However far the centre moves a row, it has norm 1 at most once divided, so no sensitivity
+    changes.
     """
     if centre is None:
         return with_lengths(rows)
@@ -66,19 +74,27 @@ def unit_rows_about(rows: NDArray[Any], centre: Floats | None) -> Floats:
 
 
 def block_rows(rows: NDArray[Any]) -> int:
-    """Rows of a block, at most `BLOCK_ROWS`, and unless it is 1 with at most `BLOCK_ENTRIES` entries."""
+    """Rows of a block, at most `BLOCK_ROWS`, and unless it is 1 with at most `BLOCK_ENTRIES`
+    entries.
+    """
     return max(1, min(BLOCK_ROWS, BLOCK_ENTRIES // max(int(rows.shape[1]), 1)))
 
 
 def row_parts(rows: NDArray[Any]) -> list[slice]:
-    """Cut rows so that a part has at most `BLOCK_ROWS` rows and, unless it is a single row, `BLOCK_ENTRIES` entries."""
+    """Cut rows so that a part has at most `BLOCK_ROWS` rows and, unless it is a single row,
+    `BLOCK_ENTRIES` entries.
+    """
     length = block_rows(rows)
     return [slice(start, start + length) for start in range(0, len(rows), length)]
 
 
 def normalisation(centre: Floats | None) -> str:
     """What `unit_rows_about` does, in words."""
-    about = "" if centre is None else ", less the mean of the unit public rows, and divided by its norm again"
+    about = (
+        ""
+        if centre is None
+        else ", less the mean of the unit public rows, and divided by its norm again"
+    )
     return f"each row is divided by its Euclidean norm{about}"
 
 
@@ -95,8 +111,9 @@ def inner_products(rows: Floats, others: Floats) -> Floats:
 def rowwise_inner_products(rows: Floats, others: Floats) -> Floats:
     """`inner_products`, but each entry by its own two rows alone, to the last bit.
 
-    Columns are added one by one and entry by entry, and IEEE arithmetic rounds every entry by itself. The last bits of
-    a matrix product depend on its shape, and so on how many rows there are.
+    Columns are added one by one and entry by entry, and IEEE arithmetic rounds every entry by
+    itself. The last bits of a matrix product depend on its shape, and so on how many rows there
+    are.
     """
     sums = np.zeros((len(others), len(rows)))
     for column, other in zip(rows.T, others.T, strict=True):

@@ -1,7 +1,9 @@
-"""Rows scaled by statistics of public rows, before a learner reads them and before its release decides.
+"""Rows scaled by statistics of public rows, before a learner reads them and before its release
+decides.
 
-A scaler that was fitted on private rows would be outside the guarantee. This one learns the mean and the standard
-deviation of each column from public rows alone, so a release may carry both and take rows as they were encoded.
+A scaler that was fitted on private rows would be outside the guarantee. This one learns the mean
+and the standard deviation of each column from public rows alone, so a release may carry both and
+take rows as they were encoded.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ MEAN, SCALE = "input_mean", "input_scale"  # names of the arrays in a release
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """What is subtracted from each column, and what the difference is divided by: both of shape (d,)."""
+    """What is subtracted from each column, and what the difference is divided by: both of shape
+    (d,).
+    """
 
     mean: Floats
     scale: Floats
@@ -42,7 +46,9 @@ class Scaling:
 
 
 def scaling_misfit(arrays: Mapping[str, NDArray[Any]], width: int) -> str | None:
-    """Why these arrays are no valid scaling of rows of this width; None if they are, or if there is none."""
+    """Why these arrays are no valid scaling of rows of this width; None if they are, or if there is
+    none.
+    """
     stated = [name for name in (MEAN, SCALE) if name in arrays]
     if not stated:
         return None
@@ -51,7 +57,10 @@ def scaling_misfit(arrays: Mapping[str, NDArray[Any]], width: int) -> str | None
     for name in stated:
         array = arrays[name]
         if array.dtype != np.float64 or array.shape != (width,):
-            return f"{name} of type {array.dtype} and shape {array.shape} must be float64 of shape ({width},)"
+            return (
+                f"{name} of type {array.dtype} and shape {array.shape} must be float64 of shape"
+                f" ({width},)"
+            )
     if not (arrays[SCALE] > 0).all():
         return f"{SCALE} must be above 0"
     return None

@@ -14,7 +14,8 @@ MOST_ENTRIES = 2**26  # of the rows whose axes are computed
 
 
 def eigenvectors(matrix: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues, ascending, and eigenvectors, in columns, of a symmetric matrix, which is overwritten.
+    """Eigenvalues, ascending, and eigenvectors, in columns, of a symmetric matrix, which is
+    overwritten.
 
     It takes the memory of one more matrix, where numpy takes that of four.
     """
@@ -25,17 +26,19 @@ def eigenvectors(matrix: Floats) -> tuple[Floats, Floats]:
 
 
 def principal_axes(rows: Floats) -> tuple[Floats, Floats]:
-    """Principal axes of rows (m, d), in the columns of an array (d, p), and mean squares along them, largest first.
+    """Principal axes of rows (m, d), in the columns of an array (d, p), and mean squares along
+    them, largest first.
 
-    All d axes of rows of up to `MOST_AXES` columns. Wider rows have at most `MOST_AXES` axes, which span as many
-    evenly spaced rows; they follow from the products of these rows with each other.
+    All d axes of rows of up to `MOST_AXES` columns. Wider rows have at most `MOST_AXES` axes, which
+    span as many evenly spaced rows; they follow from the products of these rows with each other.
     """
     if rows.shape[1] <= MOST_AXES:
         values, axes = eigenvectors(rows.T @ rows / len(rows))
         return np.maximum(values[::-1], 0.0), np.ascontiguousarray(axes[:, ::-1])
     few = spaced(rows, MOST_AXES)
     values, combined = eigenvectors(few @ few.T / len(few))
-    known = np.flatnonzero(values > 1e-10 * values[-1])[::-1]  # the axes of others are rounding error
+    # the axes of others are rounding error
+    known = np.flatnonzero(values > 1e-10 * values[-1])[::-1]
     if not len(known):
         return np.zeros(1), np.zeros((rows.shape[1], 1))
     axes = few.T @ combined[:, known]

@@ -1,4 +1,6 @@
-"""What a ledger says about one data set: its allowance, its charges, and what is left of the allowance."""
+"""What a ledger says about one data set: its allowance, its charges, and what is left of the
+allowance.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class Account:
 
     @property
     def unit(self) -> Unit:
-        """The unit in which charges are added up: without an allowance the unit of all charges, if they share one."""
+        """The unit in which charges are added up: without an allowance the unit of all charges, if
+        they share one.
+        """
         if self.allowance is not None:
             return self.allowance.unit
         units = {charge.guarantee.unit for charge in self.charges}
@@ -54,16 +58,24 @@ class Account:
 
     @property
     def spent(self) -> Event:
-        """The sum of all charges under the allowance's unit; personal budgets at the most expensive group's cost."""
+        """The sum of all charges under the allowance's unit; personal budgets at the most expensive
+        group's cost.
+        """
 
         def cost(event: Event) -> float:
             return event.rho if self.allowance is None else self.allowance.cost(event)
 
-        return compose(self.converted(charge.guarantee).without_groups(cost).event for charge in self.charges)
+        return compose(
+            self.converted(charge.guarantee).without_groups(cost).event for charge in self.charges
+        )
 
     def converted(self, guarantee: Guarantee) -> Guarantee:
         """The guarantee in the unit of the account, in which charges are added up."""
-        return guarantee.to(self.unit) if self.allowance is None else self.allowance.converted(guarantee)
+        return (
+            guarantee.to(self.unit)
+            if self.allowance is None
+            else self.allowance.converted(guarantee)
+        )
 
     @property
     def untouched(self) -> bool:
@@ -77,20 +89,30 @@ class Account:
 
     @property
     def caveat(self) -> str:
-        """Why the sum of the charges is not guaranteed to be within the allowance; empty if it is."""
+        """Why the sum of the charges is not guaranteed to be within the allowance; empty if it
+        is.
+        """
         if self.allowance is None or self.untouched:
             return ""
         if self.first is None:
-            return "the allowance was stated after the first charge, so it is a record and no guarantee"
+            return (
+                "the allowance was stated after the first charge, so it is a record and no"
+                " guarantee"
+            )
         if self.unfiltered:
-            return f"{self.unfiltered} of them by an earlier version, whose rule does not bound their sum"
+            return (
+                f"{self.unfiltered} of them by an earlier version, whose rule does not bound"
+                " their sum"
+            )
         if self.allowance == self.first:
             return ""
         if self.allowance.kind == self.first.kind:
             of_first = self.first.after([charge.guarantee for charge in self.charges])
             if of_first is not None and self.left is not None and not exceeds(self.left, of_first):
                 return f"lowered after the first charge; what is guaranteed is {self.first}"
-        return f"raised from {self.first} after the first charge, so it is a record and no guarantee"
+        return (
+            f"raised from {self.first} after the first charge, so it is a record and no guarantee"
+        )
 
     def after(self, guarantee: Guarantee) -> Decimal | None:
         """What another charge would leave of the allowance; None if it does not fit."""
@@ -103,7 +125,9 @@ class Account:
         """This account once an allowance is stated; `left` is computed from the charges if None."""
         if left is None:
             left = allowance.after([charge.guarantee for charge in self.charges]) or NONE_LEFT
-        return replace(self, allowance=allowance, left=left, first=allowance if self.untouched else self.first)
+        return replace(
+            self, allowance=allowance, left=left, first=allowance if self.untouched else self.first
+        )
 
     def with_entry(self, entry: dict[str, Any]) -> Account:
         """This account after another line of the ledger."""
@@ -116,17 +140,22 @@ class Account:
             return replace(self, since=since).with_allowance(Allowance.of(*terms), left)
         if entry["kind"] != "charge":
             raise ValueError(f"kind {quoted(entry['kind'])} is not known")
-        charge = Charge(str(entry["time"]), str(entry["what"]), Guarantee.from_json(entry["guarantee"]))
+        charge = Charge(
+            str(entry["time"]), str(entry["what"]), Guarantee.from_json(entry["guarantee"])
+        )
         unfiltered = self.unfiltered
         if left is None and self.allowance is not None:  # an earlier version recorded the charge
             left = self.after(charge.guarantee)
             unfiltered += left is None
             left = left or NONE_LEFT
-        return replace(self, charges=(*self.charges, charge), left=left, unfiltered=unfiltered, since=since)
+        return replace(
+            self, charges=(*self.charges, charge), left=left, unfiltered=unfiltered, since=since
+        )
 
 
 def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> str:
-    """The privacy cost of a guarantee in words: in the currency of the allowance, else as rho or as epsilon.
+    """The privacy cost of a guarantee in words: in the currency of the allowance, else as rho or as
+    epsilon.
 
     With `exact`, the cost of a first charge to an approximate allowance: its epsilon.
     """
@@ -145,9 +174,14 @@ def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> st
 def balance(account: Account) -> str:
     """What is allowed and what was spent, in words."""
     charges = f"{len(account.charges)} charge{'' if len(account.charges) == 1 else 's'}"
-    before = "" if account.empty else f"; uses before {excerpt(account.since[:10])} are not recorded"
+    before = (
+        "" if account.empty else f"; uses before {excerpt(account.since[:10])} are not recorded"
+    )
     if account.allowance is None:
         return f"{charges}, no allowance stated{before}"
     spent = account.allowance.spent(account.left or NONE_LEFT)
     caveat = f" ({account.caveat})" if account.caveat else ""
-    return f"{spent} of {account.allowance} spent in {charges} under unit {account.unit.value}{caveat}{before}"
+    return (
+        f"{spent} of {account.allowance} spent in {charges} under unit"
+        f" {account.unit.value}{caveat}{before}"
+    )

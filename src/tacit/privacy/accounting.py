@@ -1,20 +1,25 @@
-"""From events to epsilon(delta): the smallest of several valid bounds. The only file that imports dp_accounting.
+"""From events to epsilon(delta): the smallest of several valid bounds. The only file that imports
+dp_accounting.
 
 Each bound is an upper bound on epsilon at a given delta:
 
 - the sum of pure epsilons, if all events have one;
 - the exact curve of one Gaussian with mu^2 = sum 1/z_i^2, if all events are Gaussian
   [Balle and Wang 2018; Dong, Roth and Su 2019];
-- the exact curve of uses of one event that states it in closed form, as `Exponential` does for one and for two;
+- the exact curve of uses of one event that states it in closed form, as `Exponential` does for one
+  and for two;
 - the Renyi curve, optimised over orders, converted by Canonne, Kamath and Steinke 2020, Prop. 12;
-- a composed privacy loss distribution, rounded up, for several events that are not all Gaussian, or that were sampled;
-  in closed form for functions of Gaussian releases, which have the losses of these.
+- a composed privacy loss distribution, rounded up, for several events that are not all Gaussian, or
+  that were sampled; in closed form for functions of Gaussian releases, which have the losses of
+  these.
 
-Loss distributions, and noise for a given epsilon, are computed by dp_accounting. It is imported where it is used, so
-that predicting from most releases, which checks their numbers, does without it.
+Loss distributions, and noise for a given epsilon, are computed by dp_accounting. It is imported
+where it is used, so that predicting from most releases, which checks their numbers, does without
+it.
 
-Events state their Renyi curves and loss distributions (`events/`). Sensitivity is already part of an event's
-parameters, so the library's neighbouring relations, which differ between its accountants, are not used.
+Events state their Renyi curves and loss distributions (`events/`). Sensitivity is already part of
+an event's parameters, so the library's neighbouring relations, which differ between its
+accountants, are not used.
 """
 
 import math
@@ -28,23 +33,28 @@ from tacit.errors import InputError
 from tacit.privacy.events import ZCDP, Event, Losses, compose
 from tacit.privacy.events.base import ORDERS, Floats
 
-_LEAST_DELTA_OF_CURVE = 1e-30  # below, neither the solver nor the discrete noise is exact enough; Renyi holds
+# below, neither the solver nor the discrete noise is exact enough; Renyi holds
+_LEAST_DELTA_OF_CURVE = 1e-30
 _LEAST_DELTA_OF_GRID = 1e-13  # loss distributions lose about 1e-16 of their mass to rounding
 _MOST_CURVES = 3e5  # microseconds of curves, beyond which even the estimate of the work is left
 _MOST_USES = 10**6  # that a loss distribution composes; beyond, the Renyi curve serves
 _FINE_PARTS = 10  # up to so many distinct events are composed on the finer grid
-MOST_POINTS = 4_000_000  # of a grid; where it would need more, epsilon is so small that the Renyi curve serves
+# of a grid; where it would need more, epsilon is so small that the Renyi curve serves
+MOST_POINTS = 4_000_000
 
 
 def check_delta(delta: float) -> None:
     """Refuse a delta outside [0, 1)."""
     if not 0 <= delta < 1:
-        raise InputError(f"delta={delta} must be at least 0 and below 1; pass for example delta=1e-6")
+        raise InputError(
+            f"delta={delta} must be at least 0 and below 1; pass for example delta=1e-6"
+        )
 
 
 @lru_cache(maxsize=1024)
 def epsilon(event: Event, delta: float) -> float:
-    """Epsilon of a sum of events at `delta` in [0, 1): the smallest of the bounds listed above, inf if none exists.
+    """Epsilon of a sum of events at `delta` in [0, 1): the smallest of the bounds listed above, inf
+    if none exists.
 
     At delta 0 it is the pure epsilon.
     """
@@ -80,7 +90,9 @@ def _smallest_bound(event: Event, delta: float) -> float:
 
 
 def work(event: Event, delta: float) -> float:
-    """About how many microseconds `epsilon` takes; this estimate itself takes a small part of them."""
+    """About how many microseconds `epsilon` takes; this estimate itself takes a small part of
+    them.
+    """
     event = _without_free_parts(event.base())
     if delta == 0 or event.pure == 0 or not event.bounded or _has_exact_curve(event, delta):
         return 0.0
@@ -92,11 +104,15 @@ def work(event: Event, delta: float) -> float:
     interval = _interval(event, delta, min(event.pure, _renyi_epsilon(event, delta)))
     points = _points(event, interval) if interval > 0 else math.inf
     uses = [n for _, n in event.counted()]
-    return curves + points * max(1.0, len(uses) / 5) + sum(uses) if points <= MOST_POINTS else curves
+    return (
+        curves + points * max(1.0, len(uses) / 5) + sum(uses) if points <= MOST_POINTS else curves
+    )
 
 
 def _without_free_parts(event: Event) -> Event:
-    """The event without parts that cost nothing, such as infinite noise, for which the library has no curves."""
+    """The event without parts that cost nothing, such as infinite noise, for which the library has
+    no curves.
+    """
     return compose(n * part for part, n in event.counted() if part.pure > 0)
 
 
@@ -111,7 +127,9 @@ def has_exact_mu(event: Event) -> bool:
 
 def _has_losses_of_one_gaussian(event: Event) -> bool:
     each = [part.losses(n) for part, n in event.counted()]
-    return all(losses is not None and losses.law == "gaussian" and losses.uses is None for losses in each)
+    return all(
+        losses is not None and losses.law == "gaussian" and losses.uses is None for losses in each
+    )
 
 
 def _closed_form(event: Event, delta: float) -> float | None:
@@ -120,16 +138,20 @@ def _closed_form(event: Event, delta: float) -> float | None:
 
 
 def _interval(event: Event, delta: float, best: float) -> float:
-    """Interval of the grid of a loss distribution; 0 if no distribution is used: it gains nothing or loses too much."""
+    """Interval of the grid of a loss distribution; 0 if no distribution is used: it gains nothing
+    or loses too much.
+    """
     uses = sum(n for _, n in event.counted())
     sampled = any(part.sampled for part, _ in event.counted())
     known = all(part.losses(n) is not None for part, n in event.counted())
-    # beyond 100 nobody compares numbers, and the grid, fine enough for four digits, would grow without bound
+    # beyond 100 nobody compares numbers, and the grid, fine enough for four digits, would grow
+    # without bound
     if not (known and 0 < best < 100 and delta >= _LEAST_DELTA_OF_GRID and uses <= _MOST_USES):
         return 0.0
     if uses == 1 and not sampled:  # nothing is composed
         return 0.0
-    # losses of samples reach much further than epsilon, and each distinct event is one more convolution
+    # losses of samples reach much further than epsilon, and each distinct event is one more
+    # convolution
     return best * (1e-3 if sampled or len(event.counted()) > _FINE_PARTS else 1e-4)
 
 
@@ -139,13 +161,17 @@ def _points(event: Event, interval: float) -> float:
 
 
 def attack_rate(event: Event, false_positive_rate: float) -> float:
-    """Largest true-positive rate of any attack that tells neighbouring data sets apart, at this false-positive rate.
+    """Largest true-positive rate of any attack that tells neighbouring data sets apart, at this
+    false-positive rate.
 
-    The trade-off function of Gaussian events, and of one use of an event that states its own; `attained` says whether
-    an attack reaches it. For all other sums of events the smallest of several bounds.
+    The trade-off function of Gaussian events, and of one use of an event that states its own;
+    `attained` says whether an attack reaches it. For all other sums of events the smallest of
+    several bounds.
     """
     if not 0 <= false_positive_rate <= 1:
-        raise InputError(f"false_positive_rate={false_positive_rate} must be from 0 to 1; pass for example 0.01")
+        raise InputError(
+            f"false_positive_rate={false_positive_rate} must be from 0 to 1; pass for example 0.01"
+        )
     if false_positive_rate == 1:
         return 1.0
     event = _without_free_parts(event.base())
@@ -159,7 +185,9 @@ def attack_rate(event: Event, false_positive_rate: float) -> float:
 
 
 def attained(event: Event) -> bool:
-    """Return whether an attack on some neighbouring data sets reaches `attack_rate` and `advantage`."""
+    """Return whether an attack on some neighbouring data sets reaches `attack_rate` and
+    `advantage`.
+    """
     event = _without_free_parts(event.base())
     if has_exact_mu(event):
         return True
@@ -179,7 +207,8 @@ def _single_use(event: Event) -> Event | None:
 def bounded_attack_rate(
     event: Event, false_positive_rate: float, epsilon_at: Callable[[Event, float], float] = epsilon
 ) -> float:
-    """Smallest of the bounds on `attack_rate` that follow from the advantage, pure epsilon, epsilon at deltas and mu.
+    """Smallest of the bounds on `attack_rate` that follow from the advantage, pure epsilon, epsilon
+    at deltas and mu.
 
     `epsilon_at` is the function that computes epsilon at delta.
     """
@@ -194,7 +223,9 @@ def attack_rate_by_curve(
     fpr = false_positive_rate
     if event.pure == 0:
         return fpr
-    bounds = [math.exp(min(epsilon_at(event, delta), 700)) * fpr + delta for delta in attack_deltas(fpr)]
+    bounds = [
+        math.exp(min(epsilon_at(event, delta), 700)) * fpr + delta for delta in attack_deltas(fpr)
+    ]
     bounds += [math.exp(min(event.pure, 700)) * fpr, 1 - math.exp(-event.pure) * (1 - fpr)]
     if math.isfinite(event.mu):
         bounds.append(_gaussian_rate(event.mu, fpr))
@@ -213,10 +244,11 @@ def attack_deltas(false_positive_rate: float) -> list[float]:
 
 
 def advantage(event: Event) -> float:
-    """Most by which the true-positive rate of any attack exceeds its false-positive rate: the total variation distance.
+    """Most by which the true-positive rate of any attack exceeds its false-positive rate: the total
+    variation distance.
 
-    2 Phi(mu/2) - 1 of Gaussian events; in closed form for one use of an event that states it; for all other sums of
-    events the smallest of several bounds.
+    2 Phi(mu/2) - 1 of Gaussian events; in closed form for one use of an event that states it; for
+    all other sums of events the smallest of several bounds.
     """
     event = _without_free_parts(event.base())
     single = _single_use(event)
@@ -227,14 +259,17 @@ def advantage(event: Event) -> float:
 def bounded_advantage(event: Event, epsilon_at: Callable[[Event, float], float] = epsilon) -> float:
     """Smallest of these bounds on `advantage`.
 
-    2 Phi(mu/2) - 1; tanh(epsilon/2) of a pure epsilon; (exp(epsilon) - 1 + 2 delta) / (exp(epsilon) + 1) at each of
-    `advantage_deltas` [Kairouz, Oh and Viswanath 2015, Thm 2.1]; sqrt(rho/2) by Pinsker's inequality. `epsilon_at` is
-    the function that computes epsilon at delta.
+    2 Phi(mu/2) - 1; tanh(epsilon/2) of a pure epsilon; (exp(epsilon) - 1 + 2 delta) / (exp(epsilon)
+    + 1) at each of `advantage_deltas` [Kairouz, Oh and Viswanath 2015, Thm 2.1]; sqrt(rho/2) by
+    Pinsker's inequality. `epsilon_at` is the function that computes epsilon at delta.
     """
     if event.pure == 0:
         return 0.0
     curve = [(epsilon_at(event, delta), delta) for delta in advantage_deltas(event)]
-    bounds = [math.tanh(bound / 2) + delta * (1 - math.tanh(bound / 2)) for bound, delta in [(event.pure, 0.0), *curve]]
+    bounds = [
+        math.tanh(bound / 2) + delta * (1 - math.tanh(bound / 2))
+        for bound, delta in [(event.pure, 0.0), *curve]
+    ]
     if math.isfinite(event.mu):
         bounds.append(math.erf(event.mu / math.sqrt(8)))
     if math.isfinite(event.rho):
@@ -243,7 +278,9 @@ def bounded_advantage(event: Event, epsilon_at: Callable[[Event, float], float] 
 
 
 def advantage_deltas(event: Event) -> tuple[float, ...]:
-    """The deltas at which `advantage` evaluates epsilon: none where mu is finite and not loose because of sampling."""
+    """The deltas at which `advantage` evaluates epsilon: none where mu is finite and not loose
+    because of sampling.
+    """
     tight = math.isfinite(event.mu) and not any(part.sampled for part, _ in event.contained())
     return () if tight else (0.1, 0.03, 0.01, 0.001)
 
@@ -264,8 +301,8 @@ def gaussian_multiplier(epsilon_: float, delta: float) -> float:
 def largest_rho(epsilon_: float, delta: float) -> float:
     """Largest rho, rounded down, such that rho-zCDP is (epsilon, delta)-DP by the bounds above.
 
-    At order a the conversion of [Canonne, Kamath and Steinke 2020, Prop. 12] allows
-    (epsilon - ln(1 - 1/a) + ln(delta a)/(a - 1))/a; the best order gives the same rho as all orders together.
+    At order a the conversion of [Canonne, Kamath and Steinke 2020, Prop. 12] allows (epsilon - ln(1
+    - 1/a) + ln(delta a)/(a - 1))/a; the best order gives the same rho as all orders together.
     """
     check_delta(delta)
     if math.isinf(epsilon_) or delta == 0:
@@ -280,7 +317,9 @@ def largest_rho(epsilon_: float, delta: float) -> float:
 
 @lru_cache(maxsize=1024)
 def best_order(epsilon_: float, delta: float) -> float:
-    """The Renyi order that permits the largest rho of which rho-zCDP is (epsilon, delta)-DP, for 0 < delta < 1."""
+    """The Renyi order that permits the largest rho of which rho-zCDP is (epsilon, delta)-DP, for 0
+    < delta < 1.
+    """
     orders = ORDERS
     for _ in range(4):
         order = orders[np.argmax(_allowed(orders, epsilon_, delta) / orders)]
@@ -289,7 +328,9 @@ def best_order(epsilon_: float, delta: float) -> float:
 
 
 def largest_renyi(order: float, epsilon_: float, delta: float) -> float:
-    """Largest Renyi divergence, rounded down, that implies (epsilon, delta)-DP by this order alone."""
+    """Largest Renyi divergence, rounded down, that implies (epsilon, delta)-DP by this order
+    alone.
+    """
     orders = np.array([order])
     value = max(float(_allowed(orders, epsilon_, delta)[0]), 0.0)
     while value > 0 and renyi_epsilons(np.array([value]), orders, delta) > epsilon_:
@@ -303,18 +344,24 @@ def _allowed(orders: Floats, epsilon_: float, delta: float) -> Floats:
 
 
 def renyi_epsilons(values: Floats, orders: Floats, delta: float) -> Floats:
-    """Epsilon at delta, of shape (...), of Renyi curves of shape (..., orders) [Canonne, Kamath and Steinke 2020]."""
+    """Epsilon at delta, of shape (...), of Renyi curves of shape (..., orders) [Canonne, Kamath and
+    Steinke 2020].
+    """
     check_delta(delta)
     return np.asarray(np.maximum((values + _slack(orders, delta)).min(axis=-1), 0.0))
 
 
 def _slack(orders: Floats, delta: float) -> Floats:
-    """By how much epsilon at delta exceeds the Renyi divergence of each order [Canonne, Kamath and Steinke 2020]."""
+    """By how much epsilon at delta exceeds the Renyi divergence of each order [Canonne, Kamath and
+    Steinke 2020].
+    """
     return np.asarray(np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1))
 
 
 def _gaussian_epsilon(mu: float, delta: float) -> float:
-    """Smallest epsilon, rounded up, at which the delta of one Gaussian [Balle and Wang 2018, Eq. 6] is small enough."""
+    """Smallest epsilon, rounded up, at which the delta of one Gaussian [Balle and Wang 2018, Eq. 6]
+    is small enough.
+    """
     low, high, goal = 0.0, 1.0, math.log(delta)
     if _log_gaussian_delta(mu, low) <= goal:
         return low
@@ -343,7 +390,8 @@ def _renyi_epsilon(event: Event, delta: float) -> float:
     if not finite.any():
         return math.inf
     best, order = _best_conversion(ORDERS[finite], curve[finite], delta)
-    for width in (1e-1, 1e-3):  # the optimum is flat: two refinements leave a relative error below 1e-9
+    # the optimum is flat: two refinements leave a relative error below 1e-9
+    for width in (1e-1, 1e-3):
         if order > 1:
             near = 1 + (order - 1) * np.linspace(1 - width, 1 + width, 101)
             curve = event.renyi(near)
@@ -358,8 +406,9 @@ def _renyi_epsilon(event: Event, delta: float) -> float:
 def _best_conversion(orders: Floats, curve: Floats, delta: float) -> tuple[float, float]:
     """Smallest epsilon of a Renyi curve at delta, and its order.
 
-    By [Canonne, Kamath and Steinke 2020, Prop. 12], which orders close to 1 make numerically unstable; and 0 where the
-    total variation is at most delta, by the inequality of Bretagnolle and Huber.
+    By [Canonne, Kamath and Steinke 2020, Prop. 12], which orders close to 1 make numerically
+    unstable; and 0 where the total variation is at most delta, by the inequality of Bretagnolle and
+    Huber.
     """
     epsilons = np.full(len(orders), np.inf)
     stable = orders > 1.01
@@ -372,8 +421,14 @@ def _best_conversion(orders: Floats, curve: Floats, delta: float) -> tuple[float
 def _loss_distribution_epsilon(event: Event, delta: float, interval: float) -> float:
     if _has_losses_of_one_gaussian(event):
         return _gaussian_epsilon(event.mu, delta)
-    parts = [_loss_distribution(losses, interval) for part, n in event.counted() if (losses := part.losses(n))]
-    return float(reduce(lambda total, part: total.compose(part), parts).get_epsilon_for_delta(delta))
+    parts = [
+        _loss_distribution(losses, interval)
+        for part, n in event.counted()
+        if (losses := part.losses(n))
+    ]
+    return float(
+        reduce(lambda total, part: total.compose(part), parts).get_epsilon_for_delta(delta)
+    )
 
 
 def _loss_distribution(losses: Losses, interval: float) -> Any:
@@ -390,8 +445,12 @@ def _loss_distribution(losses: Losses, interval: float) -> Any:
     return one if losses.uses is None else one.self_compose(losses.uses)
 
 
-def _from_profile(profile: Callable[[Floats], Floats], width: float, value_discretization_interval: float) -> Any:
-    """Of a privacy profile that is the same in both directions, with losses from -width to width."""
+def _from_profile(
+    profile: Callable[[Floats], Floats], width: float, value_discretization_interval: float
+) -> Any:
+    """Of a privacy profile that is the same in both directions, with losses from -width to
+    width.
+    """
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld import privacy_loss_distribution as pld
 
@@ -399,5 +458,7 @@ def _from_profile(profile: Callable[[Floats], Floats], width: float, value_discr
     losses = np.arange(-last, last + 1) * value_discretization_interval
     deltas = profile(np.clip(losses, -width, width))
     deltas[0] = -np.expm1(losses[0])  # at and below -width
-    pmf = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(value_discretization_interval, -last, last, deltas)
+    pmf = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
+        value_discretization_interval, -last, last, deltas
+    )
     return pld.PrivacyLossDistribution(pmf)

@@ -1,20 +1,24 @@
-"""Allowances: the total that may be spent on a data set, in a currency that is fixed when the allowance is stated.
+"""Allowances: the total that may be spent on a data set, in a currency that is fixed when the
+allowance is stated.
 
-The next charge may depend on what earlier charges released. A ledger that accepted a charge whenever the smallest of
-several bounds on the charges so far is within (epsilon, delta) would be no privacy filter: an analyst who chooses the
-next charge by an earlier output can exceed delta (tests/privacy/test_filter.py reaches 2.8 times delta). A sum in one
-currency is a filter for charges in any order, however they are chosen:
+The next charge may depend on what earlier charges released. A ledger that accepted a charge
+whenever the smallest of several bounds on the charges so far is within (epsilon, delta) would be no
+privacy filter: an analyst who chooses the next charge by an earlier output can exceed delta
+(tests/privacy/test_filter.py reaches 2.8 times delta). A sum in one currency is a filter for
+charges in any order, however they are chosen:
 
 `rho`      zCDP; the default for rho=...  [Feldman and Zrnic 2021; Whitehouse et al. 2023, Thm 1]
 `epsilon`  pure epsilon; for epsilon=...  [Rogers et al. 2016]
-`mu`       mu^2 of Gaussian DP; for mu=... and the default for epsilon=...,delta=...  [Smith and Thakurta 2022]
-`renyi`    Renyi divergence at an order that follows from (epsilon, delta): for events without a mu, such as zCDP and
-           searches; it permits fewer Gaussian releases  [Feldman and Zrnic 2021; Lecuyer 2021]
+`mu`       mu^2 of Gaussian DP; for mu=... and the default for epsilon=...,delta=...  [Smith and
+           Thakurta 2022]
+`renyi`    Renyi divergence at an order that follows from (epsilon, delta): for events without a mu,
+           such as zCDP and searches; it permits fewer Gaussian releases  [Feldman and Zrnic 2021;
+           Lecuyer 2021]
 
-The first charge is not chosen by any output, so an (epsilon, delta) allowance may count it by its exact curve: it
-leaves the mu' such that the first charge composed with a mu'-GDP mechanism is (epsilon, delta)-DP. mu' is fixed before
-the first charge draws noise; later charges are subtracted from mu'^2. Hence a fit that is calibrated to exactly the
-allowance is accepted.
+The first charge is not chosen by any output, so an (epsilon, delta) allowance may count it by its
+exact curve: it leaves the mu' such that the first charge composed with a mu'-GDP mechanism is
+(epsilon, delta)-DP. mu' is fixed before the first charge draws noise; later charges are subtracted
+from mu'^2. Hence a fit that is calibrated to exactly the allowance is accepted.
 """
 
 from __future__ import annotations
@@ -35,7 +39,8 @@ from tacit.privacy.events import Event, Gaussian, compose
 from tacit.privacy.guarantee import Guarantee, check_most_records
 from tacit.privacy.unit import Unit
 
-_MOST_WORK = 4e5  # microseconds that the epsilon of a first charge may take; it is computed a dozen times
+# microseconds that the epsilon of a first charge may take; it is computed a dozen times
+_MOST_WORK = 4e5
 _CURRENCIES = {"zcdp": ("rho",), "pure": ("epsilon",), "approx": ("mu", "renyi"), "gdp": ("mu",)}
 
 
@@ -50,8 +55,8 @@ class Allowance:
     currency : {"rho", "epsilon", "mu", "renyi"}
         See above; `Allowance.of` chooses it from the budget.
     most_records : int, optional
-        Under a unit per person: the most records that a person has, declared. Charges per record are then converted by
-        `Guarantee.per_person`; without it they are refused.
+        Under a unit per person: the most records that a person has, declared. Charges per record
+        are then converted by `Guarantee.per_person`; without it they are refused.
 
     Examples
     --------
@@ -75,21 +80,30 @@ class Allowance:
         currency: str | None = None,
         most_records: int | None = None,
     ) -> Allowance:
-        """An allowance in this currency, by default that of the budget; an error if the currency cannot count it."""
+        """An allowance in this currency, by default that of the budget; an error if the currency
+        cannot count it.
+        """
         unit = Unit(unit)
         if most_records is not None:
             if not unit.per_person:
-                raise InputError(f"most_records={most_records} is for a unit per person, not {unit}; leave it out")
+                raise InputError(
+                    f"most_records={most_records} is for a unit per person, not {unit}; leave"
+                    " it out"
+                )
             check_most_records(most_records)
         budget = Budget.parse(budget)
         possible = _CURRENCIES[budget.kind]
         if currency is not None and currency not in possible:
             remedy = f"pass {' or '.join(possible)}, or leave it out"
-            raise BudgetError(f"currency={quoted(currency)} does not count an allowance of {budget}; {remedy}")
+            raise BudgetError(
+                f"currency={quoted(currency)} does not count an allowance of {budget}; {remedy}"
+            )
         return cls(budget, unit, currency or possible[0], most_records)
 
     def converted(self, guarantee: Guarantee) -> Guarantee:
-        """The guarantee in the unit of the allowance; InputError if it does not convert to that unit."""
+        """The guarantee in the unit of the allowance; InputError if it does not convert to that
+        unit.
+        """
         if self.most_records is not None and not guarantee.unit.per_person:
             guarantee = guarantee.per_person(self.most_records)
         return guarantee.to(self.unit)
@@ -103,7 +117,9 @@ class Allowance:
         if self.currency == "mu":
             return budget.gaussian() ** -2 if budget.mu is None else budget.mu * budget.mu
         if self.currency == "renyi":
-            return accounting.largest_renyi(self.order, float(budget.epsilon or 0), float(budget.delta or 0))
+            return accounting.largest_renyi(
+                self.order, float(budget.epsilon or 0), float(budget.delta or 0)
+            )
         return float((budget.rho if self.currency == "rho" else budget.epsilon) or 0)
 
     @cached_property
@@ -120,16 +136,22 @@ class Allowance:
         return event.rho if self.currency == "rho" else event.pure
 
     def cost_of(self, guarantee: Guarantee) -> float:
-        """Privacy cost of a guarantee in this unit and currency; with groups, that of the most expensive group."""
+        """Privacy cost of a guarantee in this unit and currency; with groups, that of the most
+        expensive group.
+        """
         return max(self.cost(total) for total in self.converted(guarantee).totals())
 
     def unpriced(self, guarantee: Guarantee) -> Event | None:
         """The first event without a finite privacy cost in the currency."""
-        parts = (part for total in self.converted(guarantee).totals() for part, _ in total.counted())
+        parts = (
+            part for total in self.converted(guarantee).totals() for part, _ in total.counted()
+        )
         return next((part for part in parts if math.isinf(self.cost(part))), None)
 
     def after(self, charges: Sequence[Guarantee]) -> Decimal | None:
-        """What these charges leave in the currency, in this order; None if they exceed the allowance."""
+        """What these charges leave in the currency, in this order; None if they exceed the
+        allowance.
+        """
         left, charged = decimal_of(self.total), False
         for charge in charges:
             rest = self.after_next(charge, left) if charged else self.after_first(charge)
@@ -163,17 +185,27 @@ class Allowance:
     @property
     def kind(self) -> str:
         """Unit and currency; amounts of two kinds are never added up."""
-        counted = f"Renyi divergence at order {self.order:.6g}" if self.currency == "renyi" else self.currency
-        declared = "" if self.most_records is None else f", at most {self.most_records} records a person"
+        counted = (
+            f"Renyi divergence at order {self.order:.6g}"
+            if self.currency == "renyi"
+            else self.currency
+        )
+        declared = (
+            "" if self.most_records is None else f", at most {self.most_records} records a person"
+        )
         return f"{counted} under unit {self.unit.value}{declared}"
 
     def spent(self, left: Decimal) -> str:
         """What was spent if this is left, in words."""
-        return "any amount" if left.is_infinite() else self.amount(max(self.total - float(left), 0.0))
+        return (
+            "any amount" if left.is_infinite() else self.amount(max(self.total - float(left), 0.0))
+        )
 
     def amount(self, cost: float) -> str:
         """An amount of the currency in words."""
-        return {"mu": "mu^2=", "renyi": "Renyi divergence "}.get(self.currency, f"{self.currency}=") + f"{cost:.6g}"
+        return {"mu": "mu^2=", "renyi": "Renyi divergence "}.get(
+            self.currency, f"{self.currency}="
+        ) + f"{cost:.6g}"
 
     @property
     def rule(self) -> str:
@@ -181,11 +213,18 @@ class Allowance:
         if self.budget.infinite:
             return "nothing is refused"
         if self.budget.kind != "approx":
-            return f"the {'mu^2' if self.currency == 'mu' else self.currency} of every charge is subtracted"
-        counted = "mu^2 (Gaussian differential privacy)" if self.currency == "mu" else self.kind.partition(" under")[0]
+            return (
+                f"the {'mu^2' if self.currency == 'mu' else self.currency} of every charge is"
+                " subtracted"
+            )
+        counted = (
+            "mu^2 (Gaussian differential privacy)"
+            if self.currency == "mu"
+            else self.kind.partition(" under")[0]
+        )
         return (
-            f"the {counted} of each charge is subtracted from {self.amount(self.total)}, except that the first charge "
-            "counts by its exact curve"
+            f"the {counted} of each charge is subtracted from {self.amount(self.total)}, except"
+            " that the first charge counts by its exact curve"
         )
 
     def __str__(self) -> str:
@@ -201,7 +240,9 @@ def free(guarantee: Guarantee) -> bool:
 
 @lru_cache(maxsize=256)
 def _rest(budget: Budget, first: Event) -> float:
-    """Largest mu^2 of a Gaussian that meets the budget composed with `first`, rounded down by at most a thousandth."""
+    """Largest mu^2 of a Gaussian that meets the budget composed with `first`, rounded down by at
+    most a thousandth.
+    """
 
     def both(mu: float) -> Event:
         return compose([first, Gaussian(1 / mu)])

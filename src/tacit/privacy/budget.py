@@ -1,9 +1,10 @@
 """A budget: what may be spent, as text or as a value, and the noise that spends it.
 
-`epsilon=1` is pure, `rho=0.5` is zCDP, `epsilon=1,delta=1e-6` is approximate and `mu=1` is Gaussian differential
-privacy. `tpr=0.1@fpr=0.01` states what an attack may reach; it is the mu of the Gaussian trade-off curve through that
-point. A budget is read under the unit of the learner that spends it. Calibrations round to the safe side: the noise
-that they return costs no more than the budget, in floats too.
+`epsilon=1` is pure, `rho=0.5` is zCDP, `epsilon=1,delta=1e-6` is approximate and `mu=1` is Gaussian
+differential privacy. `tpr=0.1@fpr=0.01` states what an attack may reach; it is the mu of the
+Gaussian trade-off curve through that point. A budget is read under the unit of the learner that
+spends it. Calibrations round to the safe side: the noise that they return costs no more than the
+budget, in floats too.
 """
 
 from __future__ import annotations
@@ -23,17 +24,20 @@ from tacit.privacy.unit import Unit
 
 LEAST, MOST = 1e-9, 1e9  # of a finite epsilon, rho or mu
 _FORMS = (
-    "write epsilon=1 (pure), rho=0.5 (zCDP), epsilon=1,delta=1e-6 (approximate), mu=1 (Gaussian DP) or "
-    "tpr=0.1@fpr=0.01 (the most that an attack may reach)"
+    "write epsilon=1 (pure), rho=0.5 (zCDP), epsilon=1,delta=1e-6 (approximate), mu=1 (Gaussian DP)"
+    " or tpr=0.1@fpr=0.01 (the most that an attack may reach)"
 )
 _HINT_DELTA = "1e-6"  # of the approximate budgets that errors propose
 _LEAST_PURE, _MOST_PURE = 1e-10, 1e6  # of a mechanism of which only a pure epsilon is known
 
-# If a budget is split over several events, noise is larger by this factor, so that the costs of the events, added up
-# in floats, stay within the budget. The factor exceeds the tolerance of the solver that finds epsilon, 1e-12.
+# If a budget is split over several events, noise is larger by this factor, so that the costs of the
+# events, added up
+# in floats, stay within the budget. The factor exceeds the tolerance of the solver that finds
+# epsilon, 1e-12.
 _ROUNDED_UP = 1 + 1e-11
 
-# By which factor the cost under a unit exceeds that under add/remove of a record or person, for one event on each of
+# By which factor the cost under a unit exceeds that under add/remove of a record or person, for one
+# event on each of
 # several classes: in sqrt(rho) (Gaussian sums, and selections under zCDP), and in pure epsilon.
 # A person may be in several classes, so a change of their labels costs as much as another person.
 _ROOT_RHO = {
@@ -67,7 +71,10 @@ class Budget:
     def __post_init__(self) -> None:
         parts = self._parts()
         if set(parts) not in ({"epsilon"}, {"rho"}, {"epsilon", "delta"}, {"mu"}):
-            raise BudgetError(f"budget with {', '.join(parts) or 'nothing'} is not one of the four kinds; {_FORMS}")
+            raise BudgetError(
+                f"budget with {', '.join(parts) or 'nothing'} is not one of the four kinds;"
+                f" {_FORMS}"
+            )
         for name, value in parts.items():
             if not value > 0 or (name == "delta" and value >= 1):
                 rule = "between 0 and 1" if name == "delta" else "positive"
@@ -96,14 +103,18 @@ class Budget:
 
     @classmethod
     def gdp(cls, mu: float) -> Budget:
-        """Gaussian differential privacy: telling neighbours apart is as hard as telling N(0, 1) from N(mu, 1)."""
+        """Gaussian differential privacy: telling neighbours apart is as hard as telling N(0, 1)
+        from N(mu, 1).
+        """
         return cls(mu=float(mu))
 
     @classmethod
     def attack(cls, true_positive_rate: float, false_positive_rate: float) -> Budget:
-        """The Gaussian DP budget of which no attack exceeds one true-positive rate at one false-positive rate.
+        """The Gaussian DP budget of which no attack exceeds one true-positive rate at one
+        false-positive rate.
 
-        It is mu = Phi^-1(tpr) - Phi^-1(fpr), rounded down, and so bounds attacks at every other rate too.
+        It is mu = Phi^-1(tpr) - Phi^-1(fpr), rounded down, and so bounds attacks at every other
+        rate too.
 
         Raises
         ------
@@ -124,11 +135,15 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str | Budget) -> Budget:
-        """Read a budget from text such as "epsilon=1", "rho=0.5", "epsilon=1,delta=1e-6" or "tpr=0.1@fpr=0.01"."""
+        """Read a budget from text such as "epsilon=1", "rho=0.5", "epsilon=1,delta=1e-6" or
+        "tpr=0.1@fpr=0.01".
+        """
         if isinstance(text, Budget):
             return text
         if text in ("inf", math.inf):
-            raise BudgetError(f"budget {text} does not name a kind; write rho=inf, which asks for no protection")
+            raise BudgetError(
+                f"budget {text} does not name a kind; write rho=inf, which asks for no protection"
+            )
         if not isinstance(text, str):
             raise BudgetError(f"budget={quoted(text)} does not say of which kind it is; {_FORMS}")
         values: dict[str, float] = {}
@@ -140,10 +155,13 @@ class Budget:
             except ValueError:
                 value = math.nan
             if math.isinf(value) and "inf" not in number.lower():
-                value = math.nan  # an overflow such as 1e400 is a mistake; only "inf" asks for no protection
+                # an overflow such as 1e400 is a mistake; only "inf" asks for no protection
+                value = math.nan
             known = ("tpr", "fpr") if attack else ("epsilon", "delta", "rho", "mu")
             if name not in known or name in values or math.isnan(value):
-                raise BudgetError(f"budget {quoted(text)} cannot be read at {quoted(item.strip())}; {_FORMS}")
+                raise BudgetError(
+                    f"budget {quoted(text)} cannot be read at {quoted(item.strip())}; {_FORMS}"
+                )
             values[name] = value
         return cls.attack(values["tpr"], values["fpr"]) if attack else cls(**values)
 
@@ -162,7 +180,9 @@ class Budget:
         return math.inf in (self.epsilon, self.rho, self.mu)
 
     def __str__(self) -> str:
-        return ",".join(f"{name}={value!r}".removesuffix(".0") for name, value in self._parts().items())
+        return ",".join(
+            f"{name}={value!r}".removesuffix(".0") for name, value in self._parts().items()
+        )
 
     def permits(self, event: Event) -> bool:
         """Whether the privacy cost of `event` is within the budget."""
@@ -174,7 +194,8 @@ class Budget:
         return accounting.epsilon(event, self.delta or 0.0) <= self.epsilon
 
     def gaussian(self, unit: Unit = Unit.ADD_REMOVE, *, split: bool = False) -> float:
-        """Noise multiplier of a Gaussian event, once on each of several disjoint classes, that spends the budget.
+        """Noise multiplier of a Gaussian event, once on each of several disjoint classes, that
+        spends the budget.
 
         Parameters
         ----------
@@ -203,12 +224,19 @@ class Budget:
             z = accounting.gaussian_multiplier(self.epsilon, self.delta)
         else:
             assert self.epsilon is not None
-            remedy = f"pass {self.hint('approx')} (the same epsilon, but approximate: a weaker guarantee)"
-            raise BudgetError(f"budget {self} is pure and Gaussian noise has no pure epsilon; {remedy}")
+            remedy = (
+                f"pass {self.hint('approx')} (the same epsilon, but approximate: a weaker"
+                " guarantee)"
+            )
+            raise BudgetError(
+                f"budget {self} is pure and Gaussian noise has no pure epsilon; {remedy}"
+            )
         return z * _ROOT_RHO[unit] * (_ROUNDED_UP if split or unit is Unit.CHANGE_LABEL else 1.0)
 
     def exponential(self, unit: Unit = Unit.ADD_REMOVE) -> float:
-        """Epsilon of an exponential mechanism, once on each of several disjoint classes, that spends the budget."""
+        """Epsilon of an exponential mechanism, once on each of several disjoint classes, that
+        spends the budget.
+        """
         if self.infinite:
             return math.inf
         if self.rho is not None:
@@ -217,12 +245,16 @@ class Budget:
                 epsilon = math.nextafter(epsilon, 0)
             return epsilon / _ROOT_RHO[unit] / (_ROUNDED_UP if unit is Unit.CHANGE_LABEL else 1.0)
         if self.mu is not None:
-            return calibrate(self, lambda epsilon: _exponential_under(epsilon, unit), _LEAST_PURE, _MOST_PURE)
+            return calibrate(
+                self, lambda epsilon: _exponential_under(epsilon, unit), _LEAST_PURE, _MOST_PURE
+            )
         assert self.epsilon is not None
         return self.epsilon / _PURE[unit]
 
     def laplace(self, unit: Unit = Unit.ADD_REMOVE) -> float:
-        """Noise multiplier of a Laplace event, once on each of several disjoint classes, that spends a pure budget."""
+        """Noise multiplier of a Laplace event, once on each of several disjoint classes, that
+        spends a pure budget.
+        """
         if self.infinite:
             return 0.0
         if self.kind != "pure" or self.epsilon is None:
@@ -234,17 +266,23 @@ class Budget:
         return multiplier
 
     def sampled_gaussian(self, sampling_rate: float, count: int) -> float:
-        """Noise multiplier at which `count` `SampledGaussian` events meet the budget, up to a thousandth too large."""
+        """Noise multiplier at which `count` `SampledGaussian` events meet the budget, up to a
+        thousandth too large.
+        """
         if self.epsilon is None or self.delta is None:
             fault = f"budget {self} is not approximate, so sampling gains nothing"
-            raise BudgetError(f"{fault}; pass {self.hint('approx')} (approximate: a weaker guarantee)")
+            raise BudgetError(
+                f"{fault}; pass {self.hint('approx')} (approximate: a weaker guarantee)"
+            )
         if self.infinite:
             return 0.0
 
         def cost(inverse: float) -> Event:
             return count * SampledGaussian(1 / inverse, sampling_rate)
 
-        unsampled = 1 / (accounting.gaussian_multiplier(self.epsilon, self.delta) * math.sqrt(count))
+        unsampled = 1 / (
+            accounting.gaussian_multiplier(self.epsilon, self.delta) * math.sqrt(count)
+        )
         return 1 / calibrate(self, cost, 0.9 * unsampled, unsampled * math.exp(30), precision=1e-3)
 
     def largest_pure(self) -> float:
@@ -259,8 +297,9 @@ class Budget:
     def hint(self, kind: str) -> str:
         """Return a budget of another kind, as text for an error, that costs no more than this one.
 
-        From epsilon it is the same epsilon. From rho or mu it is what Gaussian noise within this budget satisfies
-        ("approx", "zcdp"), or the largest pure epsilon within this budget ("pure"), rounded down to six digits.
+        From epsilon it is the same epsilon. From rho or mu it is what Gaussian noise within this
+        budget satisfies ("approx", "zcdp"), or the largest pure epsilon within this budget
+        ("pure"), rounded down to six digits.
 
         Parameters
         ----------
@@ -302,20 +341,29 @@ def _as_text(amount: float) -> str:
 
 def _exponential_under(epsilon: float, unit: Unit) -> Event:
     """The cost under a unit of exponential mechanisms, one on each of several disjoint classes."""
-    return 2 * Exponential(epsilon) if unit is Unit.CHANGE_LABEL else Exponential(_ROOT_RHO[unit] * epsilon)
+    return (
+        2 * Exponential(epsilon)
+        if unit is Unit.CHANGE_LABEL
+        else Exponential(_ROOT_RHO[unit] * epsilon)
+    )
 
 
 def calibrate(
-    budget: Budget, cost: Callable[[float], Event], low: float, high: float, precision: float = 1e-12
+    budget: Budget,
+    cost: Callable[[float], Event],
+    low: float,
+    high: float,
+    precision: float = 1e-12,
 ) -> float:
-    """Largest amount whose privacy cost the budget permits: the one bisection behind every calibrated parameter.
+    """Largest amount whose privacy cost the budget permits: the one bisection behind every
+    calibrated parameter.
 
     Parameters
     ----------
     budget : Budget
     cost : callable
-        From an amount, such as an epsilon or the inverse of a noise multiplier, to its event under the unit in which
-        the budget is read. The privacy cost must grow with the amount.
+        From an amount, such as an epsilon or the inverse of a noise multiplier, to its event under
+        the unit in which the budget is read. The privacy cost must grow with the amount.
     low, high : float
         Positive ends of the range to search.
     precision : float, default=1e-12

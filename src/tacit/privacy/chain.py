@@ -1,8 +1,8 @@
 """Lines of JSON, each with a hash of itself and of the hash before it.
 
-The hash finds accidents and careless edits. It does not stop an owner who recomputes all hashes, and it does not show
-that lines are missing at the end. Lines without a hash may come first (earlier versions wrote none); the first hash
-covers them.
+The hash finds accidents and careless edits. It does not stop an owner who recomputes all hashes,
+and it does not show that lines are missing at the end. Lines without a hash may come first (earlier
+versions wrote none); the first hash covers them.
 """
 
 import hashlib

@@ -1,8 +1,9 @@
 """Exact decimal arithmetic of ledgers, independent of the decimal settings of the process.
 
-`decimal.getcontext()` and `decimal.DefaultContext` belong to the process: at two digits of precision 1 - 0.004 is 1,
-and a ledger would accept charges without end. Here precision, rounding, exponents and traps are fixed. A difference
-that needs more digits is rounded down, so that what is left is never too much.
+`decimal.getcontext()` and `decimal.DefaultContext` belong to the process: at two digits of
+precision 1 - 0.004 is 1, and a ledger would accept charges without end. Here precision, rounding,
+exponents and traps are fixed. A difference that needs more digits is rounded down, so that what is
+left is never too much.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def subtract(left: Decimal, cost: Decimal) -> Decimal:
 
 
 def exceeds(cost: Decimal, left: Decimal) -> bool:
-    """Return whether a cost is more than what is left; ArithmeticError if one of them is no number."""
+    """Return whether a cost is more than what is left; ArithmeticError if one of them is no
+    number.
+    """
     return _CONTEXT.compare_signal(cost, left) > 0
 
 

@@ -1,6 +1,7 @@
 """A guarantee: a unit, the sum of the recorded events, and what is not protected.
 
-Every number that tacit states about privacy is computed by a method of this value when it is needed.
+Every number that tacit states about privacy is computed by a method of this value when it is
+needed.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Guarantee:
     scope : str
         Which accesses to the data are counted.
     delta : float, optional
-        Delta of the budget, at which the statement gives epsilon first; 1e-6 without it. It is no part of equality,
-        nor of `to_json`.
+        Delta of the budget, at which the statement gives epsilon first; 1e-6 without it. It is no
+        part of equality, nor of `to_json`.
 
     Examples
     --------
@@ -70,7 +71,9 @@ class Guarantee:
             raise InputError(f"groups {quoted(names)} name a group twice; add up its events")
         totals = [self.event, *(event for _, event in self.groups)]
         if self.unit.per_person and any(event.base() != event for event in totals):
-            raise InputError("a person may be in several classes, so nothing is parallel; pass event.base()")
+            raise InputError(
+                "a person may be in several classes, so nothing is parallel; pass event.base()"
+            )
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -79,7 +82,9 @@ class Guarantee:
 
     @property
     def bounded(self) -> bool:
-        """Whether some bound holds for every group; a search may have epsilon at each delta and neither rho nor mu."""
+        """Whether some bound holds for every group; a search may have epsilon at each delta and
+        neither rho nor mu.
+        """
         return all(event.bounded for event in self.totals())
 
     @property
@@ -95,7 +100,8 @@ class Guarantee:
         return mu if math.isfinite(mu) else None
 
     def epsilon(self, delta: float = 0.0, group: str | None = None) -> float:
-        """Smallest valid epsilon at `delta`, of this group or of the most expensive group; inf if no bound holds.
+        """Smallest valid epsilon at `delta`, of this group or of the most expensive group; inf if
+        no bound holds.
 
         Parameters
         ----------
@@ -112,15 +118,19 @@ class Guarantee:
 
     @property
     def advantage(self) -> float:
-        """Most by which any membership attack's true-positive rate exceeds its false-positive rate."""
+        """Most by which any membership attack's true-positive rate exceeds its false-positive
+        rate.
+        """
         return self._advantage()
 
     @property
     def attained(self) -> bool:
-        """Whether an attack is known that reaches the advantage and the attack rates; otherwise they are bounds.
+        """Whether an attack is known that reaches the advantage and the attack rates; otherwise
+        they are bounds.
 
-        It is known for Gaussian noise and for a single use of most other events: on some pair of neighbouring data sets
-        the best attack has these rates. With groups it is known if it is for every group.
+        It is known for Gaussian noise and for a single use of most other events: on some pair of
+        neighbouring data sets the best attack has these rates. With groups it is known if it is for
+        every group.
         """
         return self._attained()
 
@@ -131,19 +141,23 @@ class Guarantee:
         return max(accounting.advantage(event) for event in self.totals(group))
 
     def in_words(self, group: str | None = None) -> str:
-        """What the guarantee means for one record or person, and where it stands against common guidance.
+        """What the guarantee means for one record or person, and where it stands against common
+        guidance.
 
         Parameters
         ----------
         group : str, optional
-            Name of a budget group; without it the words are about the group whose records cost most.
+            Name of a budget group; without it the words are about the group whose records cost
+            most.
 
         Raises
         ------
         InputError
             If there is no such group.
         """
-        named = group or most_expensive({name: self.epsilon(DECISIVE, name) for name, _ in self.groups})
+        named = group or most_expensive(
+            {name: self.epsilon(DECISIVE, name) for name, _ in self.groups}
+        )
         return in_words(
             self.unit,
             self.epsilon(DECISIVE, group),
@@ -156,11 +170,13 @@ class Guarantee:
     def to(self, unit: Unit | str) -> Guarantee:
         """State the guarantee of the same release under another unit.
 
-        Add/remove converts to replace (a removal and an addition: group privacy for two) and to change-label. Replace
-        converts to change-label, which is one kind of replacement. A guarantee for a person holds for each of their
-        records: add-remove-person converts to add-remove (`Event.for_record_of_person`) and, as two changes, to
-        replace-person, replace and change-label; replace-person to replace and change-label; change-labels-of-person to
-        change-label. No other conversion holds; `per_person` goes from a record to a person, by group privacy.
+        Add/remove converts to replace (a removal and an addition: group privacy for two) and to
+        change-label. Replace converts to change-label, which is one kind of replacement. A
+        guarantee for a person holds for each of their records: add-remove-person converts to
+        add-remove (`Event.for_record_of_person`) and, as two changes, to replace-person, replace
+        and change-label; replace-person to replace and change-label; change-labels-of-person to
+        change-label. No other conversion holds; `per_person` goes from a record to a person, by
+        group privacy.
 
         Raises
         ------
@@ -175,14 +191,19 @@ class Guarantee:
             return self._changed(unit, converted)
         remedy = f"leave the unit out, or choose a method private under {unit.value}"
         if unit.per_person and not self.unit.per_person:
-            remedy = f"learn under unit {unit.value} with persons=..., or declare per_person(most_records=...)"
+            remedy = (
+                f"learn under unit {unit.value} with persons=..., or declare"
+                " per_person(most_records=...)"
+            )
         raise InputError(f"unit={self.unit} does not imply unit={unit}; {remedy}")
 
     def per_person(self, most_records: int) -> Guarantee:
-        """What a guarantee per record says about a person with at most this many records, by group privacy.
+        """What a guarantee per record says about a person with at most this many records, by group
+        privacy.
 
-        From add-remove it is a guarantee under add-remove-person, from change-label under change-labels-of-person. The
-        number is declared and nothing checks it, so it is listed among what is not protected.
+        From add-remove it is a guarantee under add-remove-person, from change-label under
+        change-labels-of-person. The number is declared and nothing checks it, so it is listed among
+        what is not protected.
 
         Parameters
         ----------
@@ -192,8 +213,9 @@ class Guarantee:
         Raises
         ------
         InputError
-            Under replace, which says nothing of a person with another number of records, or a unit per person; with
-            personal budgets; if a private search contributes; or if the number is not whole or below 1.
+            Under replace, which says nothing of a person with another number of records, or a unit
+            per person; with personal budgets; if a private search contributes; or if the number is
+            not whole or below 1.
 
         Examples
         --------
@@ -207,13 +229,25 @@ class Guarantee:
             Unit.CHANGE_LABEL: Unit.CHANGE_LABELS_OF_PERSON,
         }.get(self.unit)
         if unit is None:
-            why = "is already per person" if self.unit.per_person else "says nothing about another number of records"
-            raise InputError(f"unit={self.unit} {why}; convert a guarantee under add-remove or change-label")
+            why = (
+                "is already per person"
+                if self.unit.per_person
+                else "says nothing about another number of records"
+            )
+            raise InputError(
+                f"unit={self.unit} {why}; convert a guarantee under add-remove or change-label"
+            )
         if self.groups:
-            raise InputError("personal budgets are of records, and a person may be in several groups; leave them out")
+            raise InputError(
+                "personal budgets are of records, and a person may be in several groups; leave"
+                " them out"
+            )
         for part, _ in self.event.contained():
             if not part.groups_of_any_size:
-                raise InputError(f"{part.describe()} has no known cost for groups; learn under unit {unit} instead")
+                raise InputError(
+                    f"{part.describe()} has no known cost for groups; learn under unit {unit}"
+                    " instead"
+                )
         declared = f"that nobody has more than {most_records} records (declared)"
         moved = self._changed(unit, lambda event: event.for_group(most_records).base())
         return replace(moved, unprotected=(*self.unprotected, declared))
@@ -227,10 +261,14 @@ class Guarantee:
 
         Groups of equal cost, such as those that have no finite cost, are compared by rho.
         """
-        return replace(self, event=max(self.totals(), key=lambda total: (cost(total), total.rho)), groups=())
+        return replace(
+            self, event=max(self.totals(), key=lambda total: (cost(total), total.rho)), groups=()
+        )
 
     def statement(self, delta: float | None = None) -> str:
-        """The guarantee in words: what holds, under which unit, and what is not covered; at the budget's delta."""
+        """The guarantee in words: what holds, under which unit, and what is not covered; at the
+        budget's delta.
+        """
         delta = self.delta or STATED_AT if delta is None else delta
         lines = [f"The release hides {self.unit.hidden}, up to:"]
         lines += [f"  {name}: {self.figures(name, delta)}" for name, _ in self.groups]
@@ -244,23 +282,33 @@ class Guarantee:
         if not self.groups or self.event.counted():
             lines.append(f"Sum of: {self.event.describe()}.")
         lines += [f"For {name} sum of: {event.describe()}." for name, event in self.groups]
-        lines.append(f"Not protected: {', '.join(self.unprotected) or 'nothing beyond the public arguments'}.")
         lines.append(
-            f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is outside, "
-            "and so is any figure computed from private rows after it (a score, a choice of parameters)."
+            "Not protected:"
+            f" {', '.join(self.unprotected) or 'nothing beyond the public arguments'}."
+        )
+        lines.append(
+            f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is"
+            " outside, and so is any figure computed from private rows after it (a score, a choice"
+            " of parameters)."
         )
         return "\n".join(lines)
 
     def _against_attacks(self) -> list[str]:
-        """Epsilon at each delta, and what attacks reach: of the group whose records cost most at each."""
+        """Epsilon at each delta, and what attacks reach: of the group whose records cost most at
+        each.
+        """
         most = " (of the group whose records cost most)" if len(self.groups) > 1 else ""
         epsilons = [f"{rounded_up(self.epsilon(delta))} at {delta:g}" for delta in DELTAS]
-        rates = [f"{rounded_up(self.attack_rate(rate))} at {rate:g}" for rate in FALSE_POSITIVE_RATES]
+        rates = [
+            f"{rounded_up(self.attack_rate(rate))} at {rate:g}" for rate in FALSE_POSITIVE_RATES
+        ]
         subject, bound = ("The best attack", "up to ") if self.attained else ("Attacks", "at most ")
         return [
             f"Epsilon at delta{most}: {', '.join(epsilons)}.",
-            f"{subject}{most}: true-positive rate {bound}{', '.join(rates)} (false-positive rate); advantage {bound}"
-            f"{rounded_up(self.advantage)}.",
+            (
+                f"{subject}{most}: true-positive rate {bound}{', '.join(rates)} (false-positive"
+                f" rate); advantage {bound}{rounded_up(self.advantage)}."
+            ),
         ]
 
     def __str__(self) -> str:
@@ -283,24 +331,35 @@ class Guarantee:
             unit=Unit(document["unit"]),
             event=event_from_json(document["event"]),
             unprotected=tuple(document["unprotected"]),
-            groups=tuple((name, event_from_json(event)) for name, event in document["groups"].items()),
+            groups=tuple(
+                (name, event_from_json(event)) for name, event in document["groups"].items()
+            ),
             scope=document["scope"],
         )
 
     def totals(self, group: str | None = None) -> list[Event]:
-        """The sum of events of each group, or of this group; a single event if there are no groups."""
+        """The sum of events of each group, or of this group; a single event if there are no
+        groups.
+        """
         groups = dict(self.groups)
         if group is not None and group not in groups:
-            raise InputError(f"group={group!r} is not one of {list(groups)}; name one, or leave it out for the largest")
+            raise InputError(
+                f"group={group!r} is not one of {list(groups)}; name one, or leave it out for the"
+                " largest"
+            )
         chosen = list(groups.values()) if group is None else [groups[group]]
         return [compose((self.event, event)) for event in chosen] or [self.event]
 
     def figures(self, group: str | None = None, delta: float = STATED_AT) -> str:
-        """The numbers of the statement on one line: of this group, or each at its largest over the groups."""
+        """The numbers of the statement on one line: of this group, or each at its largest over the
+        groups.
+        """
         totals = self.totals(group)
         if not all(total.bounded for total in totals):
             return "no bound: this is not private"
-        pure, rho, mu = (max(getattr(total, name) for total in totals) for name in ("pure", "rho", "mu"))
+        pure, rho, mu = (
+            max(getattr(total, name) for total in totals) for name in ("pure", "rho", "mu")
+        )
         numbers = [f"epsilon = {rounded_up(pure)} (pure)"] if math.isfinite(pure) else []
         numbers.append(f"epsilon = {rounded_up(self.epsilon(delta, group))} at delta = {delta:g}")
         if math.isfinite(rho):
@@ -313,15 +372,17 @@ class Guarantee:
 def check_most_records(number: object) -> None:
     """Refuse anything but a whole number of records, 1 or more."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InputError(f"most_records={quoted(number)} must be a whole number, 1 or more; correct it")
+        raise InputError(
+            f"most_records={quoted(number)} must be a whole number, 1 or more; correct it"
+        )
 
 
 def guarantee_under(event: Event, unit: Unit, unprotected: tuple[str, ...] = ()) -> Guarantee:
     """The guarantee under `unit` of a mechanism whose event is that of one record added or removed.
 
-    Under a unit per person the mechanism bounds the sum over a person's records as it bounds a record otherwise. So the
-    event is that of one person added or removed, without `Parallel`, since a person may be in several classes. A
-    person's labels change by a removal and an addition.
+    Under a unit per person the mechanism bounds the sum over a person's records as it bounds a
+    record otherwise. So the event is that of one person added or removed, without `Parallel`, since
+    a person may be in several classes. A person's labels change by a removal and an addition.
     """
     if not unit.per_person:
         return Guarantee(Unit.ADD_REMOVE, event, unprotected).to(unit)

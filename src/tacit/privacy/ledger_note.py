@@ -1,7 +1,8 @@
 """The note in a store's manifest that a ledger counts what is spent on the store's records.
 
-A store finds its ledger by its path. The note goes with the store when it is moved or renamed: a fit that finds no
-ledger is then refused, where it would otherwise be charged to no ledger. Earlier versions of tacit ignore the note.
+A store finds its ledger by its path. The note goes with the store when it is moved or renamed: a
+fit that finds no ledger is then refused, where it would otherwise be charged to no ledger. Earlier
+versions of tacit ignore the note.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ KEY = "has_ledger"
 
 
 def has_note(data: Path) -> bool:
-    """Return whether `data` is a store whose manifest notes a ledger; a manifest that is damaged notes none."""
+    """Return whether `data` is a store whose manifest notes a ledger; a manifest that is damaged
+    notes none.
+    """
     try:
         return _read(data).get(KEY) is True
     except (OSError, ValueError):

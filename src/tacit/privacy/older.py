@@ -1,7 +1,9 @@
-"""Numbers and words about privacy as documents of versions 3 and 4 state them, so that these still verify.
+"""Numbers and words about privacy as documents of versions 3 and 4 state them, so that these still
+verify.
 
-Since version 5 a single use of an event that states its trade-off function is priced by it, and the words say where a
-rate is only an upper bound. Earlier documents state the smallest of several bounds instead.
+Since version 5 a single use of an event that states its trade-off function is priced by it, and the
+words say where a rate is only an upper bound. Earlier documents state the smallest of several
+bounds instead.
 """
 
 from __future__ import annotations
@@ -13,22 +15,35 @@ from tacit.privacy import accounting
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
-from tacit.privacy.words import DECISIVE, meaning, most_expensive, of_group, of_records, same_in_three_digits
+from tacit.privacy.words import (
+    DECISIVE,
+    meaning,
+    most_expensive,
+    of_group,
+    of_records,
+    same_in_three_digits,
+)
 
 
 @dataclass(frozen=True)
 class OlderNumbers:
-    """The numbers of a guarantee in a document of version 3 or 4; methods are those of `Guarantee`."""
+    """The numbers of a guarantee in a document of version 3 or 4; methods are those of
+    `Guarantee`.
+    """
 
     guarantee: Guarantee
     version: int
 
     def epsilon(self, delta: float = 0.0, group: str | None = None) -> float:
-        """Smallest epsilon at delta that was known, of this group or of the most expensive group."""
+        """Smallest epsilon at delta that was known, of this group or of the most expensive
+        group.
+        """
         return max(accounting.older_epsilon(event, delta) for event in self.guarantee.totals(group))
 
     def attack_rate(self, false_positive_rate: float) -> float:
-        """Smallest bound on the true-positive rate that was known; in version 3 without that by the advantage."""
+        """Smallest bound on the true-positive rate that was known; in version 3 without that by the
+        advantage.
+        """
         rate = older_attack_rate if self.version == 4 else oldest_attack_rate
         return max(rate(event, false_positive_rate) for event in self.guarantee.totals())
 
@@ -36,7 +51,8 @@ class OlderNumbers:
     def advantage(self) -> float:
         """Smallest bound on the advantage that was known."""
         return max(
-            accounting.bounded_advantage(event.base(), accounting.older_epsilon) for event in self.guarantee.totals()
+            accounting.bounded_advantage(event.base(), accounting.older_epsilon)
+            for event in self.guarantee.totals()
         )
 
 
@@ -50,10 +66,14 @@ def older_attack_rate(event: Event, false_positive_rate: float) -> float:
 
 def oldest_attack_rate(event: Event, false_positive_rate: float) -> float:
     """The true-positive rate of one sum of events as version 3 states it."""
-    return accounting.attack_rate_by_curve(event.base(), false_positive_rate, accounting.older_epsilon)
+    return accounting.attack_rate_by_curve(
+        event.base(), false_positive_rate, accounting.older_epsilon
+    )
 
 
-def older_words(unit: Unit, epsilon: float, pure: float, advantage: float, epsilons: Mapping[str, float]) -> str:
+def older_words(
+    unit: Unit, epsilon: float, pure: float, advantage: float, epsilons: Mapping[str, float]
+) -> str:
     """The words of a document of version 4; `epsilons` are those of its groups at DECISIVE."""
     stated, delta = (pure, 0.0) if same_in_three_digits(epsilon, pure) else (epsilon, DECISIVE)
     said = f"{meaning(unit, stated, delta, advantage)} {of_records(stated)}"

@@ -1,9 +1,10 @@
 """By how much a sum of bounded contributions moves under each neighbouring relation.
 
-A contribution is what one record, or one person with all their records, adds to a table of sums. It is bounded by 1 in
-L2 norm, so 1 is the sensitivity under add/remove. A replacement takes one contribution out and puts another in: two of
-norm 1 differ by 2 at most, and by sqrt(2) at most if their inner product cannot be negative. Contributions that do not
-depend on labels do not move at all if labels change.
+A contribution is what one record, or one person with all their records, adds to a table of sums. It
+is bounded by 1 in L2 norm, so 1 is the sensitivity under add/remove. A replacement takes one
+contribution out and puts another in: two of norm 1 differ by 2 at most, and by sqrt(2) at most if
+their inner product cannot be negative. Contributions that do not depend on labels do not move at
+all if labels change.
 
 Each mechanism states the sensitivity of its sums and proves it in its file.
 """
@@ -19,12 +20,14 @@ ROOT_TWO = math.sqrt(2) * (1 + 2.0**-50)
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """L2 distance between the sums of two neighbouring data sets, in units of the bound on one contribution.
+    """L2 distance between the sums of two neighbouring data sets, in units of the bound on one
+    contribution.
 
     Parameters
     ----------
     replace, change_label, replace_person, change_labels_of_person : float, default=2.0
-        Under each neighbouring relation other than add/remove; 0 where nothing moves. Two is always valid.
+        Under each neighbouring relation other than add/remove; 0 where nothing moves. Two is always
+        valid.
 
     Examples
     --------

@@ -1,8 +1,10 @@
-"""The unit of privacy: the neighbouring relation, which says what two data sets must be indistinguishable.
+"""The unit of privacy: the neighbouring relation, which says what two data sets must be
+indistinguishable.
 
-An epsilon means nothing without its neighbouring relation. So every guarantee has a unit, and numbers under different
-units are never compared without a conversion (`Guarantee.to`). A unit is one record or one person: where people have
-several records each, a guarantee per record hides one of them and not the person.
+An epsilon means nothing without its neighbouring relation. So every guarantee has a unit, and
+numbers under different units are never compared without a conversion (`Guarantee.to`). A unit is
+one record or one person: where people have several records each, a guarantee per record hides one
+of them and not the person.
 """
 
 from enum import StrEnum
@@ -14,33 +16,44 @@ class Unit(StrEnum):
     """The neighbouring relation: which change of the private data the guarantee hides."""
 
     ADD_REMOVE = "add-remove"
-    """One record is added or removed; the number of records is protected too. Data sets have at least one record:
-    learners refuse an empty data set, so nothing is claimed about the first record."""
+    """One record is added or removed; the number of records is protected too. Data sets have at
+    least one record: learners refuse an empty data set, so nothing is claimed about the first
+    record."""
 
     REPLACE = "replace"
     """One record, features and label, is replaced by any other; the number of records is public."""
 
     CHANGE_LABEL = "change-label"
-    """One record gets another label; its features, the order of records and their number are public. A table sorted
-    by label must be shuffled first, since the position of a row would reveal its label."""
+    """One record gets another label; its features, the order of records and their number are
+    public. A table sorted by label must be shuffled first, since the position of a row would reveal
+    its label."""
 
     ADD_REMOVE_PERSON = "add-remove-person"
-    """One person, with all their records, is added or removed; numbers of persons and of records are protected too."""
+    """One person, with all their records, is added or removed; numbers of persons and of records
+    are protected too.
+    """
 
     REPLACE_PERSON = "replace-person"
-    """One person, with all their records, is replaced by any other person with any records; the number of persons is
-    public, the number of records is not."""
+    """One person, with all their records, is replaced by any other person with any records; the
+    number of persons is public, the number of records is not."""
 
     CHANGE_LABELS_OF_PERSON = "change-labels-of-person"
-    """All records of one person get other labels; features, ids, the order of records and all numbers are public."""
+    """All records of one person get other labels; features, ids, the order of records and all
+    numbers are public.
+    """
 
     @classmethod
     def _missing_(cls, value: object) -> "Unit":
-        raise InputError(f"unit={quoted(value)} must be one of {', '.join(cls)}; pass for example unit='add-remove'")
+        raise InputError(
+            f"unit={quoted(value)} must be one of {', '.join(cls)}; pass for example"
+            " unit='add-remove'"
+        )
 
     @property
     def per_person(self) -> bool:
-        """Whether the unit is a person with all their records, so that learners need an id for each record."""
+        """Whether the unit is a person with all their records, so that learners need an id for each
+        record.
+        """
         return self in (Unit.ADD_REMOVE_PERSON, Unit.REPLACE_PERSON, Unit.CHANGE_LABELS_OF_PERSON)
 
     @property
@@ -55,7 +68,12 @@ class Unit(StrEnum):
             Unit.REPLACE: ("number of records",),
             Unit.CHANGE_LABEL: ("features", "order of records", "number of records"),
             Unit.REPLACE_PERSON: ("number of persons",),
-            Unit.CHANGE_LABELS_OF_PERSON: ("features", "whose each record is", "order of records", "number of records"),
+            Unit.CHANGE_LABELS_OF_PERSON: (
+                "features",
+                "whose each record is",
+                "order of records",
+                "number of records",
+            ),
         }.get(self, ())
 
     @property
@@ -71,8 +89,12 @@ class Unit(StrEnum):
             Unit.REPLACE: "any one record is itself or any other record",
             Unit.CHANGE_LABEL: "any one record has its own label or any other label",
             Unit.ADD_REMOVE_PERSON: "any one person, with all their records, is in the data or not",
-            Unit.REPLACE_PERSON: "any one person, with all their records, is themselves or any other person",
-            Unit.CHANGE_LABELS_OF_PERSON: "the records of any one person have their own labels or any other labels",
+            Unit.REPLACE_PERSON: (
+                "any one person, with all their records, is themselves or any other person"
+            ),
+            Unit.CHANGE_LABELS_OF_PERSON: (
+                "the records of any one person have their own labels or any other labels"
+            ),
         }[self]
 
     @property
@@ -84,5 +106,7 @@ class Unit(StrEnum):
             Unit.CHANGE_LABEL: "the label of any one record (change one label)",
             Unit.ADD_REMOVE_PERSON: f"whether {self.sentence} (add or remove one person)",
             Unit.REPLACE_PERSON: "all records of any one person (replace one person)",
-            Unit.CHANGE_LABELS_OF_PERSON: "the labels of any one person's records (change one person's labels)",
+            Unit.CHANGE_LABELS_OF_PERSON: (
+                "the labels of any one person's records (change one person's labels)"
+            ),
         }[self]

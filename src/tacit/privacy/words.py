@@ -1,4 +1,5 @@
-"""What a guarantee means, in words for those who decide. Promises, cards and pages say the same sentences.
+"""What a guarantee means, in words for those who decide. Promises, cards and pages say the same
+sentences.
 
 Every sentence follows from numbers that a release states, so that it can be checked against them.
 """
@@ -24,7 +25,10 @@ _KNOWN_AND_GUESSED = {
     Unit.CHANGE_LABEL: ("everything but this label", "which of two labels it is"),
     Unit.ADD_REMOVE_PERSON: ("everybody else's records", "whether this person is in the data"),
     Unit.REPLACE_PERSON: ("everybody else's records", "which of two persons this one is"),
-    Unit.CHANGE_LABELS_OF_PERSON: ("everything but these labels", "which of two sets of labels they are"),
+    Unit.CHANGE_LABELS_OF_PERSON: (
+        "everything but these labels",
+        "which of two sets of labels they are",
+    ),
 }
 _CONSERVATIVE, _REASONABLE = 1.0, 10.0
 _CLEARLY_SMALLER = 1.005  # factor between a pure epsilon and an epsilon at DECISIVE
@@ -35,7 +39,13 @@ DECISIVE = 1e-6
 
 
 def in_words(
-    unit: Unit, epsilon: float, pure: float, advantage: float, group: str = "", *, attained: bool = False
+    unit: Unit,
+    epsilon: float,
+    pure: float,
+    advantage: float,
+    group: str = "",
+    *,
+    attained: bool = False,
 ) -> str:
     """What a guarantee means, and where it stands.
 
@@ -51,7 +61,8 @@ def in_words(
     attained : bool, default=False
         As `Guarantee.attained`.
     """
-    # a pure epsilon leaves nothing to chance, so it is named unless the other one is clearly smaller
+    # a pure epsilon leaves nothing to chance, so it is named unless the other one is clearly
+    # smaller
     names_pure = pure <= epsilon * _CLEARLY_SMALLER or same_in_three_digits(epsilon, pure)
     stated, delta = (pure, 0.0) if names_pure else (epsilon, DECISIVE)
     said = f"{meaning(unit, stated, delta, advantage, attained=attained)} {standing(stated, unit)}"
@@ -69,30 +80,36 @@ def same_in_three_digits(epsilon: float, pure: float) -> bool:
 
 
 def most_expensive(epsilon_of_groups: Mapping[str, float]) -> str:
-    """The group whose records cost most, by epsilon at DECISIVE; empty where there are not several groups."""
+    """The group whose records cost most, by epsilon at DECISIVE; empty where there are not several
+    groups.
+    """
     if len(epsilon_of_groups) < 2:
         return ""
     return f"{max(epsilon_of_groups, key=epsilon_of_groups.__getitem__)}, which cost most"
 
 
-def meaning(unit: Unit, epsilon: float, delta: float, advantage: float, *, attained: bool = False) -> str:
+def meaning(
+    unit: Unit, epsilon: float, delta: float, advantage: float, *, attained: bool = False
+) -> str:
     """What epsilon at delta and the advantage of attacks mean for one record or person.
 
     Parameters
     ----------
     unit : Unit
     epsilon, delta : float
-        One point of the privacy curve; delta is 0 for a pure epsilon. Epsilon is inf if no bound holds.
+        One point of the privacy curve; delta is 0 for a pure epsilon. Epsilon is inf if no bound
+        holds.
     advantage : float
         As `Guarantee.advantage`.
     attained : bool, default=False
-        As `Guarantee.attained`: whether the best attacker is right so often against some record, or at most so often.
+        As `Guarantee.attained`: whether the best attacker is right so often against some record, or
+        at most so often.
 
     Notes
     -----
-    For any event S, P[S] <= exp(epsilon) P'[S] + delta and the converse, which post-processing preserves. Whoever holds
-    both data sets equally likely is right with probability (1 + advantage)/2 at most, the Bayes risk of the two
-    hypotheses.
+    For any event S, P[S] <= exp(epsilon) P'[S] + delta and the converse, which post-processing
+    preserves. Whoever holds both data sets equally likely is right with probability (1 +
+    advantage)/2 at most, the Bayes risk of the two hypotheses.
 
     Examples
     --------
@@ -109,16 +126,18 @@ even odds guesses correctly whether this one is in the data at most 62.5% of the
     known, guessed = _KNOWN_AND_GUESSED[unit]
     attacker, bound = ("The best attacker", "up to ") if attained else ("An attacker", "at most ")
     return (
-        f"{_CHANGE[unit]} makes any consequence of the release at most {_factor(epsilon)} times as likely{chance} "
-        f"({_at(epsilon, delta)}). {attacker} who knows {known} and starts from even odds guesses correctly {guessed} "
-        f"{bound}{_up(50 * (1 + advantage), 3)}% of the time; a coin flip gets 50%."
+        f"{_CHANGE[unit]} makes any consequence of the release at most {_factor(epsilon)} times as"
+        f" likely{chance} ({_at(epsilon, delta)}). {attacker} who knows {known} and starts from"
+        f" even odds guesses correctly {guessed} {bound}{_up(50 * (1 + advantage), 3)}% of the"
+        " time; a coin flip gets 50%."
     )
 
 
 def standing(epsilon: float, unit: Unit) -> str:
     """Sentence about where epsilon stands; epsilon is inf if no bound holds.
 
-    Common guidance is about records. Where labels change, the sentence says what epsilon does not cover.
+    Common guidance is about records. Where labels change, the sentence says what epsilon does not
+    cover.
 
     Examples
     --------
@@ -145,8 +164,8 @@ def of_records(epsilon: float) -> str:
         return f"This epsilon is within {nist}."
     end = "within" if epsilon <= _REASONABLE else "above"
     return (
-        f"This epsilon is above {nist} and {end} what Ponomareva et al. (2023) call reasonable for machine learning "
-        f"(up to {_REASONABLE:g})."
+        f"This epsilon is above {nist} and {end} what Ponomareva et al. (2023) call reasonable for"
+        f" machine learning (up to {_REASONABLE:g})."
     )
 
 

@@ -1,4 +1,6 @@
-"""A release adapted to unlabelled rows of its task: post-processing, which leaves its guarantee unchanged."""
+"""A release adapted to unlabelled rows of its task: post-processing, which leaves its guarantee
+unchanged.
+"""
 
 from __future__ import annotations
 
@@ -48,22 +50,26 @@ class Adapted:
     rows: int
 
 
-def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str | None = None) -> Adapted:
+def adapt(
+    release: Release, X: ArrayLike, *, name: str | None = None, hash: str | None = None
+) -> Adapted:
     """Adapt a release of `AutoPrototypes` to unlabelled rows of its task, if they suit it.
 
-    The released class means move to where rows gather, the less the better they were known; the decision is then made
-    anew. Whether this helps cannot be measured without labels. So nothing is adapted unless rows that were held back
-    become likelier, and the others lie where the posterior expects rows of its classes.
+    The released class means move to where rows gather, the less the better they were known; the
+    decision is then made anew. Whether this helps cannot be measured without labels. So nothing is
+    adapted unless rows that were held back become likelier, and the others lie where the posterior
+    expects rows of its classes.
 
     Parameters
     ----------
     release : Release
         As `Release.load` or `Release.of` returns it.
     X : array-like of shape (n, d)
-        Rows of the encoder of the private rows, finite. At least 64; rows of zeros do not count. If there are more than
-        32,768 rows, or X or its scores have more than 2^24 entries, a random subset of that size is used. The rows must
-        be public, or records that no guarantee covers. If X is private, share neither the adapted release, nor its
-        predictions, nor whether it was adapted.
+        Rows of the encoder of the private rows, finite. At least 64; rows of zeros do not count. If
+        there are more than 32,768 rows, or X or its scores have more than 2^24 entries, a random
+        subset of that size is used. The rows must be public, or records that no guarantee covers.
+        If X is private, share neither the adapted release, nor its predictions, nor whether it was
+        adapted.
     name, hash : str, optional
         Name and content hash of the rows' data, for the card.
 
@@ -81,7 +87,8 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
 
     Notes
     -----
-    Guarantee: that of the release, unchanged: all used arrays were released, and X is public (post-processing).
+    Guarantee: that of the release, unchanged: all used arrays were released, and X is public
+    (post-processing).
     Source: tacit; see docs/auto.md and `tacit.models.adapting`.
 
     Examples
@@ -100,13 +107,17 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
     (400, True)
     """
     if not isinstance(release, Release):
-        raise InputError(f"release={release!r:.60} must be a Release; pass tacit.Release.load(folder)")
+        raise InputError(
+            f"release={release!r:.60} must be a Release; pass tacit.Release.load(folder)"
+        )
     if isinstance(release.document.post_processing, Adaptation):
         fault = "was adapted already; adapt the release that it was made from, to all rows together"
         raise ReleaseError(f"{release.source} {fault}")
     if Scaling.stated(release.arrays) is not None:
         fault = "scales its rows by public ones, and is not adapted"
-        raise ReleaseError(f"{release.source} {fault}; scale all rows beforehand, and release the learner alone")
+        raise ReleaseError(
+            f"{release.source} {fault}; scale all rows beforehand, and release the learner alone"
+        )
     known = carried(release.arrays)
     if known is None:
         fault = "carries no posterior of class means, which only releases of auto do"
@@ -115,10 +126,14 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
     item = _item(release, len(rows), name, hash)
     linear = "squares" not in release.arrays
     along = unit_rows_about(rows, release.arrays.get("centre")) @ known.axes
-    task = Task(known, along, release.decision.similarities(deciding(release.arrays), rows), linear=linear)
+    task = Task(
+        known, along, release.decision.similarities(deciding(release.arrays), rows), linear=linear
+    )
     found = task.suitability()
     if found.fault:
-        return Adapted(None, f"the rows do not suit the release: {found.fault}", found.gain, len(rows))
+        return Adapted(
+            None, f"the rows do not suit the release: {found.fault}", found.gain, len(rows)
+        )
     added = task.addition()
     arrays = {name: array.astype(np.float64) for name, array in deciding(release.arrays).items()}
     arrays["coefficients"] += added.slopes @ known.axes.T
@@ -126,7 +141,10 @@ def adapt(release: Release, X: ArrayLike, *, name: str | None = None, hash: str 
     if not linear:
         arrays["squares"] += added.squares
     arrays |= {name: array for name, array in release.arrays.items() if name == ARRAY}
-    why = f"adapted to {len(rows)} rows: the log likelihood of a held-out row rose by {found.gain:.3g} nats"
+    why = (
+        f"adapted to {len(rows)} rows: the log likelihood of a held-out row rose by"
+        f" {found.gain:.3g} nats"
+    )
     item = item.model_copy(update={"held_out_gain": found.gain})
     return Adapted(_with(release, arrays, item), why, found.gain, len(rows))
 
@@ -138,7 +156,9 @@ def _used(X: Any, n_classes: int) -> NDArray[Any]:
     rows = np.asarray(X)
     rows = rows[rows.any(axis=1)]
     if len(rows) < FEWEST:
-        raise InputError(f"X has {len(rows)} rows that are not zero, too few to adapt to; give {FEWEST} or more")
+        raise InputError(
+            f"X has {len(rows)} rows that are not zero, too few to adapt to; give {FEWEST} or more"
+        )
     return rows
 
 
@@ -147,8 +167,10 @@ def _item(release: Release, rows: int, name: str | None, hash: str | None) -> Ad
     before = release.document.post_processing.post_processing
     try:
         return Adaptation(
-            post_processing=f"{before}; the decision was adapted to unlabelled rows, "
-            "which leaves the guarantee unchanged",
+            post_processing=(
+                f"{before}; the decision was adapted to unlabelled rows, "
+                "which leaves the guarantee unchanged"
+            ),
             rows=rows,
             name=name or NOT_STATED,
             hash=hash or NOT_STATED,
@@ -159,13 +181,19 @@ def _item(release: Release, rows: int, name: str | None, hash: str | None) -> Ad
 
 
 def _with(release: Release, arrays: dict[str, Floats], item: Adaptation) -> Release:
-    """The release with these arrays, and item 13 that says so; its utility was that of the old arrays."""
+    """The release with these arrays, and item 13 that says so; its utility was that of the old
+    arrays.
+    """
     stored = {name: read_only(array) for name, array in arrays.items()}
     sha256 = hashlib.sha256(arrays_file(stored)).hexdigest()
     document = release.document
     what = document.contents.what.removesuffix(IN_RELEASE) + ", adapted to unlabelled rows"
-    listed = tuple(Array(name=name, dtype="float64", shape=stored[name].shape) for name in sorted(stored))
-    contents = document.contents.model_copy(update={"what": what, "arrays": listed, "sha256": sha256})
+    listed = tuple(
+        Array(name=name, dtype="float64", shape=stored[name].shape) for name in sorted(stored)
+    )
+    contents = document.contents.model_copy(
+        update={"what": what, "arrays": listed, "sha256": sha256}
+    )
     changed = {"contents": contents, "post_processing": item, "utility": NOT_STATED}
     document = document.model_copy(update=changed)
     return Release(document, stored, sha256, render_card(document), release.source)

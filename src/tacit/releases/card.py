@@ -21,7 +21,9 @@ _MARKUP = re.compile(r"[\\`*]|<(?=[A-Za-z/!?])|\](?=[(\[:])")
 
 
 def render_card(document: Document) -> str:
-    """Write the card: a heading for each of the 17 items, and since version 4 how to predict without tacit."""
+    """Write the card: a heading for each of the 17 items, and since version 4 how to predict
+    without tacit.
+    """
     lines = [f"# {_text(document.product.name)}", ""]
     if document.stamp:
         lines += [f"**{document.stamp}**", ""]
@@ -29,7 +31,10 @@ def render_card(document: Document) -> str:
     if isinstance(document.accounting, Accounting):
         lines += [_text(document.accounting.in_words), ""]
         if document.guarantee.unprotected:
-            lines += [_text(f"Not protected by it: {', '.join(document.guarantee.unprotected)}."), ""]
+            lines += [
+                _text(f"Not protected by it: {', '.join(document.guarantee.unprotected)}."),
+                "",
+            ]
     lines += ['What nobody has stated reads "not stated".']
     for number, (name, title) in enumerate(ITEMS.items(), 1):
         lines += ["", f"## {number}. {title}", "", *_item(getattr(document, name))]
@@ -59,7 +64,10 @@ def _item(item: Any) -> list[str]:
 def _field(name: str, value: Any, indent: str = "") -> list[str]:
     label = f"{indent}- {name.replace('_', ' ')}:"
     if isinstance(value, dict):
-        return [label, *(f"{indent}  - {_text(key)}: {_value(key, part)}" for key, part in value.items())]
+        return [
+            label,
+            *(f"{indent}  - {_text(key)}: {_value(key, part)}" for key, part in value.items()),
+        ]
     if _nested(value):
         return [label, *(line for part in value for line in _block(part, indent + "  "))]
     return [f"{label} {_value(name, value)}"]
@@ -74,9 +82,17 @@ def _block(model: BaseModel, indent: str) -> list[str]:
 
 
 def _flat(model: BaseModel | Decision) -> str:
-    names = type(model).model_fields if isinstance(model, BaseModel) else [field.name for field in fields(model)]
+    names = (
+        type(model).model_fields
+        if isinstance(model, BaseModel)
+        else [field.name for field in fields(model)]
+    )
     pairs = ((name, getattr(model, name)) for name in names)
-    return ", ".join(f"{name.replace('_', ' ')} = {_value(name, value)}" for name, value in pairs if not _nested(value))
+    return ", ".join(
+        f"{name.replace('_', ' ')} = {_value(name, value)}"
+        for name, value in pairs
+        if not _nested(value)
+    )
 
 
 def _nested(value: Any) -> bool:
@@ -99,7 +115,9 @@ def _value(name: str, value: Any) -> str:
 
 
 def _labels(labels: tuple[Any, ...]) -> str:
-    shown = ", ".join(_text(json.dumps(label, ensure_ascii=False)) for label in labels[:_LABELS_SHOWN])
+    shown = ", ".join(
+        _text(json.dumps(label, ensure_ascii=False)) for label in labels[:_LABELS_SHOWN]
+    )
     return f"{len(labels)}, namely {shown}" + (", ..." if len(labels) > _LABELS_SHOWN else "")
 
 

@@ -19,8 +19,8 @@ from tacit.errors import InputError, ReleaseError, quoted
 class FittedClassifier(ABC):
     """A fitted classifier without parameters and without training code.
 
-    It can be the last step of a fitted pipeline, and `clone` returns it as it is. `fit`, and so cross-validation, is
-    refused.
+    It can be the last step of a fitted pipeline, and `clone` returns it as it is. `fit`, and so
+    cross-validation, is refused.
     """
 
     @property
@@ -56,8 +56,12 @@ class FittedClassifier(ABC):
             Always.
         """
         remedy = "fit a learner, such as tacit.AutoPrototypes, on data that a budget covers"
-        pipeline = "or wrap the release in sklearn.frozen.FrozenEstimator to fit other steps of a pipeline"
-        raise ReleaseError(f"a release is fitted and cannot be fitted or cross-validated; {remedy}, {pipeline}")
+        pipeline = (
+            "or wrap the release in sklearn.frozen.FrozenEstimator to fit other steps of a pipeline"
+        )
+        raise ReleaseError(
+            f"a release is fitted and cannot be fitted or cross-validated; {remedy}, {pipeline}"
+        )
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of the rows that are classified as labelled.
@@ -74,13 +78,20 @@ class FittedClassifier(ABC):
         Raises
         ------
         InputError
-            If the labels are of another type than the classes (text or numbers), or not one for each row.
+            If the labels are of another type than the classes (text or numbers), or not one for
+            each row.
         """
         labels, predicted = np.asarray(y), self.predict(X)
         given, expected = (_kinds(values) for values in (labels, self.classes))
         if not given <= expected:
-            fault = f"y holds {' and '.join(sorted(given))}, and the classes of the release are {', '.join(expected)}"
-            raise InputError(f"{fault}; give labels as in its class list, such as {quoted(self.classes[0].item())}")
+            fault = (
+                f"y holds {' and '.join(sorted(given))}, and the classes of the release are"
+                f" {', '.join(expected)}"
+            )
+            raise InputError(
+                f"{fault}; give labels as in its class list, such as"
+                f" {quoted(self.classes[0].item())}"
+            )
         if labels.shape != predicted.shape:
             fault = f"y has shape {labels.shape} and must have shape {predicted.shape}"
             raise InputError(f"{fault}; give a label for each row")
@@ -100,12 +111,19 @@ class FittedClassifier(ABC):
             If any is given.
         """
         if params:
-            raise InputError(f"a release has no parameter {next(iter(params))!r}; fit a learner with other parameters")
+            raise InputError(
+                f"a release has no parameter {next(iter(params))!r}; fit a learner with other"
+                " parameters"
+            )
         return self
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse to change what is set and to replace methods; scikit-learn notes in private attributes who fits it."""
-        if (name in vars(self) or callable(getattr(type(self), name, None))) and not name.startswith("_"):
+        """Refuse to change what is set and to replace methods; scikit-learn notes in private
+        attributes who fits it.
+        """
+        if (
+            name in vars(self) or callable(getattr(type(self), name, None))
+        ) and not name.startswith("_"):
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
         super().__setattr__(name, value)
 
@@ -137,4 +155,7 @@ def _kinds(labels: NDArray[Any]) -> set[str]:
     """What labels are: text, numbers (true and false among them), or else their types by name."""
     types = set(map(type, labels.ravel())) if labels.dtype.kind == "O" else {labels.dtype.type}
     known = {str: "text", Number: "numbers", np.bool_: "numbers"}
-    return {next((name for base, name in known.items() if issubclass(kind, base)), kind.__name__) for kind in types}
+    return {
+        next((name for base, name in known.items() if issubclass(kind, base)), kind.__name__)
+        for kind in types
+    }

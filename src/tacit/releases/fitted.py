@@ -54,7 +54,9 @@ _RANDOMNESS = {
     "research": "seeded numpy: research only",
 }
 _FLOAT_DEFENCES = {
-    "secure": "sums and scores are whole numbers, and noise is drawn on whole numbers by exact samplers",
+    "secure": (
+        "sums and scores are whole numbers, and noise is drawn on whole numbers by exact samplers"
+    ),
     "research": "sums and scores are whole numbers; noise is drawn in floating point",
 }
 
@@ -73,10 +75,12 @@ class Fitted(Protocol):
 
 
 def steps_of(clf: Any) -> tuple[Any, Scaling | None]:
-    """Return the learner that ends a pipeline, or the learner itself, and how rows are scaled before it.
+    """Return the learner that ends a pipeline, or the learner itself, and how rows are scaled
+    before it.
 
-    A learner cannot see what the steps before it were fitted on. So a `PublicScaler`, of which the release can carry
-    what its public rows say, and steps that do nothing are accepted, and all others are refused.
+    A learner cannot see what the steps before it were fitted on. So a `PublicScaler`, of which the
+    release can carry what its public rows say, and steps that do nothing are accepted, and all
+    others are refused.
     """
     from sklearn.pipeline import Pipeline
 
@@ -91,10 +95,13 @@ def steps_of(clf: Any) -> tuple[Any, Scaling | None]:
             if type(step) is PublicScaler and scaling is None:
                 scaling = _scaling_of(name, step)
                 continue
-            fault = f"step {name!r:.60} of the pipeline ({type(step).__name__}) may have been fitted on private rows"
+            fault = (
+                f"step {name!r:.60} of the pipeline ({type(step).__name__}) may have been fitted on"
+                " private rows"
+            )
             remedy = (
-                "scale by one tacit.PublicScaler(public=...), or fit it on public rows, transform private and new rows "
-                "by it, and fit and pass the learner alone"
+                "scale by one tacit.PublicScaler(public=...), or fit it on public rows, transform"
+                " private and new rows by it, and fit and pass the learner alone"
             )
             raise ReleaseError(f"{fault}, and a release cannot carry it; {remedy}")
         clf = clf.steps[-1][1]
@@ -107,13 +114,18 @@ def _scaling_of(name: str, step: PublicScaler) -> Scaling:
     same_mean = np.array_equal(getattr(step, "mean_", None), scaling.mean)  # type: ignore[arg-type]
     same_scale = np.array_equal(getattr(step, "scale_", None), scaling.scale)  # type: ignore[arg-type]
     if not same_mean or not same_scale:
-        fault = f"step {name!r:.60} of the pipeline did not scale by its public rows, or was changed since"
+        fault = (
+            f"step {name!r:.60} of the pipeline did not scale by its public rows, or was changed"
+            " since"
+        )
         raise ReleaseError(f"{fault}; fit the pipeline again")
     return scaling
 
 
 def _with_overlap_unprotected(guarantee: Guarantee) -> Guarantee:
-    """The guarantee of a fit that used public rows, which lists the owner's check of them as unprotected."""
+    """The guarantee of a fit that used public rows, which lists the owner's check of them as
+    unprotected.
+    """
     from tacit.data.overlap import OVERLAP
 
     if guarantee.unit.rows_public or OVERLAP in guarantee.unprotected:
@@ -123,12 +135,20 @@ def _with_overlap_unprotected(guarantee: Guarantee) -> Guarantee:
 
 def with_scaling(released: Released, scaling: Scaling) -> Released:
     """What is released, with a scaling of the rows before it."""
-    fact = {"scaling of rows": "by the mean and standard deviation of each column of public rows, before all else"}
-    return replace(released, carried=released.carried | scaling.arrays(), mechanism=released.mechanism | fact)
+    fact = {
+        "scaling of rows": (
+            "by the mean and standard deviation of each column of public rows, before all else"
+        )
+    }
+    return replace(
+        released, carried=released.carried | scaling.arrays(), mechanism=released.mechanism | fact
+    )
 
 
 def released_of(clf: Any) -> Released:
-    """What a learner releases; a learner that is not fitted, or has no publishable guarantee, is refused."""
+    """What a learner releases; a learner that is not fitted, or has no publishable guarantee, is
+    refused.
+    """
     kind = type(clf).__name__
     if not hasattr(clf, "promise") or not hasattr(clf, "no_release"):
         raise ReleaseError(f"clf={kind} is not a tacit learner; pass the fitted learner itself")
@@ -137,11 +157,16 @@ def released_of(clf: Any) -> Released:
         raise ReleaseError(f"{kind} is not fitted, so it has nothing to release; call fit first")
     if type(guarantee) is not Guarantee:
         other = type(guarantee).__name__
-        raise ReleaseError(f"guarantee_ of {kind} is a {other}, which may depend on private data; use a Guarantee")
+        raise ReleaseError(
+            f"guarantee_ of {kind} is a {other}, which may depend on private data; use a Guarantee"
+        )
     if clf.released_ is None:
         raise ReleaseError(f"{kind} {clf.no_release}")
     if guarantee != clf.promise():
-        raise ReleaseError(f"parameters of {kind} were changed after fit, so its guarantee is not theirs; fit again")
+        raise ReleaseError(
+            f"parameters of {kind} were changed after fit, so its guarantee is not theirs; fit"
+            " again"
+        )
     released: Released = clf.released_
     return released
 
@@ -152,7 +177,9 @@ def release_arrays(released: Released) -> dict[str, NDArray[Any]]:
     confidence = {} if released.probabilities is None else released.probabilities.arrays()
     for name, array in (released.arrays | released.carried | confidence).items():
         values = np.asarray(array)
-        stored[name] = read_only(values if values.dtype.name in get_args(DType) else values.astype(np.float64))
+        stored[name] = read_only(
+            values if values.dtype.name in get_args(DType) else values.astype(np.float64)
+        )
     return stored
 
 
@@ -182,7 +209,10 @@ def of_learner(
             product=product(type(clf).__name__, facts, day),
             trust=Trust(
                 setting="central",
-                who_sees_what="the curator sees the records and draws the noise; all others see only this release",
+                who_sees_what=(
+                    "the curator sees the records and draws the noise; all others see only this"
+                    " release"
+                ),
             ),
             contents=_contents(clf, released, arrays, sha256),
             accounting=accounting_item(
@@ -196,7 +226,9 @@ def of_learner(
                 seed=_SEED[clf.noise_],
                 facts={name: _plain(value) for name, value in released.mechanism.items()},
             ),
-            data_dependent_bounds=DataDependentBounds(bounds="none: every stated bound follows from public facts"),
+            data_dependent_bounds=DataDependentBounds(
+                bounds="none: every stated bound follows from public facts"
+            ),
             pattern=_pattern(None if ledger is None else ledger.account()),
             post_processing=PostProcessing(
                 post_processing="predictions and any other use of the arrays cost nothing more"
@@ -218,11 +250,14 @@ def of_learner(
             **items,  # type: ignore[arg-type]  # pydantic checks
         )
     except ValidationError as error:
-        raise refusal("release", error, "give one line of text, or a value that the card can state") from error
+        raise refusal(
+            "release", error, "give one line of text, or a value that the card can state"
+        ) from error
 
 
 def _with_other_fits(clf: Fitted) -> Guarantee:
-    """The guarantee, whose scope says if there were more fits than it covers; a warning says so too.
+    """The guarantee, whose scope says if there were more fits than it covers; a warning says so
+    too.
 
     A release that is stamped states no guarantee that other fits could break.
     """
@@ -231,8 +266,12 @@ def _with_other_fits(clf: Fitted) -> Guarantee:
     if fits == 1 or stamp(guarantee, clf.noise_):
         return guarantee
     uncovered = f"up to {fits} fits by clones of this learner; the statement covers one"
-    remedy = "pay for the choice by tacit.GridSearch or tacit.RandomSearch, or charge each fit to a ledger"
-    warnings.warn(f"{uncovered}: {remedy}", PrivacyLeakWarning, stacklevel=4)  # where Release.of was called
+    remedy = (
+        "pay for the choice by tacit.GridSearch or tacit.RandomSearch, or charge each fit to a"
+        " ledger"
+    )
+    # where Release.of was called
+    warnings.warn(f"{uncovered}: {remedy}", PrivacyLeakWarning, stacklevel=4)
     counted = "each fit seen in this process, and one for each clone that was not seen to fit"
     return replace(guarantee, scope=f"{guarantee.scope}; {uncovered} (counted: {counted})")
 
@@ -240,9 +279,14 @@ def _with_other_fits(clf: Fitted) -> Guarantee:
 def product(kind: str, facts: Mapping[str, str | None], day: date | str | None) -> Product:
     """Item 1; a fact that is not one line of printable text is refused."""
     stated = {name: NOT_STATED if value is None else value for name, value in facts.items()}
-    empty = next((name for name, value in facts.items() if isinstance(value, str) and not value.strip()), None)
+    empty = next(
+        (name for name, value in facts.items() if isinstance(value, str) and not value.strip()),
+        None,
+    )
     if empty is not None:
-        raise ReleaseError(f"{empty}={facts[empty]!r:.60} is empty; give one line of text, or leave it out")
+        raise ReleaseError(
+            f"{empty}={facts[empty]!r:.60} is empty; give one line of text, or leave it out"
+        )
     if facts["name"] is None:
         stated["name"] = f"{kind} release"
     try:
@@ -275,11 +319,15 @@ def _pattern(account: Account | None) -> Pattern:
     return Pattern(pattern=repeated if charges > 1 else once, ledger=balance(account))
 
 
-def _contents(clf: Fitted, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str) -> Contents:
+def _contents(
+    clf: Fitted, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str
+) -> Contents:
     labels = tuple(np.asarray(clf.classes_).tolist())
     for label in labels:
         if not isinstance(label, int | float | str):
-            raise ReleaseError(f"class {label!r} is a {type(label).__name__}; use ints, floats, strings or bools")
+            raise ReleaseError(
+                f"class {label!r} is a {type(label).__name__}; use ints, floats, strings or bools"
+            )
     return Contents(
         what=released.what,
         classes=labels,

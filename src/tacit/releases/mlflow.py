@@ -1,8 +1,8 @@
 """Releases as models of MLflow, in its `pyfunc` flavour; needs the extra `mlflow`.
 
-The model holds the folder of the release as it is, and nothing that is unpickled. MLflow loads it by `_load_pyfunc`,
-which checks it. Its requirements leave tacit out, because on PyPI `tacit` is a different project: the environment that
-loads it must have this one.
+The model holds the folder of the release as it is, and nothing that is unpickled. MLflow loads it
+by `_load_pyfunc`, which checks it. Its requirements leave tacit out, because on PyPI `tacit` is a
+different project: the environment that loads it must have this one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ def save_model(release: Release, path: Path | str, **options: Any) -> None:
     release : Release
         As `Release.load` or `Release.of` returns it.
     path : str or Path
-        A new folder. `mlflow.pyfunc.load_model(path).predict(X)` then gives labels, for an array or a DataFrame X.
+        A new folder. `mlflow.pyfunc.load_model(path).predict(X)` then gives labels, for an array or
+        a DataFrame X.
     options
-        Further arguments of `mlflow.pyfunc.save_model`. Requirements leave tacit out, since on PyPI `tacit` is a
-        different project; pass `pip_requirements=["PATH/TO/tacit.whl"]` to state where yours comes from.
+        Further arguments of `mlflow.pyfunc.save_model`. Requirements leave tacit out, since on PyPI
+        `tacit` is a different project; pass `pip_requirements=["PATH/TO/tacit.whl"]` to state where
+        yours comes from.
 
     Raises
     ------
@@ -40,7 +42,8 @@ def save_model(release: Release, path: Path | str, **options: Any) -> None:
 
 
 def log_model(release: Release, name: str, **options: Any) -> Any:
-    """Log a release, which is verified first, to the current run of MLflow; returns what MLflow says of the model.
+    """Log a release, which is verified first, to the current run of MLflow; returns what MLflow
+    says of the model.
 
     Parameters
     ----------
@@ -49,8 +52,8 @@ def log_model(release: Release, name: str, **options: Any) -> Any:
     name : str
         Of the model within the run.
     options
-        Further arguments of `mlflow.pyfunc.log_model`, such as `registered_model_name`. Requirements are
-        those of `save_model`.
+        Further arguments of `mlflow.pyfunc.log_model`, such as `registered_model_name`.
+        Requirements are those of `save_model`.
 
     Raises
     ------
@@ -64,7 +67,9 @@ def log_model(release: Release, name: str, **options: Any) -> Any:
 
 def _pass_on(function: str, release: Release, options: dict[str, Any]) -> Any:
     if not isinstance(release, Release):
-        raise InputError(f"release={release!r:.60} must be a Release; pass tacit.Release.load(folder)")
+        raise InputError(
+            f"release={release!r:.60} must be a Release; pass tacit.Release.load(folder)"
+        )
     pyfunc = load_pyfunc()
     stated = {
         "pip_requirements": [],  # on PyPI `tacit` is a different project
@@ -76,7 +81,9 @@ def _pass_on(function: str, release: Release, options: dict[str, Any]) -> Any:
     }
     with TemporaryDirectory() as temporary:
         folder = release.verify().save(Path(temporary, "release"))
-        return getattr(pyfunc, function)(loader_module=__name__, data_path=str(folder), **(stated | options))
+        return getattr(pyfunc, function)(
+            loader_module=__name__, data_path=str(folder), **(stated | options)
+        )
 
 
 def _load_pyfunc(path: str) -> Release:

@@ -1,10 +1,11 @@
 """A release as an ONNX graph: from embeddings to label and probabilities.
 
-The graph has one input, `embeddings` of shape (n, d) and type float32 with any n, and two outputs: `label` of shape
-(n,) and the type of the class list, and `probabilities` of shape (n, C) and type float32. Inside it computes in
-float64, in which `Release.predict` and `predict_proba` compute; convolutions, which torch computes in float32 too, are
-the exception. It uses no operator outside the default domain, and none whose form changed after opset 13, so that it
-can be joined with an encoder of any later opset.
+The graph has one input, `embeddings` of shape (n, d) and type float32 with any n, and two outputs:
+`label` of shape (n,) and the type of the class list, and `probabilities` of shape (n, C) and type
+float32. Inside it computes in float64, in which `Release.predict` and `predict_proba` compute;
+convolutions, which torch computes in float32 too, are the exception. It uses no operator outside
+the default domain, and none whose form changed after opset 13, so that it can be joined with an
+encoder of any later opset.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class Head:
 
 
 class Graph:
-    """Nodes and constants in the order in which they were added; tensors are named by their number and a prefix."""
+    """Nodes and constants in the order in which they were added; tensors are named by their number
+    and a prefix.
+    """
 
     def __init__(self, prefix: str = "head") -> None:
         self.prefix = prefix
@@ -97,7 +100,9 @@ class Graph:
     def lengths(self, rows: str) -> str:
         """Euclidean norms of rows, (n, 1), and 1 for rows of zeros."""
         norms = self.add("Sqrt", self.sum(self.add("Mul", rows, rows), 1))
-        return self.add("Where", self.add("Greater", norms, self.constant(0.0)), norms, self.constant(1.0))
+        return self.add(
+            "Where", self.add("Greater", norms, self.constant(0.0)), norms, self.constant(1.0)
+        )
 
     def lengths_about(self, rows: str, centre: NDArray[Any] | None) -> tuple[str, str]:
         """`tacit.models.rows.with_lengths_about`: rows, and what to divide them by."""
@@ -105,7 +110,9 @@ class Graph:
             return rows, self.lengths(rows)
         energy = self.sum(self.add("Abs", rows), 1)
         moved = self.add("Sub", self.add("Div", rows, self.lengths(rows)), self.constant(centre))
-        rows = self.add("Where", self.add("Greater", energy, self.constant(0.0)), moved, self.constant(0.0))
+        rows = self.add(
+            "Where", self.add("Greater", energy, self.constant(0.0)), moved, self.constant(0.0)
+        )
         return rows, self.lengths(rows)
 
 
@@ -127,7 +134,11 @@ def head_model(head: Head, opset: int = OPSET) -> ModelProto:
         moved = graph.add("Sub", rows, graph.constant(scaling.mean))
         rows = graph.add("Div", moved, graph.constant(scaling.scale))
     scores = _scores(graph, contents.decision, deciding(head.arrays), rows, len(classes))
-    label_type = types.STRING if classes.dtype.kind == "U" else helper.np_dtype_to_tensor_dtype(classes.dtype)
+    label_type = (
+        types.STRING
+        if classes.dtype.kind == "U"
+        else helper.np_dtype_to_tensor_dtype(classes.dtype)
+    )
     _outputs(graph, scores, classes, head.probabilities)
     inputs = [helper.make_tensor_value_info(INPUT, types.FLOAT, ["n", contents.width])]
     outputs = [
@@ -165,10 +176,15 @@ def metadata(head: Head) -> dict[str, str]:
 def check_size(model: ModelProto) -> None:
     """Refuse a graph that no file can hold."""
     if model.ByteSize() > MOST_BYTES:
-        raise InputError(f"the graph has {model.ByteSize()} bytes, at most {MOST_BYTES} fit a file; use fewer classes")
+        raise InputError(
+            f"the graph has {model.ByteSize()} bytes, at most {MOST_BYTES} fit a file; use fewer"
+            " classes"
+        )
 
 
-def _outputs(graph: Graph, scores: str, classes: NDArray[Any], probabilities: Probabilities) -> None:
+def _outputs(
+    graph: Graph, scores: str, classes: NDArray[Any], probabilities: Probabilities
+) -> None:
     """Label and probabilities of similarities (n, C): `Probabilities.of`."""
     best = graph.add("ArgMax", scores, axis=1, keepdims=1)
     of_classes = object if classes.dtype.kind == "U" else classes.dtype
@@ -186,7 +202,9 @@ def _outputs(graph: Graph, scores: str, classes: NDArray[Any], probabilities: Pr
         possible = graph.add("Where", finite, possible, graph.constant(1.0))
         spread = graph.add("Div", possible, graph.sum(possible, 1))
         shares = graph.add("Mul", shares, graph.constant(1 - probabilities.even))
-        shares = graph.add("Add", shares, graph.add("Mul", spread, graph.constant(probabilities.even)))
+        shares = graph.add(
+            "Add", shares, graph.add("Mul", spread, graph.constant(probabilities.even))
+        )
     graph.cast(shares, np.float32, PROBABILITIES)
 
 
@@ -194,7 +212,11 @@ def _scores(graph: Graph, decision: Decision, arrays: Arrays, rows: str, n_class
     """The similarities of rows (n, d), of shape (n, C), in float64."""
     if isinstance(decision, NetworkHead):
         return _network(graph, decision, arrays, rows, n_classes)
-    floats = {name: np.asarray(array, np.float64) for name, array in arrays.items() if array.dtype.kind == "f"}
+    floats = {
+        name: np.asarray(array, np.float64)
+        for name, array in arrays.items()
+        if array.dtype.kind == "f"
+    }
     forms: dict[type[Decision], Callable[..., str]] = {
         NearestPrototype: _nearest,
         LinearHead: _linear,
@@ -226,15 +248,23 @@ def _nearest(graph: Graph, decision: NearestPrototype, arrays: Arrays, rows: str
     mean, empty = mean_directions(prototypes, None if decision.centred == "rows" else centre)
     rows, lengths = graph.lengths_about(rows, centre)
     cosines = graph.add("Div", graph.add("MatMul", rows, graph.constant(mean.T)), lengths)
-    return graph.add("Where", graph.constant(empty, bool), graph.constant(-np.inf), cosines) if empty.any() else cosines
+    return (
+        graph.add("Where", graph.constant(empty, bool), graph.constant(-np.inf), cosines)
+        if empty.any()
+        else cosines
+    )
 
 
 def _linear(graph: Graph, decision: LinearHead | QuadraticHead, arrays: Arrays, rows: str) -> str:
     rows, lengths = graph.lengths_about(rows, arrays.get("centre"))
-    scores = graph.add("Div", graph.add("MatMul", rows, graph.constant(arrays["coefficients"].T)), lengths)
+    scores = graph.add(
+        "Div", graph.add("MatMul", rows, graph.constant(arrays["coefficients"].T)), lengths
+    )
     if "squares" in arrays:
         along = graph.add("Div", graph.add("MatMul", rows, graph.constant(arrays["axes"])), lengths)
-        squares = graph.add("MatMul", graph.add("Mul", along, along), graph.constant(arrays["squares"].T))
+        squares = graph.add(
+            "MatMul", graph.add("Mul", along, along), graph.constant(arrays["squares"].T)
+        )
         scores = graph.add("Add", scores, squares)
     return graph.add("Add", scores, graph.constant(arrays["intercepts"]))
 
@@ -253,7 +283,9 @@ def _layer(graph: Graph, layer: Any, records: str) -> str:
             records = _layer(graph, part, records)
         return records
     if kind == "Residual":
-        both = graph.add("Add", _layer(graph, layer.main, records), _layer(graph, layer.shortcut, records))
+        both = graph.add(
+            "Add", _layer(graph, layer.main, records), _layer(graph, layer.shortcut, records)
+        )
         return graph.add("Relu", both)
     if kind == "Identity":
         return records
@@ -262,14 +294,25 @@ def _layer(graph: Graph, layer: Any, records: str) -> str:
     if kind == "Flatten":
         return graph.add("Flatten", records, axis=1)
     if kind == "MaxPool2d":
-        return graph.add("MaxPool", records, kernel_shape=[layer.kernel_size] * 2, strides=[layer.stride] * 2)
+        return graph.add(
+            "MaxPool", records, kernel_shape=[layer.kernel_size] * 2, strides=[layer.stride] * 2
+        )
     weights = {name: tensor.numpy() for name, tensor in layer.state_dict().items()}
     if kind == "Linear":  # in float64, so that only torch rounds
-        products = graph.add("MatMul", graph.cast(records, np.float64), graph.constant(weights["weight"].T))
+        products = graph.add(
+            "MatMul", graph.cast(records, np.float64), graph.constant(weights["weight"].T)
+        )
         return graph.cast(graph.add("Add", products, graph.constant(weights["bias"])), np.float32)
     if kind == "Conv2d":
-        constants = [graph.constant(weights[name], np.float32) for name in ("weight", "bias") if name in weights]
-        sides: dict[str, Any] = {"kernel_shape": list(layer.kernel_size), "strides": list(layer.stride)}
+        constants = [
+            graph.constant(weights[name], np.float32)
+            for name in ("weight", "bias")
+            if name in weights
+        ]
+        sides: dict[str, Any] = {
+            "kernel_shape": list(layer.kernel_size),
+            "strides": list(layer.stride),
+        }
         return graph.add("Conv", records, *constants, pads=list(layer.padding) * 2, **sides)
     if kind == "GroupNorm":
         return _group_norm(graph, layer, records)

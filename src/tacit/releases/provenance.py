@@ -1,4 +1,6 @@
-"""What the card of a release states about the data and the encoder behind it, from the card of the data."""
+"""What the card of a release states about the data and the encoder behind it, from the card of the
+data.
+"""
 
 import hashlib
 import json
@@ -13,7 +15,8 @@ from tacit.releases.schema import NOT_STATED, Provenance
 MOST_LETTERS = 1000  # of a fact on a card
 ENCODER_KEYS = {"name": "name", "revision": "weights_commit", "hash": "weights_sha256"}
 
-# of an encoder's card: how records are prepared, which of its outputs is used, and what is done with its features;
+# of an encoder's card: how records are prepared, which of its outputs is used, and what is done
+# with its features;
 # neither the library nor the precision, which change the last bits of a row alone
 RECIPE_KEYS = ("files_sha256", "input", "mirror", "projection_sha256", "settings", "tensors")
 OF_CARDS_BY_HAND = ("how", "pixel_size", "preprocessing")
@@ -23,11 +26,17 @@ def public_facts(public: Data) -> dict[str, str]:
     """Name, revision and hash of public data."""
     commit = public.card.get("source_commit", "not stated")
     revision = ", ".join(map(str, commit.values())) if isinstance(commit, dict) else str(commit)
-    return {"name": one_line(public.identity), "revision": one_line(revision), "hash": public.content_hash}
+    return {
+        "name": one_line(public.identity),
+        "revision": one_line(revision),
+        "hash": public.content_hash,
+    }
 
 
 def names_facts(names: ClassNames) -> dict[str, Any]:
-    """Name and hash of the data that rows of class names are from, the encoder's name, and the templates."""
+    """Name and hash of the data that rows of class names are from, the encoder's name, and the
+    templates.
+    """
     facts, encoder, through = names.facts, names.facts.get("encoder"), names.facts.get("through")
     templates = facts.get("templates")
     name = facts.get("name", "not stated")
@@ -36,13 +45,17 @@ def names_facts(names: ClassNames) -> dict[str, Any]:
     return {
         "name": one_line(name),
         "hash": one_line(facts.get("hash", "not stated")),
-        "encoder": one_line(encoder.get("name", "not stated") if isinstance(encoder, dict) else "not stated"),
+        "encoder": one_line(
+            encoder.get("name", "not stated") if isinstance(encoder, dict) else "not stated"
+        ),
         "templates": tuple(map(one_line, templates)) if isinstance(templates, list) else (),
     }
 
 
 def encoder_facts(data: Data) -> dict[str, str] | None:
-    """Name, revision, hash and recipe of the encoder that made the rows, if their card names one."""
+    """Name, revision, hash and recipe of the encoder that made the rows, if their card names
+    one.
+    """
     encoder = data.card.get("encoder")
     if not isinstance(encoder, dict):
         return None

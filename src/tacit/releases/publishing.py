@@ -1,7 +1,7 @@
 """A release as a folder that model hubs show: with a README, and a signature where a key is given.
 
-The README is the card below a header in YAML, in the form of the Hugging Face Hub's model cards. Loading a release
-never opens it.
+The README is the card below a header in YAML, in the form of the Hugging Face Hub's model cards.
+Loading a release never opens it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def publish(
     folder : str or Path
         A new folder, returned as a Path.
     license : str, optional
-        Identifier of the license for the header of README.md, such as "apache-2.0"; by default the header states none.
+        Identifier of the license for the header of README.md, such as "apache-2.0"; by default the
+        header states none.
     key : str or Path, optional
         PEM file of the private key to sign the folder with; needs the extra `hub`.
     force : bool, default=False
@@ -54,7 +55,8 @@ def publish(
     ReleaseError
         If the release does not verify, or is stamped "NOT FOR RELEASE".
     InputError
-        If the folder exists or cannot be written, is signed and no key is given, or there is no such key.
+        If the folder exists or cannot be written, is signed and no key is given, or there is no
+        such key.
 
     Examples
     --------
@@ -69,8 +71,12 @@ def publish(
     """
     folder = check_writable(folder, force=force, ours=_is_published)
     if key is None and os.path.lexists(folder / SIGNATURE):
-        remedy = f"sign again with --sign KEY (key= in Python), or remove {folder / SIGNATURE} first"
-        raise InputError(f"{folder} is signed and would be replaced by a folder that is not; {remedy}")
+        remedy = (
+            f"sign again with --sign KEY (key= in Python), or remove {folder / SIGNATURE} first"
+        )
+        raise InputError(
+            f"{folder} is signed and would be replaced by a folder that is not; {remedy}"
+        )
     files = release.verify().files() | {README: readme(release.document, license).encode("utf-8")}
     with TemporaryDirectory() as signed:
         made = Path(signed) / (folder.name or "release")  # a signature states the folder's name
@@ -85,7 +91,8 @@ def publish(
 
 
 def upload(folder: Path | str, repository: str) -> None:
-    """Upload a published folder to a repository of the Hugging Face Hub, which is made if there is none.
+    """Upload a published folder to a repository of the Hugging Face Hub, which is made if there is
+    none.
 
     The hub's client finds the user's own login. A signature of an earlier upload is removed.
 
@@ -101,7 +108,9 @@ def upload(folder: Path | str, repository: str) -> None:
         hub.upload_folder(repo_id=repository, folder_path=folder, delete_patterns=[SIGNATURE])
     except Exception as error:  # of the network, the login, the name or the client
         fault = excerpt(str(error)) or type(error).__name__
-        raise InputError(f"repository {repository} cannot be written ({fault}); log in with hf auth login") from error
+        raise InputError(
+            f"repository {repository} cannot be written ({fault}); log in with hf auth login"
+        ) from error
 
 
 def readme(document: Document, license: str | None = None) -> str:
@@ -114,7 +123,9 @@ def readme(document: Document, license: str | None = None) -> str:
     if license is not None:
         header["license"] = _checked(license)
     if isinstance(document.utility, Utility):
-        header["model-index"] = [{"name": document.product.name, "results": [_result(document.utility)]}]
+        header["model-index"] = [
+            {"name": document.product.name, "results": [_result(document.utility)]}
+        ]
     text = yaml.safe_dump(header, sort_keys=False, allow_unicode=True, width=10**6)
     return f"---\n{text}---\n\n{render_card(document)}"
 
@@ -129,13 +140,18 @@ def _result(utility: Utility) -> dict[str, Any]:
     return {
         "task": {"type": TASK},
         "dataset": {"type": "embeddings", "name": utility.test_set},
-        "metrics": [{"type": name, "value": value} for name, value in shares.items() if value is not None],
+        "metrics": [
+            {"type": name, "value": value} for name, value in shares.items() if value is not None
+        ],
     }
 
 
 def _checked(license: str) -> str:
     if not license.isprintable() or not license.strip() or len(license) > 80:
-        raise InputError(f"license={license!r:.60} must be the identifier of a license; pass for example 'apache-2.0'")
+        raise InputError(
+            f"license={license!r:.60} must be the identifier of a license; pass for example"
+            " 'apache-2.0'"
+        )
     return license
 
 

@@ -1,7 +1,8 @@
 """Files of a release, read as if an attacker had written them.
 
-Only the three known names are opened, never a name or path that a file mentions; sizes are checked before anything is
-parsed; nothing is unpickled. What model hubs, git and signers put beside the three files is ignored, by name.
+Only the three known names are opened, never a name or path that a file mentions; sizes are checked
+before anything is parsed; nothing is unpickled. What model hubs, git and signers put beside the
+three files is ignored, by name.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ AGAIN = "get the release again from its owner"
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
-    """The bytes of the three files; ReleaseError if a file is missing, unknown, too large or no plain file."""
+    """The bytes of the three files; ReleaseError if a file is missing, unknown, too large or no
+    plain file.
+    """
     if not folder.is_dir():
         raise ReleaseError(f"{folder} is not a folder; give the folder of a release")
     if not (folder / DOCUMENT).exists() and any(folder.iterdir()):
@@ -44,26 +47,37 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
         if is_store(folder) or holds_stores(folder):
             what = "an embedding store" if is_store(folder) else "a folder of embedding stores"
-            raise ReleaseError(f"{folder} is {what} and not a release; give the folder of a release")
+            raise ReleaseError(
+                f"{folder} is {what} and not a release; give the folder of a release"
+            )
     check_names(folder, besides=NEVER_OPENED)
     return {name: _read(folder / name, limit) for name, limit in LIMITS.items()}
 
 
 def check_names(folder: Path, besides: Collection[str] = ()) -> None:
-    """Refuse anything in the folder that is not one of the three files, but for the names `besides`."""
+    """Refuse anything in the folder that is not one of the three files, but for the names
+    `besides`.
+    """
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name in besides:
                 continue
             where = f"{folder}: {quoted(entry.name)}"
             if entry.name not in LIMITS:
-                raise ReleaseError(f"{where} is not a file of a release ({', '.join(LIMITS)}); remove it, or {AGAIN}")
+                raise ReleaseError(
+                    f"{where} is not a file of a release ({', '.join(LIMITS)}); remove it, or"
+                    f" {AGAIN}"
+                )
             if not entry.is_file(follow_symlinks=False):
-                raise ReleaseError(f"{where} is a link or not a plain file; a release holds its own files, {AGAIN}")
+                raise ReleaseError(
+                    f"{where} is a link or not a plain file; a release holds its own files, {AGAIN}"
+                )
 
 
 def is_release(folder: Path, besides: Collection[str] = ()) -> bool:
-    """Whether a folder holds a release and nothing else but files named `besides`, all of them plain files."""
+    """Whether a folder holds a release and nothing else but files named `besides`, all of them
+    plain files.
+    """
     try:
         check_names(folder, besides)
     except ReleaseError:
@@ -74,18 +88,24 @@ def is_release(folder: Path, besides: Collection[str] = ()) -> bool:
 
 
 def parse_document(where: str, data: bytes) -> Document:
-    """The document in `release.json`; ReleaseError if it is no strict JSON, of another version, or off the schema."""
+    """The document in `release.json`; ReleaseError if it is no strict JSON, of another version, or
+    off the schema.
+    """
     try:
         stated = parse_json(data.decode("utf-8"))
     except ValueError as error:
         raise ReleaseError(f"{where} is not valid JSON ({_one_line(error)}); {AGAIN}") from error
     if not isinstance(stated, dict) or stated.get("format") != FORMAT:
-        raise ReleaseError(f'{where} does not say "format": "{FORMAT}"; give the folder of a release')
+        raise ReleaseError(
+            f'{where} does not say "format": "{FORMAT}"; give the folder of a release'
+        )
     if stated.get("version") not in VERSIONS:
         version = f"format version {stated.get('version')!r:.40}"
         *earlier, last = map(str, VERSIONS)
         known = f"{', '.join(earlier)} and {last}"
-        raise ReleaseError(f"{where} has {version}, this tacit reads {known}; use the tacit that wrote it")
+        raise ReleaseError(
+            f"{where} has {version}, this tacit reads {known}; use the tacit that wrote it"
+        )
     try:
         return Document.model_validate_json(data)
     except ValidationError as error:
@@ -100,7 +120,9 @@ def parse_arrays(where: str, data: bytes) -> dict[str, NDArray[Any]]:
     try:
         arrays = load(data)
     except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ReleaseError(f"{where} is not a valid safetensors file ({_one_line(error)}); {AGAIN}") from error
+        raise ReleaseError(
+            f"{where} is not a valid safetensors file ({_one_line(error)}); {AGAIN}"
+        ) from error
     return {name: read_only(array) for name, array in arrays.items()}
 
 
@@ -117,7 +139,14 @@ def read_guarantee(recorded: Recorded, source: str) -> Guarantee:
         guarantee = Guarantee.from_json(recorded.model_dump())
         guarantee.rho, guarantee.mu, guarantee.event.describe()
         _check_countable(guarantee)
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         fault = f"the recorded guarantee cannot be read ({excerpt(str(error))})"
         raise ReleaseError(f"{source}: {fault}; {AGAIN}") from error
     return guarantee
@@ -128,12 +157,16 @@ def _check_countable(guarantee: Guarantee) -> None:
     events = [guarantee.event, *(event for _, event in guarantee.groups)]
     contained = [part for event in events for part in event.contained()]
     if max(len(contained), len(events)) > MOST_EVENTS or sum(n for _, n in contained) > MOST_USES:
-        raise ReleaseError(f"more than {MOST_EVENTS} events or {MOST_USES} uses, which take too long to account")
+        raise ReleaseError(
+            f"more than {MOST_EVENTS} events or {MOST_USES} uses, which take too long to account"
+        )
     for event, _ in contained:
         for name, value in vars(event).items():
             number = isinstance(value, int | float) and 0 < value < math.inf
             if number and not SMALLEST <= value <= LARGEST:
-                raise ReleaseError(f"{name} is {value:g}, not from {SMALLEST:g} to {LARGEST:g}, nor 0 or inf")
+                raise ReleaseError(
+                    f"{name} is {value:g}, not from {SMALLEST:g} to {LARGEST:g}, nor 0 or inf"
+                )
 
 
 def refusal(where: str, error: ValidationError, remedy: str) -> ReleaseError:
@@ -160,16 +193,25 @@ def _read(path: Path, limit: int) -> bytes:
             if not stat.S_ISREG(status.st_mode):
                 raise ReleaseError(f"{path} is not a plain file; {AGAIN}")
             if status.st_size > limit:
-                raise ReleaseError(f"{path} has {status.st_size} bytes, at most {limit} are read; {AGAIN}")
+                raise ReleaseError(
+                    f"{path} has {status.st_size} bytes, at most {limit} are read; {AGAIN}"
+                )
             if file.read(len(LFS)) == LFS:
                 raise ReleaseError(
-                    f"{path} is a pointer of git-lfs, not the file; install git-lfs and run git lfs pull"
+                    f"{path} is a pointer of git-lfs, not the file; install git-lfs and run git lfs"
+                    " pull"
                 )
             file.seek(0)
-            if path.name == ARRAYS:  # its header is parsed whole, so its length is checked before the rest is read
-                header, most = int.from_bytes(file.read(8), "little"), min(HEADER_LIMIT, max(status.st_size - 8, 0))
+            # its header is parsed whole, so its length is checked before the rest is read
+            if path.name == ARRAYS:
+                header, most = (
+                    int.from_bytes(file.read(8), "little"),
+                    min(HEADER_LIMIT, max(status.st_size - 8, 0)),
+                )
                 if header > most:
-                    raise ReleaseError(f"{path} states a header of {header} bytes, at most {most} can be; {AGAIN}")
+                    raise ReleaseError(
+                        f"{path} states a header of {header} bytes, at most {most} can be; {AGAIN}"
+                    )
                 file.seek(0)
             return file.read(limit)
     except OSError as error:

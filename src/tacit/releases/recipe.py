@@ -1,8 +1,9 @@
-"""How to predict from the files of a release with numpy and safetensors alone, as lines of Python for its card.
+"""How to predict from the files of a release with numpy and safetensors alone, as lines of Python
+for its card.
 
-The lines follow from what the document states of the decision and of the shapes of arrays. They compute what
-`tacit.models.decisions` computes, but for rounding and for rows whose squares leave the range of floating point. Ten
-lines suffice for all decisions but networks of convolutions.
+The lines follow from what the document states of the decision and of the shapes of arrays. They
+compute what `tacit.models.decisions` computes, but for rounding and for rows whose squares leave
+the range of floating point. Ten lines suffice for all decisions but networks of convolutions.
 """
 
 from __future__ import annotations
@@ -10,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tacit.models.decisions import Decision, LinearHead, NearestPrototype, NetworkHead, QuadraticHead
+from tacit.models.decisions import (
+    Decision,
+    LinearHead,
+    NearestPrototype,
+    NetworkHead,
+    QuadraticHead,
+)
 from tacit.models.scaling import MEAN, SCALE
 from tacit.releases.schema import Contents
 
@@ -22,10 +29,16 @@ HEAD = (
     "from safetensors.numpy import load_file",
     'X, arrays = np.asarray(X, float), load_file("arrays.safetensors")',
 )
-LABELS = 'labels = np.array(json.load(open("release.json", encoding="utf-8"))["contents"]["classes"])[scores.argmax(1)]'
+LABELS = (
+    'labels = np.array(json.load(open("release.json",'
+    ' encoding="utf-8"))["contents"]["classes"])[scores.argmax(1)]'
+)
 SCALED = f'X = (X - arrays["{MEAN}"]) / arrays["{SCALE}"]'
 UNIT = "unit = lambda rows: rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-150)"
-ABOUT = 'about = lambda rows: unit(np.where(rows.any(-1, keepdims=True), unit(rows) - arrays["centre"], 0))'
+ABOUT = (
+    "about = lambda rows: unit(np.where(rows.any(-1, keepdims=True), unit(rows) -"
+    ' arrays["centre"], 0))'
+)
 
 WINDOWS = "from numpy.lib.stride_tricks import sliding_window_view as windows"
 CONVOLUTION = (
@@ -39,13 +52,18 @@ RELU = "relu = lambda x: np.maximum(x, 0)"
 NORM = (
     "def norm(x, name):  # of groups of channels",
     "    groups = x.reshape(len(x), -1, 8, x.shape[3] // 8)",
-    "    groups = (groups - groups.mean((1, 3), keepdims=True)) / np.sqrt(groups.var((1, 3), keepdims=True) + 1e-5)",
+    (
+        "    groups = (groups - groups.mean((1, 3), keepdims=True)) / np.sqrt(groups.var((1, 3),"
+        " keepdims=True) + 1e-5)"
+    ),
     '    return groups.reshape(x.shape) * arrays[name + ".weight"] + arrays[name + ".bias"]',
 )
 
 
 def recipe(contents: Contents) -> list[str]:
-    """Lines that find the `labels` of rows `X`, an array of shape (n, d), run in the folder of the release."""
+    """Lines that find the `labels` of rows `X`, an array of shape (n, d), run in the folder of the
+    release.
+    """
     shapes = {array.name: array.shape for array in contents.arrays}
     lines = [*_SCORES[type(contents.decision)](contents.decision, contents.width, shapes), LABELS]
     if MEAN in shapes:
@@ -58,14 +76,21 @@ def _nearest(decision: NearestPrototype, width: int, shapes: Shapes) -> list[str
     lines = [*HEAD]
     if pooling > 1:
         columns = width // pooling
-        lines += [f"X = X[:, :{columns * pooling}].reshape(len(X), {columns}, {pooling}).mean(axis=2)"]
+        lines += [
+            f"X = X[:, :{columns * pooling}].reshape(len(X), {columns}, {pooling}).mean(axis=2)"
+        ]
     if decision.metric == "euclidean":
         each = "[np.linalg.norm(X - one, axis=1) for one in prototypes]"
         if several:
-            each = "[[np.linalg.norm(X - one, axis=1) for one in of_class] for of_class in prototypes]"
+            each = (
+                "[[np.linalg.norm(X - one, axis=1) for one in of_class] for of_class in prototypes]"
+            )
         scores = f"scores = -np.array({each}){'.mean(axis=1)' if several else ''}.T"
         return [*lines, 'prototypes = arrays["prototypes"].astype(float)', scores]
-    rows, of_prototypes = _normalised(shapes), "unit" if decision.centred == "rows" else _normalised(shapes)
+    rows, of_prototypes = (
+        _normalised(shapes),
+        "unit" if decision.centred == "rows" else _normalised(shapes),
+    )
     mean, axes = ("directions.mean(axis=1)", "(1, 2)") if several else ("directions", "1")
     return [
         *lines,
@@ -102,7 +127,9 @@ def _normalised(shapes: Shapes) -> str:
 def _network(decision: NetworkHead, width: int, shapes: Shapes) -> list[str]:
     scaled = "X" if decision.scale == 1 else f"X / {decision.scale}"
     if decision.network in ("linear", "mlp"):
-        hidden = ['x = np.maximum(x @ arrays["1.weight"].T + arrays["1.bias"], 0)'] * (decision.network == "mlp")
+        hidden = ['x = np.maximum(x @ arrays["1.weight"].T + arrays["1.bias"], 0)'] * (
+            decision.network == "mlp"
+        )
         return [*HEAD, f"x = np.float32({scaled})", *hidden, _last("x", 3 if hidden else 1)]
     picture = f"x = np.float32({scaled}).reshape{(-1, *decision.shape)}.transpose(0, 2, 3, 1)"
     flat = "x.transpose(0, 3, 1, 2).reshape(len(x), -1)"
@@ -126,9 +153,15 @@ def _network(decision: NetworkHead, width: int, shapes: Shapes) -> list[str]:
         *(*lines, picture),
         'x = relu(norm(convolution(x, "0"), "1"))',
         'for block, step in (("3", 1), ("4", 2), ("5", 2)):',
-        '    main = relu(norm(convolution(x, block + ".main.0")[:, ::step, ::step], block + ".main.1"))',
+        (
+            '    main = relu(norm(convolution(x, block + ".main.0")[:, ::step, ::step], block +'
+            ' ".main.1"))'
+        ),
         '    main = norm(convolution(main, block + ".main.3"), block + ".main.4")',
-        '    x = relu(main + (x if step == 1 else convolution(x[:, ::2, ::2], block + ".shortcut", 0)))',
+        (
+            "    x = relu(main + (x if step == 1 else convolution(x[:, ::2, ::2], block +"
+            ' ".shortcut", 0)))'
+        ),
         _last(flat, 7),
     ]
 

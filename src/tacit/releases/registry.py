@@ -1,6 +1,8 @@
-"""A release as an entry for OpenDP's registry of deployments (github.com/opendp/deployments-registry-data).
+"""A release as an entry for OpenDP's registry of deployments
+(github.com/opendp/deployments-registry-data).
 
-The classes here state the fields of the registry's schema that a release fills in; the registry takes no others.
+The classes here state the fields of the registry's schema that a release fills in; the registry
+takes no others.
 """
 
 from __future__ import annotations
@@ -110,14 +112,20 @@ class Entry(_Part):
 
 
 def registry_yaml(document: Document) -> str:
-    """The entry as YAML, for `release.document`; ReleaseError if the release is stamped "NOT FOR RELEASE"."""
+    """The entry as YAML, for `release.document`; ReleaseError if the release is stamped "NOT FOR
+    RELEASE".
+    """
     import yaml
 
     if document.stamp:
-        raise ReleaseError(f"{document.product.name!r} is {document.stamp}; register a release with secure noise")
+        raise ReleaseError(
+            f"{document.product.name!r} is {document.stamp}; register a release with secure noise"
+        )
     slug = re.sub(r"[^a-z0-9]+", "-", document.product.name.lower()).strip("-") or "release"
     entry = Entry(url_slug=slug, deployment=_deployment(document))
-    return _HEAD + yaml.safe_dump(entry.model_dump(), sort_keys=False, allow_unicode=True, width=10**6)
+    return _HEAD + yaml.safe_dump(
+        entry.model_dump(), sort_keys=False, allow_unicode=True, width=10**6
+    )
 
 
 def _deployment(document: Document) -> Deployment:
@@ -138,7 +146,9 @@ def _deployment(document: Document) -> Deployment:
         privacy_loss=_privacy_loss(document),
         deployment_model=DeploymentModel(
             model_name=document.trust.setting.capitalize(),  # type: ignore[arg-type]  # checked by the model
-            actors=f"the curator; whoever obtains the release. Trust: {document.trust.who_sees_what}",
+            actors=(
+                f"the curator; whoever obtains the release. Trust: {document.trust.who_sees_what}"
+            ),
             release_type_details=f"{document.pattern.pattern}; ledger: {document.pattern.ledger}",
         ),
         accounting=Accounting(
@@ -147,8 +157,10 @@ def _deployment(document: Document) -> Deployment:
         ),
         implementation=_implementation(document),
         administrative=Administrative(
-            notes=f"{document.contents.what}; utility: {_utility(document.utility)}; "
-            f"empirical audit: {document.audit.result}",
+            notes=(
+                f"{document.contents.what}; utility: {_utility(document.utility)}; "
+                f"empirical audit: {document.audit.result}"
+            ),
             registry_authors=[NOT_STATED],
         ),
     )
@@ -174,10 +186,14 @@ def _implementation(document: Document) -> Implementation:
     implementation = document.implementation
     versions = _listed(implementation.versions)
     return Implementation(
-        preprocessing_and_hyperparameter_tuning=f"covered: {document.accesses.covered}; "
-        f"not covered: {document.accesses.outside}",
-        mechanisms=f"{_listed(document.mechanisms.facts)}; randomness: {implementation.randomness}; "
-        f"floating point: {implementation.float_defences}; versions: {versions}; commit: {implementation.commit}",
+        preprocessing_and_hyperparameter_tuning=(
+            f"covered: {document.accesses.covered}; not covered: {document.accesses.outside}"
+        ),
+        mechanisms=(
+            f"{_listed(document.mechanisms.facts)}; randomness: {implementation.randomness};"
+            f" floating point: {implementation.float_defences}; versions: {versions}; commit:"
+            f" {implementation.commit}"
+        ),
         justification="; ".join(document.accounting.assumptions),
     )
 
@@ -187,12 +203,15 @@ def _utility(utility: Utility | str) -> str:
         return utility
     low, high = utility.interval
     return (
-        f"on {utility.test_set} ({utility.rows} rows, {utility.protection}): accuracy {utility.accuracy:.4g}, "
-        f"balanced accuracy {utility.balanced_accuracy:.4g}; "
-        f"95 % interval of {utility.interval_of} {low:.4g} to {high:.4g}"
+        f"on {utility.test_set} ({utility.rows} rows, {utility.protection}): accuracy"
+        f" {utility.accuracy:.4g}, balanced accuracy {utility.balanced_accuracy:.4g}; 95 % interval"
+        f" of {utility.interval_of} {low:.4g} to {high:.4g}"
     )
 
 
 def _listed(facts: dict[str, Any]) -> str:
-    texts = {name: ", ".join(map(str, fact)) if isinstance(fact, tuple) else fact for name, fact in facts.items()}
+    texts = {
+        name: ", ".join(map(str, fact)) if isinstance(fact, tuple) else fact
+        for name, fact in facts.items()
+    }
     return "; ".join(f"{name}: {text}" for name, text in texts.items()) or NOT_STATED

@@ -1,7 +1,8 @@
 """Release: a classifier that may be published, with what it costs in privacy.
 
-A folder of three files: `release.json` (the document), `arrays.safetensors` and `CARD.md` (the document for people).
-Reading one, checking it and predicting from it need neither the learners nor the mechanisms.
+A folder of three files: `release.json` (the document), `arrays.safetensors` and `CARD.md` (the
+document for people). Reading one, checking it and predicting from it need neither the learners nor
+the mechanisms.
 """
 
 from __future__ import annotations
@@ -33,7 +34,16 @@ from tacit.releases.card import render_card
 from tacit.releases.estimator import FittedClassifier
 from tacit.releases.fitted import Fitted
 from tacit.releases.onnx_graph import Head, head_model
-from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS, arrays_file, is_release, read_guarantee
+from tacit.releases.reading import (
+    AGAIN,
+    ARRAYS,
+    CARD,
+    DOCUMENT,
+    LIMITS,
+    arrays_file,
+    is_release,
+    read_guarantee,
+)
 from tacit.releases.schema import CLASS_SIZES, Document, Utility
 from tacit.releases.statement import check_work, first_untrue, privacy_items
 
@@ -47,17 +57,19 @@ __all__ = ["Release", "Utility"]
 class Release(FittedClassifier):
     """A classifier that may be published, made by `Release.of` or read by `Release.load`.
 
-    It is a fitted classifier of scikit-learn, which pipelines and metrics take as it is; `fit` is refused.
+    It is a fitted classifier of scikit-learn, which pipelines and metrics take as it is; `fit` is
+    refused.
 
     Parameters
     ----------
     document : Document
         The content of `release.json`.
     arrays : dict of str to ndarray
-        By the decision: `prototypes` of shape (C, d) or (C, k, d), and `indices` of shape (C,) or (C, k) where they are
-        public rows; or `coefficients` of shape (C, d) and `intercepts` of shape (C,). Either with a `centre` of shape
-        (d,) or without. `probabilities` of shape (2,), which older releases lack: see `tacit.models.probabilities`.
-        Releases of `AutoPrototypes` also carry a posterior; see `tacit.models.carried`.
+        By the decision: `prototypes` of shape (C, d) or (C, k, d), and `indices` of shape (C,) or
+        (C, k) where they are public rows; or `coefficients` of shape (C, d) and `intercepts` of
+        shape (C,). Either with a `centre` of shape (d,) or without. `probabilities` of shape (2,),
+        which older releases lack: see `tacit.models.probabilities`. Releases of `AutoPrototypes`
+        also carry a posterior; see `tacit.models.carried`.
     sha256 : str
         Hash of the arrays' file.
     card_text : str
@@ -103,16 +115,17 @@ class Release(FittedClassifier):
         Parameters
         ----------
         clf : PrivateClassifier or sklearn.pipeline.Pipeline
-            The fitted learner, or a pipeline that ends with it. A `PublicScaler` before it is carried by the release,
-            which then takes rows before scaling; other steps must be "passthrough" or None.
+            The fitted learner, or a pipeline that ends with it. A `PublicScaler` before it is
+            carried by the release, which then takes rows before scaling; other steps must be
+            "passthrough" or None.
         name, curator, description, intended_use : str, optional
             One line each for the card.
         public, encoder : dict, optional
-            `name`, `revision` and `hash` of the public rows and of the encoder; for public rows also `overlap`
-            with the private ones, as far as known.
+            `name`, `revision` and `hash` of the public rows and of the encoder; for public rows
+            also `overlap` with the private ones, as far as known.
         names : dict, optional
-            `name` and `hash` of the data that the rows of class names are from, `encoder` (its name), `templates` (a
-            tuple); the card counts the rows itself.
+            `name` and `hash` of the data that the rows of class names are from, `encoder` (its
+            name), `templates` (a tuple); the card counts the rows itself.
         ledger : Ledger, optional
             Whose balance the card states; by default the learner's ledger.
         date : date or str, optional
@@ -121,8 +134,9 @@ class Release(FittedClassifier):
         Raises
         ------
         ReleaseError
-            If the learner is not fitted or was changed since, a fact cannot stand in the card, or a pipeline has
-            another step before the learner, such as a PCA: it may have been fitted on private rows.
+            If the learner is not fitted or was changed since, a fact cannot stand in the card, or a
+            pipeline has another step before the learner, such as a PCA: it may have been fitted on
+            private rows.
         """
         clf, scaling = fitted.steps_of(clf)
         released = fitted.released_of(clf)
@@ -130,7 +144,12 @@ class Release(FittedClassifier):
             released = fitted.with_scaling(released, scaling)
         arrays = fitted.release_arrays(released)
         sha256 = hashlib.sha256(arrays_file(arrays)).hexdigest()
-        facts = {"name": name, "curator": curator, "description": description, "intended_use": intended_use}
+        facts = {
+            "name": name,
+            "curator": curator,
+            "description": description,
+            "intended_use": intended_use,
+        }
         ledger = clf.ledger if ledger is None else ledger
         document = fitted.of_learner(
             clf,
@@ -157,7 +176,8 @@ class Release(FittedClassifier):
         Raises
         ------
         ReleaseError
-            If a file is missing, unknown, too large or malformed, or the arrays do not fit the document.
+            If a file is missing, unknown, too large or malformed, or the arrays do not fit the
+            document.
         """
         folder = Path(folder)
         files = reading.read_files(folder)
@@ -166,13 +186,23 @@ class Release(FittedClassifier):
         try:
             card_text = files[CARD].decode("utf-8")
         except UnicodeDecodeError as error:
-            raise ReleaseError(f"{folder / CARD} is not UTF-8 text ({excerpt(str(error))}); {AGAIN}") from error
-        release = cls(document, arrays, hashlib.sha256(files[ARRAYS]).hexdigest(), card_text, source=str(folder))
+            raise ReleaseError(
+                f"{folder / CARD} is not UTF-8 text ({excerpt(str(error))}); {AGAIN}"
+            ) from error
+        release = cls(
+            document,
+            arrays,
+            hashlib.sha256(files[ARRAYS]).hexdigest(),
+            card_text,
+            source=str(folder),
+        )
         release._check_arrays()
         read_guarantee(document.guarantee, release.source)
         return release
 
-    def save(self, folder: Path | str, *, force: bool = False, allow_research: bool = False) -> Path:
+    def save(
+        self, folder: Path | str, *, force: bool = False, allow_research: bool = False
+    ) -> Path:
         """Write the release to a new folder, whole or not at all.
 
         Parameters
@@ -203,13 +233,20 @@ class Release(FittedClassifier):
         self._check_stamp(allow_research)
         values = self.document.model_dump(mode="json")
         files = {
-            DOCUMENT: (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"),
+            DOCUMENT: (
+                (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(
+                    "utf-8"
+                )
+            ),
             ARRAYS: self._arrays_file(),
             CARD: self.card().encode("utf-8"),
         }
         for name, data in files.items():
             if len(data) > LIMITS[name]:
-                raise ReleaseError(f"{name} has {len(data)} bytes, at most {LIMITS[name]} are read; use fewer classes")
+                raise ReleaseError(
+                    f"{name} has {len(data)} bytes, at most {LIMITS[name]} are read; use fewer"
+                    " classes"
+                )
         return files
 
     def verify(self) -> Release:
@@ -233,7 +270,9 @@ class Release(FittedClassifier):
             check_work(self.guarantee, self.document.version)
             fault = first_untrue(self.document, self.guarantee)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise self._error(f"the recorded events cannot be accounted ({excerpt(str(error))})") from error
+            raise self._error(
+                f"the recorded events cannot be accounted ({excerpt(str(error))})"
+            ) from error
         if fault:
             raise self._error(fault)
         if self.card_text != self.card():
@@ -246,8 +285,8 @@ class Release(FittedClassifier):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Embeddings of the encoder that the private rows were encoded with; finite. Those of a store or of a sparse
-            matrix are read in blocks.
+            Embeddings of the encoder that the private rows were encoded with; finite. Those of a
+            store or of a sparse matrix are read in blocks.
 
         Returns
         -------
@@ -272,8 +311,10 @@ class Release(FittedClassifier):
         Returns
         -------
         ndarray of shape (n, C)
-            Rows add up to 1; the columns are in the order of `classes`. The most likely class is that of `predict`.
-            The classes are taken to be equally frequent, unless the card says that the method did not balance them.
+            Rows add up to 1; the columns are in the order of `classes`. The most likely class is
+            that of `predict`.
+            The classes are taken to be equally frequent, unless the card says that the method did
+            not balance them.
 
         Raises
         ------
@@ -284,20 +325,28 @@ class Release(FittedClassifier):
 
         Notes
         -----
-        Guarantee: that of the release; post-processing. docs/probabilities.md says how well they are calibrated.
+        Guarantee: that of the release; post-processing. docs/probabilities.md says how well they
+        are calibrated.
         """
         return self.stated_probabilities().of(self.similarities(X))
 
     def stated_probabilities(self) -> Probabilities:
-        """How probabilities follow from similarities; ReleaseError if the release is older than this."""
+        """How probabilities follow from similarities; ReleaseError if the release is older than
+        this.
+        """
         found = stated(self.arrays)
         if found is None:
-            fault = "was made before releases had probabilities, so it does not say how they follow from its scores"
+            fault = (
+                "was made before releases had probabilities, so it does not say how they follow"
+                " from its scores"
+            )
             raise ReleaseError(f"{self.source} {fault}; fit again, or use predict")
         return found
 
     def head(self) -> Head:
-        """Return the parts of which an ONNX graph is made; ReleaseError if the release is older than probabilities."""
+        """Return the parts of which an ONNX graph is made; ReleaseError if the release is older
+        than probabilities.
+        """
         return Head(self.document, self.arrays, self.stated_probabilities(), self.sha256)
 
     def to_onnx(
@@ -311,16 +360,16 @@ class Release(FittedClassifier):
     ) -> Path:
         """Write the release as an ONNX file, which predicts without tacit.
 
-        Its input is `embeddings` of shape (n, d), float32; its outputs are `label` of shape (n,) and `probabilities` of
-        shape (n, C). Guarantee and card are in its metadata.
+        Its input is `embeddings` of shape (n, d), float32; its outputs are `label` of shape (n,)
+        and `probabilities` of shape (n, C). Guarantee and card are in its metadata.
 
         Parameters
         ----------
         path : str or Path
             The file, which ends in .onnx; returned as a Path.
         encoder : str or Path, optional
-            The ONNX file of the encoder: then the input is that of the encoder, and `preparation` may have `sidecar`,
-            `mirror`, `projection` and `dtype` as for `tacit encode`.
+            The ONNX file of the encoder: then the input is that of the encoder, and `preparation`
+            may have `sidecar`, `mirror`, `projection` and `dtype` as for `tacit encode`.
         force : bool, default=False
             Replace an older file.
         allow_research : bool, default=False
@@ -331,20 +380,29 @@ class Release(FittedClassifier):
         ReleaseError
             If it is stamped, or older than probabilities.
         InputError
-            If onnx is not installed, the file exists or cannot be written, or the encoder does not fit.
+            If onnx is not installed, the file exists or cannot be written, or the encoder does not
+            fit.
 
         Notes
         -----
-        Guarantee: that of the release; post-processing. docs/probabilities.md has the size and the operators.
+        Guarantee: that of the release; post-processing. docs/probabilities.md has the size and the
+        operators.
         """
         from tacit.releases.onnx_joining import joined_model
 
         self._check_stamp(allow_research)
         if Path(path).suffix != ".onnx":
-            raise InputError(f"{path} must end in .onnx; give a file name such as {Path(path).stem or 'head'}.onnx")
+            raise InputError(
+                f"{path} must end in .onnx; give a file name such as"
+                f" {Path(path).stem or 'head'}.onnx"
+            )
         path = check_writable(path, force=force)
         head = self.head()
-        model = head_model(head) if encoder is None else joined_model(head, Path(encoder), **preparation)
+        model = (
+            head_model(head)
+            if encoder is None
+            else joined_model(head, Path(encoder), **preparation)
+        )
         with atomic_file(path, force=force) as temporary:
             temporary.write_bytes(model.SerializeToString(deterministic=True))
         return path
@@ -356,16 +414,20 @@ class Release(FittedClassifier):
     def with_utility(self, utility: Utility) -> Release:
         """Add what was measured on a public test set (item 15).
 
-        Figures on private rows would reveal facts about them. Nothing here can check where the figures come from;
-        `tacit evaluate --record` checks that the rows were declared public and that no ledger covers them.
-        A minority accuracy needs the training class sizes, which the new release lists as unprotected.
+        Figures on private rows would reveal facts about them. Nothing here can check where the
+        figures come from; `tacit evaluate --record` checks that the rows were declared public and
+        that no ledger covers them.
+        A minority accuracy needs the training class sizes, which the new release lists as
+        unprotected.
         """
         guarantee = self.document.guarantee
         if utility.minority_accuracy is not None and CLASS_SIZES not in guarantee.unprotected:
             unprotected = (*guarantee.unprotected, CLASS_SIZES)
             guarantee = guarantee.model_copy(update={"unprotected": unprotected})
         items = privacy_items(read_guarantee(guarantee, self.source), self.document.version)
-        document = self.document.model_copy(update={"guarantee": guarantee, "utility": utility, **items})
+        document = self.document.model_copy(
+            update={"guarantee": guarantee, "utility": utility, **items}
+        )
         return Release(document, self.arrays, self.sha256, render_card(document), self.source)
 
     @property
@@ -393,7 +455,10 @@ class Release(FittedClassifier):
         return render_card(self.document)
 
     def __repr__(self) -> str:
-        return f"Release({self.document.product.name!r}, {len(self.classes)} classes, width {self.width})"
+        return (
+            f"Release({self.document.product.name!r}, {len(self.classes)} classes, width"
+            f" {self.width})"
+        )
 
     def _rows(self, X: Any) -> Any:
         """Rows to decide on: checked, and scaled where the release carries a scaling."""
@@ -406,9 +471,15 @@ class Release(FittedClassifier):
         if self.document.stamp and not allow_research:
             seeded = self.document.mechanisms.noise == "research"
             why = "its noise is seeded" if seeded else "no privacy bound holds"
-            remedy = "noise='secure'" if seeded else "a finite budget, and pay for any search over parameters"
+            remedy = (
+                "noise='secure'"
+                if seeded
+                else "a finite budget, and pay for any search over parameters"
+            )
             fault = f"{self.document.product.name!r} is {self.document.stamp} ({why})"
-            raise ReleaseError(f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research")
+            raise ReleaseError(
+                f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research"
+            )
 
     def _error(self, fault: str) -> ReleaseError:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")
@@ -423,7 +494,9 @@ class Release(FittedClassifier):
         contents = self.document.contents
         found = {(name, array.dtype.name, array.shape) for name, array in self.arrays.items()}
         if found != {(array.name, array.dtype, array.shape) for array in contents.arrays}:
-            raise self._error(f"arrays in {ARRAYS} do not have the names, types and shapes that {DOCUMENT} states")
+            raise self._error(
+                f"arrays in {ARRAYS} do not have the names, types and shapes that {DOCUMENT} states"
+            )
         of_decision, size = deciding(self.arrays), (len(contents.classes), contents.width)
         fault = (
             self.decision.fits(of_decision, *size)
@@ -436,7 +509,9 @@ class Release(FittedClassifier):
 
 
 def as_wide_rows(X: Any, width: int) -> Any:
-    """X as rows of this width, finite; those of a store stay in its files, and those of a sparse matrix sparse."""
+    """X as rows of this width, finite; those of a store stay in its files, and those of a sparse
+    matrix sparse.
+    """
     refuse_times(X, "X")
     X = SparseRows(X) if hasattr(X, "tocsr") else of_tensor(X)
     try:
@@ -446,6 +521,9 @@ def as_wide_rows(X: Any, width: int) -> Any:
     if rows.dtype.kind not in "fiub":
         raise InputError(f"X has dtype {rows.dtype}, not numbers; pass for example X.astype(float)")
     if rows.ndim != 2 or rows.shape[1] != width:
-        raise InputError(f"X has shape {rows.shape} and must have shape (n, {width}); encode as the private rows were")
+        raise InputError(
+            f"X has shape {rows.shape} and must have shape (n, {width}); encode as the private rows"
+            " were"
+        )
     check_finite(rows)
     return rows

@@ -1,10 +1,11 @@
 """The document of a release: one strict model per item of what a release must say.
 
-A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is one line, so that no
-value can pass for another item of the card. A changed field or wording adds a version: `Release.verify` rewrites all,
-and documents of earlier versions as they were (`tacit.privacy.older`). Documents of version 4 do not say whether
-attacks reach the rates of item 6, nor the recipe of the encoder. Those of version 3 also lack epsilon at 1e-5, the
-advantage and the words of item 9; their cards lack how to predict without tacit.
+A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is
+one line, so that no value can pass for another item of the card. A changed field or wording adds a
+version: `Release.verify` rewrites all, and documents of earlier versions as they were
+(`tacit.privacy.older`). Documents of version 4 do not say whether attacks reach the rates of item
+6, nor the recipe of the encoder. Those of version 3 also lack epsilon at 1e-5, the advantage and
+the words of item 9; their cards lack how to predict without tacit.
 """
 
 from dataclasses import fields
@@ -31,7 +32,12 @@ Label = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | Text
 Fact = bool | int | float | Text
 DType = Literal["float16", "float32", "float64", "int64"]
 UnitName = Literal[
-    "add-remove", "replace", "change-label", "add-remove-person", "replace-person", "change-labels-of-person"
+    "add-remove",
+    "replace",
+    "change-label",
+    "add-remove-person",
+    "replace-person",
+    "change-labels-of-person",
 ]
 
 
@@ -180,7 +186,10 @@ class Contents(Model):
                 absent = {field.name for field in fields(kind)} - set(decision)
                 if decision.get("rule") == kind.rule and absent:
                     raise ValueError(f"Field required: {', '.join(sorted(absent))}")
-            return {name: tuple(value) if isinstance(value, list) else value for name, value in decision.items()}
+            return {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in decision.items()
+            }
         return decision
 
     @field_validator("classes")
@@ -236,18 +245,20 @@ class PostProcessing(Model):
 
 
 class Adaptation(PostProcessing):
-    """Item 13 of a release that was adapted to unlabelled rows: how many rows, whose, and what makes them usable."""
+    """Item 13 of a release that was adapted to unlabelled rows: how many rows, whose, and what
+    makes them usable.
+    """
 
     rows: Positive
     name: Text = NOT_STATED
     hash: Text = NOT_STATED
     held_out_gain: float  # of the log likelihood of a row, in nats
     premise: Literal[
-        "the rows are public, or no guarantee covers their records, and no private record that a guarantee covers is "
-        "among them; otherwise no statement here holds"
+        "the rows are public, or no guarantee covers their records, and no private record that a"
+        " guarantee covers is among them; otherwise no statement here holds"
     ] = (
-        "the rows are public, or no guarantee covers their records, and no private record that a guarantee covers is "
-        "among them; otherwise no statement here holds"
+        "the rows are public, or no guarantee covers their records, and no private record that a"
+        " guarantee covers is among them; otherwise no statement here holds"
     )
 
 
@@ -263,7 +274,8 @@ class Implementation(Model):
 class Utility(Model):
     """Item 15: what was measured on a named test set.
 
-    A minority accuracy, on the rarest training classes, needs the class sizes and lists them as unprotected.
+    A minority accuracy, on the rarest training classes, needs the class sizes and lists them as
+    unprotected.
     """
 
     test_set: Text
@@ -293,18 +305,23 @@ class Provenance(Model):
 
 
 class EncoderProvenance(Provenance):
-    """The encoder of the rows, and its recipe: how records are prepared for it, and what is done with its features."""
+    """The encoder of the rows, and its recipe: how records are prepared for it, and what is done
+    with its features.
+    """
 
     recipe: Text
 
 
 class PublicData(Provenance):
-    """The public rows, what is known of their overlap with the private rows, and what makes them public."""
+    """The public rows, what is known of their overlap with the private rows, and what makes them
+    public.
+    """
 
     overlap: Text = NOT_STATED
-    premise: Literal["no private record is among the public rows or chose them; otherwise no statement here holds"] = (
-        "no private record is among the public rows or chose them; otherwise no statement here holds"
-    )
+    premise: Literal[
+        "no private record is among the public rows or chose them; otherwise no statement here"
+        " holds"
+    ] = "no private record is among the public rows or chose them; otherwise no statement here holds"
 
 
 class Names(Model):
@@ -316,11 +333,11 @@ class Names(Model):
     encoder: Text = NOT_STATED
     templates: tuple[Text, ...] = ()
     premise: Literal[
-        "they follow from the task's description and cost nothing; if any came from private records, no statement here "
-        "holds"
+        "they follow from the task's description and cost nothing; if any came from private"
+        " records, no statement here holds"
     ] = (
-        "they follow from the task's description and cost nothing; if any came from private records, no statement here "
-        "holds"
+        "they follow from the task's description and cost nothing; if any came from private"
+        " records, no statement here holds"
     )
 
 
@@ -368,11 +385,19 @@ class Document(Model):
     def _of_its_version(self) -> "Document":
         if isinstance(self.profile, Profile) != (self.version >= 5):
             raise ValueError("rates_are is stated from version 5 on, and there always")
-        if {isinstance(self.profile, ProfileOf4), isinstance(self.accounting, Accounting)} != {self.version >= 4}:
-            raise ValueError("advantage and in_words are stated from version 4 on, and there always")
+        if {isinstance(self.profile, ProfileOf4), isinstance(self.accounting, Accounting)} != {
+            self.version >= 4
+        }:
+            raise ValueError(
+                "advantage and in_words are stated from version 4 on, and there always"
+            )
         if isinstance(self.public_inputs.encoder, EncoderProvenance) != (self.version >= 5):
-            raise ValueError("the recipe of the encoder is stated from version 5 on, and there always")
+            raise ValueError(
+                "the recipe of the encoder is stated from version 5 on, and there always"
+            )
         return self
 
 
-ITEMS: dict[str, str] = {name: field.title for name, field in Document.model_fields.items() if field.title}
+ITEMS: dict[str, str] = {
+    name: field.title for name, field in Document.model_fields.items() if field.title
+}

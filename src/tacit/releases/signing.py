@@ -1,7 +1,8 @@
 """Signatures of release folders by model_signing, with keys of elliptic curves and without network.
 
-Every file of the folder is signed, except the signature itself and what git and the clients of model hubs add: a
-changed, missing or further file fails the check. A key is named by its fingerprint, the SHA-256 of its public PEM file.
+Every file of the folder is signed, except the signature itself and what git and the clients of
+model hubs add: a changed, missing or further file fails the check. A key is named by its
+fingerprint, the SHA-256 of its public PEM file.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def sign(folder: Path, key: Path) -> None:
 
 
 def check_signature(folder: Path | str, key: Path | str) -> str:
-    """Check that the owner of a public key signed the files of a folder; returns the key's fingerprint.
+    """Check that the owner of a public key signed the files of a folder; returns the key's
+    fingerprint.
 
     Parameters
     ----------
@@ -53,7 +55,8 @@ def check_signature(folder: Path | str, key: Path | str) -> str:
     Raises
     ------
     ReleaseError
-        If there is no signature, another key made it, or a file was changed, added or removed since.
+        If there is no signature, another key made it, or a file was changed, added or removed
+        since.
     InputError
         If model_signing is not installed, or the file is no such key.
     """
@@ -64,12 +67,20 @@ def check_signature(folder: Path | str, key: Path | str) -> str:
     real = folder.resolve()  # a link to a folder is followed, links within are not
     found = fingerprint(key, private=False)
     for path in folder.iterdir() if folder.is_dir() else ():
-        if path.name not in OF_TRANSPORT and (path.is_symlink() or (path.exists() and not path.is_file())):
-            raise ReleaseError(f"{path} is a link or not a plain file, which a signature does not cover; {AGAIN}")
+        if path.name not in OF_TRANSPORT and (
+            path.is_symlink() or (path.exists() and not path.is_file())
+        ):
+            raise ReleaseError(
+                f"{path} is a link or not a plain file, which a signature does not cover; {AGAIN}"
+            )
     if not (folder / SIGNATURE).is_file():
-        raise ReleaseError(f"{folder} has no signature ({SIGNATURE}); get a signed release, or leave the key out")
+        raise ReleaseError(
+            f"{folder} has no signature ({SIGNATURE}); get a signed release, or leave the key out"
+        )
     if (size := (folder / SIGNATURE).stat().st_size) > LARGEST:
-        raise ReleaseError(f"{folder / SIGNATURE} has {size} bytes, at most {LARGEST} are read; {AGAIN}")
+        raise ReleaseError(
+            f"{folder / SIGNATURE} has {size} bytes, at most {LARGEST} are read; {AGAIN}"
+        )
     config = verifying.Config().use_elliptic_key_verifier(public_key=key)
     try:
         config.set_hashing_config(_hashing()).verify(real, real / SIGNATURE)
@@ -86,13 +97,17 @@ def _check_installed() -> None:
 def _hashing() -> Any:
     from model_signing import hashing
 
-    return hashing.Config().set_ignored_paths(paths=(SIGNATURE, *OF_TRANSPORT), ignore_git_paths=False)
+    return hashing.Config().set_ignored_paths(
+        paths=(SIGNATURE, *OF_TRANSPORT), ignore_git_paths=False
+    )
 
 
 def _fault(error: Exception, key: Path) -> str:
     said = str(error)
     if said.startswith("Signature mismatch"):
-        differences = [one.partition(": Expected")[0] for one in literal_eval(said.partition(": ")[2])]
+        differences = [
+            one.partition(": Expected")[0] for one in literal_eval(said.partition(": ")[2])
+        ]
         return f"not what was signed: {excerpt('; '.join(differences))}"
     if said.startswith("Key mismatch"):
         return f"{SIGNATURE} was made by another key than {key}"
@@ -100,7 +115,9 @@ def _fault(error: Exception, key: Path) -> str:
 
 
 def fingerprint(key: Path, *, private: bool) -> str:
-    """The SHA-256 of the PEM file of the public key, which is read from it or from its private key."""
+    """The SHA-256 of the PEM file of the public key, which is read from it or from its private
+    key.
+    """
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -124,14 +141,20 @@ def fingerprint(key: Path, *, private: bool) -> str:
         raise _no_key(key, private, said) from error
     if not isinstance(public, ec.EllipticCurvePublicKey):
         raise _no_key(
-            key, private, f"is a key of another algorithm ({type(public).__name__.removesuffix('PublicKey')})"
+            key,
+            private,
+            f"is a key of another algorithm ({type(public).__name__.removesuffix('PublicKey')})",
         )
     if public.curve.name not in CURVES:
         raise _no_key(key, private, f"is a key of the curve {public.curve.name}")
-    pem = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    pem = public.public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
     return hashlib.sha256(pem).hexdigest()
 
 
 def _no_key(key: Path, private: bool, fault: str) -> InputError:
     needed = PRIVATE if private else PUBLIC
-    return InputError(f"key {key} {fault}; give {needed}, docs/using-a-release.md shows how to make one")
+    return InputError(
+        f"key {key} {fault}; give {needed}, docs/using-a-release.md shows how to make one"
+    )

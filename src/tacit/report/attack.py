@@ -1,4 +1,6 @@
-"""What an attacker may learn from a release, as HTML: sliders, the trade-off curve and the guarantee in numbers."""
+"""What an attacker may learn from a release, as HTML: sliders, the trade-off curve and the
+guarantee in numbers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,25 @@ import numpy as np
 from tacit.privacy.guarantee import DELTAS, Guarantee, rounded_up
 from tacit.privacy.unit import Unit
 
-RATES = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+RATES = (
+    0.0001,
+    0.0002,
+    0.0005,
+    0.001,
+    0.002,
+    0.005,
+    0.01,
+    0.02,
+    0.03,
+    0.05,
+    0.07,
+    0.1,
+    0.15,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+)
 """False-positive rates at the positions of the slider."""
 FIRST_RATE = RATES.index(0.01)
 
@@ -36,8 +56,14 @@ aria-label="Highest rate of detection for each rate of false alarms">
 <div class="wide" tabindex="0" role="region" aria-label="Privacy parameters"><table>
 <caption>The guarantee in numbers, under unit {unit}</caption>{numbers}</table></div>"""
 
-_EXACT = "This release is protected by Gaussian noise of mu = {mu}: the line is exact, and this page computes it."
-_NOTHING = "No private record decided anything in this release, so no attack does better than a blind guess."
+_EXACT = (
+    "This release is protected by Gaussian noise of mu = {mu}: the line is exact, and this page"
+    " computes it."
+)
+_NOTHING = (
+    "No private record decided anything in this release, so no attack does better than a blind"
+    " guess."
+)
 _CLOSED = """The best attack reaches these numbers. They are computed from the recorded events beforehand, at each
 position of the slider; between them the line only guides the eye."""
 _TABLE = """This guarantee has no closed form. The numbers are computed from the recorded events beforehand, at each
@@ -46,12 +72,19 @@ position of the slider; between them the line only guides the eye."""
 
 _QUESTION = "Suppose an attacker knows everything else and asks whether {sentence}."
 _QUESTIONS = {
-    Unit.CHANGE_LABEL: "Suppose an attacker knows everything but the label of one record, and suspects one of "
-    "two labels.",
-    Unit.CHANGE_LABELS_OF_PERSON: "Suppose an attacker knows everything but the labels of one person's records, and "
-    "suspects one of two sets of labels.",
+    Unit.CHANGE_LABEL: (
+        "Suppose an attacker knows everything but the label of one record, and suspects one of "
+        "two labels."
+    ),
+    Unit.CHANGE_LABELS_OF_PERSON: (
+        "Suppose an attacker knows everything but the labels of one person's records, and "
+        "suspects one of two sets of labels."
+    ),
 }
-_CASES = {Unit.ADD_REMOVE: "the record is in the data", Unit.ADD_REMOVE_PERSON: "the person is in the data"}
+_CASES = {
+    Unit.ADD_REMOVE: "the record is in the data",
+    Unit.ADD_REMOVE_PERSON: "the person is in the data",
+}
 
 
 def percent_up(share: float) -> str:
@@ -60,13 +93,21 @@ def percent_up(share: float) -> str:
 
 
 def data(guarantee: Guarantee) -> dict[str, Any]:
-    """What the script computes with: mu if the curve is Gaussian, else the most right alarms at each of RATES."""
+    """What the script computes with: mu if the curve is Gaussian, else the most right alarms at
+    each of RATES.
+    """
     mu = exact_mu(guarantee)
-    return {"mu": mu, "rates": RATES, "bounds": [guarantee.attack_rate(rate) for rate in RATES] if mu is None else []}
+    return {
+        "mu": mu,
+        "rates": RATES,
+        "bounds": [guarantee.attack_rate(rate) for rate in RATES] if mu is None else [],
+    }
 
 
 def exact_mu(guarantee: Guarantee) -> float | None:
-    """The mu whose Gaussian trade-off curve is that of the guarantee; None if its curve has another form."""
+    """The mu whose Gaussian trade-off curve is that of the guarantee; None if its curve has another
+    form.
+    """
     parts = [part for total in guarantee.totals() for part, _ in total.base().counted()]
     return guarantee.mu if all(part.exact_mu for part in parts) else None
 
@@ -85,7 +126,10 @@ def section(guarantee: Guarantee) -> str:
         case=_CASES.get(guarantee.unit, "the suspicion is true"),
         advantage=percent_up(guarantee.advantage).rstrip("%"),
         source=_source(guarantee),
-        numbers="".join(f'<tr><th scope="row">{name}</th><td>{value}</td></tr>' for name, value in _numbers(guarantee)),
+        numbers="".join(
+            f'<tr><th scope="row">{name}</th><td>{value}</td></tr>'
+            for name, value in _numbers(guarantee)
+        ),
     )
 
 

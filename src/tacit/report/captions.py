@@ -15,7 +15,9 @@ TUNING = {
     "unpaid": "parameters tuned outside the guarantee",
 }
 NOISE = "Noise was drawn for research, from seeds, not for a release."
-AXIS_ABOVE = "The axis above is the papers' rough epsilon e, where rho = e²/2: an axis, not a guarantee."
+AXIS_ABOVE = (
+    "The axis above is the papers' rough epsilon e, where rho = e²/2: an axis, not a guarantee."
+)
 
 
 def caption(about: str, panels: Sequence[Panel | MeansPanel]) -> str:
@@ -23,25 +25,41 @@ def caption(about: str, panels: Sequence[Panel | MeansPanel]) -> str:
     results = list({one.key: one for panel in panels for one in panel.results}.values())
     counted = "1 cell" if len(results) == 1 else f"{len(results):,} cells"
     hidden = _by_learner(results, lambda one: unit_sentence(one.unit))
-    tuning = _by_learner(results, lambda one: f"{one.tuning} ({TUNING.get(one.tuning, one.tuning)})")
+    tuning = _by_learner(
+        results, lambda one: f"{one.tuning} ({TUNING.get(one.tuning, one.tuning)})"
+    )
     exposed = [one for one in results if unprotected(one)]
     not_protected = [f"Not protected: {_with_learners(exposed, unprotected)}."] if exposed else []
-    sentences = [about, f"The guarantee hides {hidden}.", *not_protected, f"Tuning: {tuning}.", NOISE]
+    sentences = [
+        about,
+        f"The guarantee hides {hidden}.",
+        *not_protected,
+        f"Tuning: {tuning}.",
+        NOISE,
+    ]
     return " ".join([*sentences, f"Shows {counted}."])
 
 
 def overview(sweep: SweepResults) -> str:
     """What was swept, and what the figures leave out."""
     plans = ", ".join(sorted({one.plan for one in sweep.done}))
-    text = f"Plan: {plans}. {len(sweep.done):,} cells were done, {len(sweep.failed):,} failed. {NOISE}"
+    text = (
+        f"Plan: {plans}. {len(sweep.done):,} cells were done, {len(sweep.failed):,} failed. {NOISE}"
+    )
     if left_out := without_cost(sweep.done):
-        text += f" {left_out:,} cells state no cost above 0, so they have no place on an axis of costs."
+        text += (
+            f" {left_out:,} cells state no cost above 0, so they have no place on an axis of costs."
+        )
     return text
 
 
 def about_seeds(panels: Sequence[Panel], mark: str) -> str:
-    """How many seeds a point stands for; `mark` names what shows their quantiles, such as a band."""
-    counts = sorted({len(point.results) for panel in panels for point in (*panel.points, *panel.flat)})
+    """How many seeds a point stands for; `mark` names what shows their quantiles, such as a
+    band.
+    """
+    counts = sorted(
+        {len(point.results) for panel in panels for point in (*panel.points, *panel.flat)}
+    )
     if counts == [1]:
         return f"One seed each, so no {mark}."
     over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

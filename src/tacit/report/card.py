@@ -11,13 +11,17 @@ _BULLET = re.compile(r"( *)- (?:([a-z0-9 ]+):( |$))?(.*)")
 
 
 def laid_out(card: str) -> str:
-    """The items of a card, which `render_card` writes as headings, bullets, paragraphs and blocks of code."""
+    """The items of a card, which `render_card` writes as headings, bullets, paragraphs and blocks
+    of code.
+    """
     _, *sections = re.split(r"^## ", card, flags=re.MULTILINE)
     html = ""
     for section in sections:
         title, _, body = section.partition("\n")
         opened = " open" if title.startswith(OPEN) else ""
-        html += f"<details{opened}><summary>{escape(title)}</summary>{''.join(_body(body))}</details>\n"
+        html += (
+            f"<details{opened}><summary>{escape(title)}</summary>{''.join(_body(body))}</details>\n"
+        )
     return html
 
 

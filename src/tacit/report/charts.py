@@ -1,7 +1,7 @@
 """Charts that draw figures, as altair specifications; a theme sets their sizes.
 
-The parts are plain Vega-Lite and are put together unchecked: altair's own layering copies and checks its charts over
-and over, which takes seconds for each. `to_dict()` checks a chart.
+The parts are plain Vega-Lite and are put together unchecked: altair's own layering copies and
+checks its charts over and over, which takes seconds for each. `to_dict()` checks a chart.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ FAINT = {"condition": {"param": PICKED, "value": 0.15}, "value": 0.02}
 
 
 def lines(figure: Figure, theme: Theme) -> Chart:
-    """Lines with bands of quantiles, horizontal lines for what is not private, rings around the best points.
+    """Lines with bands of quantiles, horizontal lines for what is not private, rings around the
+    best points.
 
     Where there is only one cost: a row of dots for each series.
     """
@@ -51,12 +52,18 @@ def bars(figure: Figure, theme: Theme) -> Chart:
 
 
 def means(figure: Figure, theme: Theme) -> Chart:
-    """Test rows by right and wrong, and a line from the true mean of each class to its private mean."""
+    """Test rows by right and wrong, and a line from the true mean of each class to its private
+    mean.
+    """
     return _chart(figure, theme, _means_panel)
 
 
-def _chart(figure: Figure, theme: Theme, draw: Callable[..., Part], columns: int | None = None) -> Chart:
-    """Panels side by side with one legend; a click on it picks a series in the markers, which the legend shows."""
+def _chart(
+    figure: Figure, theme: Theme, draw: Callable[..., Part], columns: int | None = None
+) -> Chart:
+    """Panels side by side with one legend; a click on it picks a series in the markers, which the
+    legend shows.
+    """
     check_installed("altair")
     import altair as alt
     from altair.utils.schemapi import debug_mode
@@ -67,11 +74,21 @@ def _chart(figure: Figure, theme: Theme, draw: Callable[..., Part], columns: int
     drawn: Sequence[Panel | MeansPanel] = figure.panels
     panels = [
         draw(figure, panel, theme, view)
-        | {"title": {"text": panel.title, "limit": width}, "width": width, "data": {"values": _rows(panel)}}
+        | {
+            "title": {"text": panel.title, "limit": width},
+            "width": width,
+            "data": {"values": _rows(panel)},
+        }
         for panel, view in zip(drawn, views, strict=True)
     ]
-    pick = {"name": PICKED, "select": {"type": "point", "fields": ["series"]}, "bind": "legend", "views": views}
-    apart = {"strokeDash": "independent"}  # else the legend's markers are dashed, though dashes have no legend
+    pick = {
+        "name": PICKED,
+        "select": {"type": "point", "fields": ["series"]},
+        "bind": "legend",
+        "views": views,
+    }
+    # else the legend's markers are dashed, though dashes have no legend
+    apart = {"strokeDash": "independent"}
     with debug_mode(False):
         return alt.TopLevelConcatSpec(
             concat=panels,
@@ -107,10 +124,19 @@ def _lines_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
         across = {name: marker[name] for name in ("y", "color", "opacity", "tooltip")}
         layers += [
             _layer("datum.part == 'flat'", "rule", across, style="not-private"),
-            _layer("datum.part == 'flat'", "point", marker | {"x": {"value": "width"}}, style="not-private-marker"),
+            _layer(
+                "datum.part == 'flat'",
+                "point",
+                marker | {"x": {"value": "width"}},
+                style="not-private-marker",
+            ),
         ]
     if panel.best:
-        below = {"x": x, "y": {"value": theme.height}, "text": {"field": "series", "type": "nominal"}}
+        below = {
+            "x": x,
+            "y": {"value": theme.height},
+            "text": {"field": "series", "type": "nominal"},
+        }
         layers += [
             _layer("datum.part == 'best'", "point", median, style="best"),
             _layer("datum.part == 'best'", "text", below, style="best-name"),
@@ -118,7 +144,11 @@ def _lines_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
     if not figure.x.rough:
         return {"layer": layers, "height": theme.height}
     own_axis = {"axis": {"x": "independent"}}
-    return {"layer": [_rough_axis(figure.x), {"layer": layers}], "height": theme.height, "resolve": own_axis}
+    return {
+        "layer": [_rough_axis(figure.x), {"layer": layers}],
+        "height": theme.height,
+        "resolve": own_axis,
+    }
 
 
 def _rough_axis(axis: Axis) -> Part:
@@ -127,18 +157,37 @@ def _rough_axis(axis: Axis) -> Part:
     low, high = axis.limits
     ticks = [rough**2 / 2 for rough in ROUGH_TICKS if low <= rough**2 / 2 <= high]
     label = "format(sqrt(2 * datum.value), '.3~g')"
-    above = {"orient": "top", "values": ticks, "labelExpr": label, "title": ROUGH_LABEL, "grid": False}
+    above = {
+        "orient": "top",
+        "values": ticks,
+        "labelExpr": label,
+        "title": ROUGH_LABEL,
+        "grid": False,
+    }
     return _layer("false", "point", {"x": _position("x", axis) | {"axis": above}})
 
 
 def _rows_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
-    """A row for each series, named beside it: dots for private results, hollow dots for those without privacy."""
+    """A row for each series, named beside it: dots for private results, hollow dots for those
+    without privacy.
+    """
     marker = _marker(figure, theme) | {"opacity": {"value": 1}}
     marker |= {name: marker[name] | {"legend": None} for name in ("color", "shape")}
     axis = {"labelLimit": theme.letters(300) * theme.text, "ticks": False, "grid": True}
-    row = {"field": "series", "type": "nominal", "title": None, "sort": list(figure.shown), "axis": axis}
+    row = {
+        "field": "series",
+        "type": "nominal",
+        "title": None,
+        "sort": list(figure.shown),
+        "axis": axis,
+    }
     dot = marker | {"x": _position("median", figure.y), "y": row}
-    span = {"x": _position("low", figure.y), "x2": {"field": "high"}, "y": row, "color": marker["color"]}
+    span = {
+        "x": _position("low", figure.y),
+        "x2": {"field": "high"},
+        "y": row,
+        "color": marker["color"],
+    }
     layers = [
         _layer("true", "rule", span, strokeWidth=theme.line),
         _layer("datum.part == 'line'", "point", dot, style="marker") | {"name": view},
@@ -153,12 +202,28 @@ def _dots_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
     letters = max(8, theme.letters(theme.widths[columns_of(figure)]) // len(panel.names))
     folded = json.dumps({name: textwrap.wrap(name, letters) for name in panel.names})
     axis = {"labelAngle": 0, "labelLimit": 0, "labelExpr": f"({folded})[datum.label]"}
-    beside = {"field": "series", "type": "nominal", "sort": list(figure.shown), "scale": {"paddingOuter": 0.4}}
+    beside = {
+        "field": "series",
+        "type": "nominal",
+        "sort": list(figure.shown),
+        "scale": {"paddingOuter": 0.4},
+    }
     place = {
-        "x": {"field": "x", "type": "nominal", "title": figure.x.title, "axis": axis, "sort": panel.names},
+        "x": {
+            "field": "x",
+            "type": "nominal",
+            "title": figure.x.title,
+            "axis": axis,
+            "sort": panel.names,
+        },
         "xOffset": beside,
     }
-    span = {"y": _position("low", figure.y), "y2": {"field": "high"}, "color": _colour(figure, theme), "opacity": SEEN}
+    span = {
+        "y": _position("low", figure.y),
+        "y2": {"field": "high"},
+        "color": _colour(figure, theme),
+        "opacity": SEEN,
+    }
     layers = [
         _layer("true", "rule", place | span, strokeWidth=theme.line),
         _layer("true", "point", place | _marker(figure, theme), style="marker") | {"name": view},
@@ -169,13 +234,20 @@ def _dots_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
 def _bars_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
     assert figure.y.limits is not None
     names: dict[str, str] = {}  # of bars; the first of each group is labelled
-    for point in sorted(panel.points, key=lambda one: (panel.names.index(str(one.x)), figure.shown.index(one.series))):
+    for point in sorted(
+        panel.points,
+        key=lambda one: (panel.names.index(str(one.x)), figure.shown.index(one.series)),
+    ):
         names[f"{point.x}, {point.series}"] = "" if point.x in names.values() else str(point.x)
     limit = theme.letters(400) * theme.text
     axis = {"labelLimit": limit, "labelExpr": f"({json.dumps(names)})[datum.label]", "ticks": False}
     y = {"field": "bar", "type": "nominal", "title": None, "sort": list(names), "axis": axis}
     y["scale"] = {"paddingInner": 0.3}
-    length = _marker(figure, theme) | {"x": _position("median", figure.y), "x2": {"datum": figure.y.limits[0]}, "y": y}
+    length = _marker(figure, theme) | {
+        "x": _position("median", figure.y),
+        "x2": {"datum": figure.y.limits[0]},
+        "y": y,
+    }
     del length["shape"]
     span = {"x": _position("low", figure.y), "x2": {"field": "high"}, "y": y, "opacity": SEEN}
     layers = [
@@ -184,7 +256,11 @@ def _bars_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
     ]
     each = (10 if len(panel.points) > len(panel.names) else 24) * theme.em
     bar = [{"calculate": "datum.x + ', ' + datum.series", "as": "bar"}]
-    return {"transform": bar, "layer": layers, "height": max(60 * theme.em, each * len(panel.points))}
+    return {
+        "transform": bar,
+        "layer": layers,
+        "height": max(60 * theme.em, each * len(panel.points)),
+    }
 
 
 def _means_panel(figure: Figure, panel: MeansPanel, theme: Theme, view: str) -> Part:
@@ -218,9 +294,17 @@ def _point_rows(panel: Panel) -> list[Part]:
         points = [point for point in panel.points if point.series == name]
         every, alone = math.ceil(len(points) / MOST_MARKERS), len(points) == 1
         for place, point in enumerate(points):
-            drawn = {"marked": place % every == 0, "alone": alone, "band": not alone and len(point.results) > 1}
+            drawn = {
+                "marked": place % every == 0,
+                "alone": alone,
+                "band": not alone and len(point.results) > 1,
+            }
             rows.append(_row(point, "line") | drawn)
-    return rows + [_row(point, "flat") for point in panel.flat] + [_row(point, "best") for point in panel.best]
+    return (
+        rows
+        + [_row(point, "flat") for point in panel.flat]
+        + [_row(point, "best") for point in panel.best]
+    )
 
 
 def _row(point: Point, part: str) -> Part:
@@ -242,9 +326,21 @@ def _row(point: Point, part: str) -> Part:
 
 
 def _means_rows(panel: MeansPanel) -> list[Part]:
-    rows = [{"x": round(x, 4), "y": round(y, 4), "row": "right" if right else "wrong"} for x, y, right in panel.rows]
+    rows = [
+        {"x": round(x, 4), "y": round(y, 4), "row": "right" if right else "wrong"}
+        for x, y, right in panel.rows
+    ]
     for number, (x, y), (to_x, to_y) in panel.means:
-        rows.append({"class": number, "cell": panel.results[0].key, "x": x, "y": y, "to_x": to_x, "to_y": to_y})
+        rows.append(
+            {
+                "class": number,
+                "cell": panel.results[0].key,
+                "x": x,
+                "y": y,
+                "to_x": to_x,
+                "to_y": to_y,
+            }
+        )
     return rows
 
 
@@ -254,31 +350,53 @@ def _means_rows(panel: MeansPanel) -> list[Part]:
 def _layer(which: str, kind: str, encoding: Part, **mark: Any) -> Part:
     """Marks of a kind for the rows where an expression is true; the theme defines their styles.
 
-    Line widths are set here: with those of a style or the configuration, clicks on the legend do nothing.
+    Line widths are set here: with those of a style or the configuration, clicks on the legend do
+    nothing.
     """
     return {"transform": [{"filter": which}], "mark": {"type": kind, **mark}, "encoding": encoding}
 
 
 def _marker(figure: Figure, theme: Theme) -> Part:
     """How a series's marker is drawn, apart from its x, and its tooltip."""
-    texts = {figure.legend: "series", figure.x.title: "x"} | {fact: fact for fact in FACTS if fact != figure.legend}
-    facts = [{"field": field, "title": title, "type": "nominal"} for title, field in texts.items() if title]
+    texts = {figure.legend: "series", figure.x.title: "x"} | {
+        fact: fact for fact in FACTS if fact != figure.legend
+    }
+    facts = [
+        {"field": field, "title": title, "type": "nominal"}
+        for title, field in texts.items()
+        if title
+    ]
     figures = {"type": "quantitative", "format": ".4~g"}
     return {
         "y": _position("median", figure.y),
         "color": _colour(figure, theme),
-        "shape": _series(figure, theme, [look(figure.series, name).marker for name in figure.shown]),
+        "shape": _series(
+            figure, theme, [look(figure.series, name).marker for name in figure.shown]
+        ),
         "opacity": SEEN,
-        "tooltip": [*facts, *({"field": field, "title": title} | figures for title, field in QUANTILES.items())],
+        "tooltip": [
+            *facts,
+            *({"field": field, "title": title} | figures for title, field in QUANTILES.items()),
+        ],
     }
 
 
 def _position(field: str, axis: Axis) -> Part:
     scale: Part = {"type": "log" if axis.log else "linear", "zero": False}
     scale |= {"domain": list(axis.limits), "nice": False} if axis.limits else {"padding": 12}
-    whole = {"format": "d", "labelExpr": "datum.value % 1 == 0 ? datum.label : ''"} if axis.whole else {}
+    whole = (
+        {"format": "d", "labelExpr": "datum.value % 1 == 0 ? datum.label : ''"}
+        if axis.whole
+        else {}
+    )
     ticks = {"tickCount": 6, "labelOverlap": True} | whole
-    return {"field": field, "type": "quantitative", "title": axis.title, "scale": scale, "axis": ticks}
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": axis.title,
+        "scale": scale,
+        "axis": ticks,
+    }
 
 
 def _colour(figure: Figure, theme: Theme) -> Part:
@@ -287,7 +405,9 @@ def _colour(figure: Figure, theme: Theme) -> Part:
 
 def _dash(figure: Figure, theme: Theme) -> Part:
     dashes = [look(figure.series, name).dash for name in figure.shown]
-    drawn = _series(figure, theme, [[theme.line * part for part in dash] or [1, 0] for dash in dashes])
+    drawn = _series(
+        figure, theme, [[theme.line * part for part in dash] or [1, 0] for dash in dashes]
+    )
     return drawn | {"legend": None}
 
 
@@ -299,5 +419,7 @@ def _series(figure: Figure, theme: Theme, looks: Sequence[Any]) -> Part:
         "type": "nominal",
         "title": figure.legend,
         "scale": {"domain": list(figure.shown), "range": looks},
-        "legend": {"columns": max(1, min(len(figure.shown), theme.letters(theme.legend) // widest))},
+        "legend": {
+            "columns": max(1, min(len(figure.shown), theme.letters(theme.legend) // widest))
+        },
     }

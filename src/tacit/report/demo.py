@@ -1,4 +1,6 @@
-"""The comparisons of the demonstration on imbalanced digits: over learners and budgets, and over public rows."""
+"""The comparisons of the demonstration on imbalanced digits: over learners and budgets, and over
+public rows.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ FEW_ROWS = (30, 100)
 
 
 class Digits(NamedTuple):
-    """Digits less the public mean: an imbalanced private part with its test rows, and public rows."""
+    """Digits less the public mean: an imbalanced private part with its test rows, and public
+    rows.
+    """
 
     records: Records
     public: Any
@@ -43,7 +47,9 @@ def digits() -> Digits:
 
 def compare(data: Digits, n_seeds: int) -> list[Result]:
     """Fit every learner at every budget and seed with research noise, and once without privacy."""
-    budgets = [(rough**2 / 2, seed) for rough, seed in product(ROUGH_EPSILONS, range(n_seeds))] + [(float("inf"), 0)]
+    budgets = [(rough**2 / 2, seed) for rough, seed in product(ROUGH_EPSILONS, range(n_seeds))] + [
+        (float("inf"), 0)
+    ]
     records, results = data.records, []
     for rho, seed in progress(budgets, "comparing learners", len(budgets)):
         shared: dict[str, Any] = {"classes": range(10), "noise": "research", "random_state": seed}
@@ -53,12 +59,16 @@ def compare(data: Digits, n_seeds: int) -> list[Result]:
             "coinpress": CoinPressPrototypes(f"rho={rho}", **shared, public=data.public),
             "public": PublicPrototypes(f"rho={rho}", **shared, public=data.public),
         }
-        results += [_measured(name, learner, records, rho, seed) for name, learner in learners.items()]
+        results += [
+            _measured(name, learner, records, rho, seed) for name, learner in learners.items()
+        ]
     return results
 
 
 def worth_of_public_rows(data: Digits, n_seeds: int) -> list[Result]:
-    """Fit `auto` with few and with all public rows, and `noisy-sum`, for which they are the centre alone."""
+    """Fit `auto` with few and with all public rows, and `noisy-sum`, for which they are the centre
+    alone.
+    """
     rho, records, results = WORTH_RHO, data.records, []
     for seed in range(n_seeds):
         shared: dict[str, Any] = {"classes": range(10), "noise": "research", "random_state": seed}
@@ -77,14 +87,22 @@ def _measured(name: str, learner: Any, records: Records, rho: float, seed: int) 
 
 
 def medians(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of a table: a row for each rho, medians over seeds of balanced / minority accuracy."""
+    """Header and rows of a table: a row for each rho, medians over seeds of balanced / minority
+    accuracy.
+    """
     learners = list(dict.fromkeys(one.learner for one in results))
     rows = []
     for (rho,), group in grouped(results, "rho"):
         cells = []
         for learner in learners:
-            measured = [(one.balanced_accuracy, one.minority_accuracy) for one in group if one.learner == learner]
-            cells.append(" / ".join(f"{median(values):.3f}" for values in zip(*measured, strict=True)))
+            measured = [
+                (one.balanced_accuracy, one.minority_accuracy)
+                for one in group
+                if one.learner == learner
+            ]
+            cells.append(
+                " / ".join(f"{median(values):.3f}" for values in zip(*measured, strict=True))
+            )
         rows.append([f"rho={rho:g}", *cells])
     return ["", *learners], rows
 

@@ -1,4 +1,6 @@
-"""The page of the demonstration: what was learned and at which price, for somebody who sees it for the first time."""
+"""The page of the demonstration: what was learned and at which price, for somebody who sees it for
+the first time.
+"""
 
 from __future__ import annotations
 
@@ -45,25 +47,46 @@ tacit publish release --to hub"""
 
 
 def demo_page(
-    data: Digits, results: Sequence[Result], worth: Sequence[Result], release: Release, scores: Scores, out: str
+    data: Digits,
+    results: Sequence[Result],
+    worth: Sequence[Result],
+    release: Release,
+    scores: Scores,
+    out: str,
 ) -> str:
-    """The page as HTML: `results` are compared, `worth` tells what public rows are worth, `out` is the folder."""
+    """The page as HTML: `results` are compared, `worth` tells what public rows are worth, `out` is
+    the folder.
+    """
     figure = both_measures(results, f"Digits, imbalance ratio {IMBALANCE:g}")
     seeds = len({one.seed for one in results})
-    said = f"The band spans the 25 to 75 % quantiles. Thin dashes: the same methods without privacy. {NOISE}"
+    said = (
+        "The band spans the 25 to 75 % quantiles. Thin dashes: the same methods without privacy."
+        f" {NOISE}"
+    )
     figure = replace(figure, name="accuracy", caption=said, x=replace(figure.x, rough=False))
     sections = [
-        ("", _LEAD.format(records=len(data.records.y), largest=data.records.sizes.max(),
-                          smallest=data.records.sizes.min(), public=len(data.public))),
+        (
+            "",
+            _LEAD.format(
+                records=len(data.records.y),
+                largest=data.records.sizes.max(),
+                smallest=data.records.sizes.min(),
+                public=len(data.public),
+            ),
+        ),
         ("What came out", _facts(results, release, scores)),
-        ("Which method, at which privacy cost", _COMPARED.format(seeds=seeds) + figure_place(figure)
-         + _numbers(results)),
+        (
+            "Which method, at which privacy cost",
+            _COMPARED.format(seeds=seeds) + figure_place(figure) + _numbers(results),
+        ),
         ("What public rows are worth", _worth(worth)),
         ("What an attacker may learn", attack.section(release.guarantee)),
         ("The card of the release", laid_out(release.card())),
-        ("What to do next", "<p>With this release:</p>" + text(_AFTER.format(out=out))
-         + _OWN_DATA + text(_OWN)),
-    ]  # fmt: skip
+        (
+            "What to do next",
+            "<p>With this release:</p>" + text(_AFTER.format(out=out)) + _OWN_DATA + text(_OWN),
+        ),
+    ]
     blocks = data_block("release", {"attack": attack.data(release.guarantee)})
     blocks += f"<script>{asset('attack.js')}</script>"
     blocks += chart_blocks({figure.name: charts.lines(figure, PAGE).to_dict(validate=False)})
@@ -71,41 +94,71 @@ def demo_page(
 
 
 def _facts(results: Sequence[Result], release: Release, scores: Scores) -> str:
-    best = median(one.balanced_accuracy or 0 for one in results if one.learner == "auto" and one.rho == float("inf"))
+    best = median(
+        one.balanced_accuracy or 0
+        for one in results
+        if one.learner == "auto" and one.rho == float("inf")
+    )
     facts = {
         "Digits labelled rightly, on average over classes": f"{100 * scores.balanced:.0f} of 100",
         "The same method without privacy": f"{100 * best:.0f} of 100",
-        f"Privacy cost: epsilon at delta = {STATED_AT:g}": f"{release.guarantee.epsilon(STATED_AT):.3g}",
+        f"Privacy cost: epsilon at delta = {STATED_AT:g}": (
+            f"{release.guarantee.epsilon(STATED_AT):.3g}"
+        ),
     }
-    listed = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(fact)}</dd></div>" for name, fact in facts.items())
+    listed = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(fact)}</dd></div>" for name, fact in facts.items()
+    )
     return f'<dl class="facts">{listed}</dl><p>{escape(release.guarantee.in_words())}</p>'
 
 
 def _numbers(results: Sequence[Result]) -> str:
-    """A table for each measure: a row for each rho, medians over seeds, in a column for each method."""
+    """A table for each measure: a row for each rho, medians over seeds, in a column for each
+    method.
+    """
     learners = list(dict.fromkeys(one.learner for one in results))
     tables = ""
-    for measure, words in ((BALANCED, "Balanced accuracy"), (MINORITY, "Accuracy on the smallest classes")):
+    for measure, words in (
+        (BALANCED, "Balanced accuracy"),
+        (MINORITY, "Accuracy on the smallest classes"),
+    ):
         rows = [
             [f"{rho:g}", _epsilon(rho), *(_median(group, measure, learner) for learner in learners)]
             for (rho,), group in grouped(results, "rho")
         ]
         tables += f"<div>{table(['rho', 'epsilon', *learners], rows, words)}</div>"
-    note = "Epsilon at delta = 1e-6, for the methods that use Gaussian noise (all but <code>public</code>)."
+    note = (
+        "Epsilon at delta = 1e-6, for the methods that use Gaussian noise (all but"
+        " <code>public</code>)."
+    )
     return f'<div class="columns numbers">{tables}</div><p class="soft">{note}</p>'
 
 
 def _median(results: Sequence[Result], measure: str, learner: str) -> str:
-    return f"{median(getattr(one, measure) for one in results if one.learner == learner):.3f}".lstrip("0")
+    return (
+        f"{median(getattr(one, measure) for one in results if one.learner == learner):.3f}".lstrip(
+            "0"
+        )
+    )
 
 
 def _epsilon(rho: float) -> str:
-    return "none" if rho == float("inf") else f"{NoisySumPrototypes(f'rho={rho}').promise().epsilon(STATED_AT):.3g}"
+    return (
+        "none"
+        if rho == float("inf")
+        else f"{NoisySumPrototypes(f'rho={rho}').promise().epsilon(STATED_AT):.3g}"
+    )
 
 
 def _worth(worth: Sequence[Result]) -> str:
     learners = dict.fromkeys(one.learner for one in worth)
-    rows = [[name, _median(worth, BALANCED, name), _median(worth, MINORITY, name)] for name in learners]
+    rows = [
+        [name, _median(worth, BALANCED, name), _median(worth, MINORITY, name)] for name in learners
+    ]
     words = _WORTH.format(rho=WORTH_RHO, epsilon=float(_epsilon(WORTH_RHO)))
-    numbers = table(["method", "balanced", "smallest classes"], rows, "Accuracy by what public rows are used for")
+    numbers = table(
+        ["method", "balanced", "smallest classes"],
+        rows,
+        "Accuracy by what public rows are used for",
+    )
     return f'{words}<div class="numbers">{numbers}</div>'

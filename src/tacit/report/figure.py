@@ -51,7 +51,9 @@ class Panel:
     @property
     def results(self) -> list[Result]:
         """The results behind all points, each once."""
-        return list({one.key: one for point in (*self.points, *self.flat) for one in point.results}.values())
+        return list(
+            {one.key: one for point in (*self.points, *self.flat) for one in point.results}.values()
+        )
 
 
 def _short(x: float | str) -> str:
@@ -101,16 +103,22 @@ class Figure:
     legend: str
     """What the series are."""
     series: tuple[str, ...]
-    """All names that get a colour, a marker and a dash, in order; the figure may show only some of them."""
+    """All names that get a colour, a marker and a dash, in order; the figure may show only some of
+    them.
+    """
     panels: tuple[Panel, ...] | tuple[MeansPanel, ...]
     x: Axis
     y: Axis
     one_cost: bool = False
-    """Whether all private results have one cost, so that lines over costs would have one point each."""
+    """Whether all private results have one cost, so that lines over costs would have one point
+    each.
+    """
 
     @property
     def described(self) -> str:
-        """What the figure shows, for those who do not see it: the ends of each series in each panel."""
+        """What the figure shows, for those who do not see it: the ends of each series in each
+        panel.
+        """
         panels = [panel for panel in self.panels if isinstance(panel, Panel)]
         return " ".join([f"{self.title}.", *(panel.described for panel in panels)])
 
@@ -129,10 +137,14 @@ def points_of(
     x: Callable[[Sequence[Result]], float | str],
     measure: str,
 ) -> tuple[Point, ...]:
-    """A point for each series and place, sorted by series and x; results without the measure are left out."""
+    """A point for each series and place, sorted by series and x; results without the measure are
+    left out.
+    """
     points = []
     for (name, _), group in grouped(results, series, place):
-        measured = [(value, one) for one in group if (value := number(getattr(one, measure))) is not None]
+        measured = [
+            (value, one) for one in group if (value := number(getattr(one, measure))) is not None
+        ]
         if measured:
             values, having = zip(*measured, strict=True)
             points.append(Point(name, x(having), spread(values), having))
@@ -146,7 +158,11 @@ def log_axis(title: str, values: Sequence[float]) -> Axis:
 
 
 def axis_for(title: str, panels: Sequence[Panel], *, log: bool = False) -> Axis:
-    """An axis for the points' values: logarithmic with `log`, or where they span more than a factor of twenty."""
-    ends = [end for panel in panels for point in panel.points for end in (point.y.low, point.y.high)]
+    """An axis for the points' values: logarithmic with `log`, or where they span more than a factor
+    of twenty.
+    """
+    ends = [
+        end for panel in panels for point in panel.points for end in (point.y.low, point.y.high)
+    ]
     wide = 0 < 20 * min(ends) < max(ends)
     return log_axis(title, ends) if log or wide else Axis(title)

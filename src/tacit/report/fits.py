@@ -20,29 +20,39 @@ WHOLE = "whole fit"
 PHASES = (WHOLE, SCORING, SET_UP, SELECTION, SOLVING, REST, PREDICTION)
 OVER_ALL = "over all budgets, imbalances and seeds: medians, and 25 to 75 % quantiles as lines"
 TIMED = (
-    "Scoring: all scores of the public rows. Set-up: sums over records from which the classifier is computed. "
-    "Selection: the private choice of public rows. Solving: matrices and steps of descent. A first fit and prediction, "
-    "which do not count, load the files and compile the code. Nothing is taken from work that cells share."
+    "Scoring: all scores of the public rows. Set-up: sums over records from which the classifier is"
+    " computed. Selection: the private choice of public rows. Solving: matrices and steps of"
+    " descent. A first fit and prediction, which do not count, load the files and compile the code."
+    " Nothing is taken from work that cells share."
 )
 NOT_TIMED = (
-    "Work that cells share is left out of all but the first of them, and compilation is counted where it happened: a "
-    "plan with timed: true measures every fit by itself."
+    "Work that cells share is left out of all but the first of them, and compilation is counted"
+    " where it happened: a plan with timed: true measures every fit by itself."
 )
 STEPS = ("radius", "norm")  # fields that are drawn
 MOST_ROWS = 1000  # in a panel of means; more make a page slow and hide each other
 
 
 def class_sizes(sweep: SweepResults) -> Iterator[Figure]:
-    """Training records of each class, the largest first: a panel for each data set, a line for each imbalance."""
+    """Training records of each class, the largest first: a panel for each data set, a line for each
+    imbalance.
+    """
     sized = [one for one in sweep.done if any(one.class_sizes or ())]
     panels = tuple(
-        Panel(data, tuple(point for (ratio,), group in grouped(results, "imbalance") for point in _sizes(ratio, group)))
+        Panel(
+            data,
+            tuple(
+                point
+                for (ratio,), group in grouped(results, "imbalance")
+                for point in _sizes(ratio, group)
+            ),
+        )
         for (data,), results in grouped(sized, "data")
     )
     if panels:
         about = (
-            "Training records of each class, the largest first; classes without records are left out. Class sizes are "
-            "private, and shown because the data are for research."
+            "Training records of each class, the largest first; classes without records are left"
+            " out. Class sizes are private, and shown because the data are for research."
         )
         yield Figure(
             name="class-sizes",
@@ -60,11 +70,17 @@ def _sizes(ratio: float, results: Sequence[Result]) -> list[Point]:
     """A point for each rank that has records."""
     ordered = [sorted(one.class_sizes or [], reverse=True) for one in results]
     medians = [spread(sizes) for sizes in zip_longest(*ordered, fillvalue=0)]
-    return [Point(f"{ratio:g}", rank, size, tuple(results)) for rank, size in enumerate(medians, 1) if size.median > 0]
+    return [
+        Point(f"{ratio:g}", rank, size, tuple(results))
+        for rank, size in enumerate(medians, 1)
+        if size.median > 0
+    ]
 
 
 def run_times(sweep: SweepResults) -> Iterator[Figure]:
-    """Seconds of the phases of a fit where cells were timed, and of whole fits elsewhere; a panel for each data set."""
+    """Seconds of the phases of a fit where cells were timed, and of whole fits elsewhere; a panel
+    for each data set.
+    """
     timed = [one for one in sweep.done if loaded(one.phases)]
     others = [one for one in sweep.done if not loaded(one.phases) and number(one.fit_seconds)]
     by_phase, whole = (
@@ -74,15 +90,22 @@ def run_times(sweep: SweepResults) -> Iterator[Figure]:
         )
         for results in (timed, others)
     )
-    about = f"Seconds of each phase of a fit, and of the prediction of the test rows, {OVER_ALL}. {TIMED}"
+    about = (
+        f"Seconds of each phase of a fit, and of the prediction of the test rows, {OVER_ALL}."
+        f" {TIMED}"
+    )
     named = {point.series for panel in by_phase for point in panel.points}
     series = (*(name for name in PHASES if name in named), *sorted(named - set(PHASES)))
     yield from _times("Run times by phase", about, "phase", series, by_phase)
-    yield from _times("Run times", f"Seconds of a fit {OVER_ALL}. {NOT_TIMED}", "learner", sweep.series, whole)
+    yield from _times(
+        "Run times", f"Seconds of a fit {OVER_ALL}. {NOT_TIMED}", "learner", sweep.series, whole
+    )
 
 
 def _time_points(sweep: SweepResults, results: Sequence[Result]) -> list[Point]:
-    """A point for each learner and phase, the whole fit among them; a point for each learner without phases."""
+    """A point for each learner and phase, the whole fit among them; a point for each learner
+    without phases.
+    """
     points = []
     for (label,), group in grouped(results, sweep.label):
         phases = [loaded(one.phases) for one in group]
@@ -94,11 +117,19 @@ def _time_points(sweep: SweepResults, results: Sequence[Result]) -> list[Point]:
     return points
 
 
-def _times(title: str, about: str, legend: str, series: tuple[str, ...], panels: tuple[Panel, ...]) -> Iterator[Figure]:
+def _times(
+    title: str, about: str, legend: str, series: tuple[str, ...], panels: tuple[Panel, ...]
+) -> Iterator[Figure]:
     if panels:
         results = [one for panel in panels for one in panel.results]
-        machines = sorted({f"{one.host} ({one.processor})" if one.processor else one.host for one in results} - {""})
-        measured = f"Measured on {', '.join(machines) or 'a machine that was not recorded'}, one thread each."
+        machines = sorted(
+            {f"{one.host} ({one.processor})" if one.processor else one.host for one in results}
+            - {""}
+        )
+        measured = (
+            f"Measured on {', '.join(machines) or 'a machine that was not recorded'}, one thread"
+            " each."
+        )
         yield Figure(
             name=slug(title),
             title=title,
@@ -112,20 +143,29 @@ def _times(title: str, about: str, legend: str, series: tuple[str, ...], panels:
 
 
 def steps(sweep: SweepResults) -> Iterator[Figure]:
-    """Radius and norm of each step of CoinPress, where the plan keeps `steps_`: a line for each budget."""
+    """Radius and norm of each step of CoinPress, where the plan keeps `steps_`: a line for each
+    budget.
+    """
     taken = {one.key: steps for one in sweep.done if (steps := _steps(one))}
     having = [one for one in sweep.done if one.key in taken]
-    for (data, encoder, unit, label, ratio), results in grouped(having, *PLACE, sweep.label, "imbalance"):
-        panels = tuple(Panel(name, points) for name in STEPS if (points := _step_points(results, taken, name)))
+    for (data, encoder, unit, label, ratio), results in grouped(
+        having, *PLACE, sweep.label, "imbalance"
+    ):
+        panels = tuple(
+            Panel(name, points) for name in STEPS if (points := _step_points(results, taken, name))
+        )
         if not panels:
             continue
         about = (
-            "Radius in which a mean was assumed, and norm of its estimate, after each step; where there is one of each "
-            f"class, the median over classes. {about_seeds(panels, 'band')}"
+            "Radius in which a mean was assumed, and norm of its estimate, after each step; where"
+            f" there is one of each class, the median over classes. {about_seeds(panels, 'band')}"
         )
         yield Figure(
             name=slug("steps", label, data, encoder, imbalance_words(ratio), unit),
-            title=f"{data}, {encoder}, {imbalance_words(ratio)}: steps of {label} ({unit_words(unit)})",
+            title=(
+                f"{data}, {encoder}, {imbalance_words(ratio)}: steps of {label}"
+                f" ({unit_words(unit)})"
+            ),
             caption=caption(about, panels),
             legend="budget",
             series=tuple(name for name, _ in budgets(having)),
@@ -142,7 +182,11 @@ def _step_points(
     points = []
     for budget, group in budgets(results):
         for place in range(max(len(taken[one.key]) for one in group)):
-            having = [one for one in group if place < len(taken[one.key]) and name in taken[one.key][place]]
+            having = [
+                one
+                for one in group
+                if place < len(taken[one.key]) and name in taken[one.key][place]
+            ]
             if having:
                 values = [taken[one.key][place][name] for one in having]
                 points.append(Point(budget, place + 1, spread(values), tuple(having)))
@@ -157,32 +201,52 @@ def _steps(result: Result) -> list[dict[str, float]]:
         steps.append({})
         for name in STEPS:
             value = step.get(name)
-            finite = [one for one in (value if isinstance(value, list) else [value]) if number(one) is not None]
+            finite = [
+                one
+                for one in (value if isinstance(value, list) else [value])
+                if number(one) is not None
+            ]
             steps[-1] |= {name: median(finite)} if finite else {}
     return steps
 
 
 def _attribute(result: Result, name: str) -> Any:
-    """An attribute that the plan keeps, if there is one; the text is parsed only where the name is in it."""
+    """An attribute that the plan keeps, if there is one; the text is parsed only where the name is
+    in it.
+    """
     return loaded(result.extra).get(name) if f'"{name}"' in result.extra else None
 
 
 def means(sweep: SweepResults) -> Iterator[Figure]:
-    """True and private class means in two dimensions, where the plan keeps `means_2d`: one seed of each budget."""
+    """True and private class means in two dimensions, where the plan keeps `means_2d`: one seed of
+    each budget.
+    """
     having = [one for one in sweep.done if isinstance(_attribute(one, "means_2d"), dict)]
-    for (data, encoder, unit, label, ratio), results in grouped(having, *PLACE, sweep.label, "imbalance"):
+    for (data, encoder, unit, label, ratio), results in grouped(
+        having, *PLACE, sweep.label, "imbalance"
+    ):
         shown = [min(group, key=lambda one: one.seed) for _, group in budgets(results)]
         panels = tuple(map(_means_panel, shown))
         numbers = sorted({len(panel.rows) for panel in panels})
-        of = sorted({f" These are {what}." for one in shown if (what := _attribute(one, "means_2d").get("of"))})
+        of = sorted(
+            {
+                f" These are {what}."
+                for one in shown
+                if (what := _attribute(one, "means_2d").get("of"))
+            }
+        )
         about = (
-            f"Lines lead from the true mean of each class (ring) to its private mean (diamond).{''.join(of)} Beside "
-            f"them {' or '.join(map(str, numbers))} test rows, by whether they were classified right; one seed of each "
-            "budget. True means are private, and are shown because the data are public benchmarks."
+            "Lines lead from the true mean of each class (ring) to its private mean"
+            f" (diamond).{''.join(of)} Beside them {' or '.join(map(str, numbers))} test rows, by"
+            " whether they were classified right; one seed of each budget. True means are private,"
+            " and are shown because the data are public benchmarks."
         )
         yield Figure(
             name=slug("means", label, data, encoder, imbalance_words(ratio), unit),
-            title=f"{data}, {encoder}, {imbalance_words(ratio)}: means of {label} ({unit_words(unit)})",
+            title=(
+                f"{data}, {encoder}, {imbalance_words(ratio)}: means of {label}"
+                f" ({unit_words(unit)})"
+            ),
             caption=caption(about, panels),
             legend="test row",
             series=("right", "wrong"),
@@ -198,8 +262,12 @@ def _means_panel(result: Result) -> MeansPanel:
     rows = [row for row in means_2d.get("points", ()) if _finite(row)]
     return MeansPanel(
         title=f"{budget_of(result)}, seed {result.seed}",
-        means=tuple(Mean(place, tuple(a), tuple(b)) for place, (a, b) in pairs if _finite(a) and _finite(b)),
-        rows=tuple((x, y, bool(right)) for x, y, right in rows[:: math.ceil(len(rows) / MOST_ROWS) or 1]),
+        means=tuple(
+            Mean(place, tuple(a), tuple(b)) for place, (a, b) in pairs if _finite(a) and _finite(b)
+        ),
+        rows=tuple(
+            (x, y, bool(right)) for x, y, right in rows[:: math.ceil(len(rows) / MOST_ROWS) or 1]
+        ),
         results=(result,),
     )
 

@@ -1,4 +1,6 @@
-"""The results of a sweep: in groups, in order, with a label for each learner and the cost of each guarantee."""
+"""The results of a sweep: in groups, in order, with a label for each learner and the cost of each
+guarantee.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,8 @@ class SweepResults:
 
 
 def labels(results: Iterable[Result], without: str = "") -> dict[str, str]:
-    """A label for the learner of each result: its name, and fields that tell its results apart, `without` one.
+    """A label for the learner of each result: its name, and fields that tell its results apart,
+    `without` one.
 
     The method as one types it follows in brackets where the learner's name is another.
 
@@ -108,7 +111,11 @@ def labels(results: Iterable[Result], without: str = "") -> dict[str, str]:
     """
     texts = {}
     for _, group in grouped(results, "learner"):
-        fields = [name for name in DISTINGUISHING if name != without and len({getattr(one, name) for one in group}) > 1]
+        fields = [
+            name
+            for name in DISTINGUISHING
+            if name != without and len({getattr(one, name) for one in group}) > 1
+        ]
         for one in group:
             names = ["class names"] if one.names else []
             counts = ["counts unprotected"] if REALISED in unprotected(one) else []
@@ -125,7 +132,10 @@ def _typed(result: Result, said: bool) -> str:
 def _in_words(name: str, result: Result) -> str:
     value = getattr(result, name)
     if name == "parameters":
-        return " ".join(f"{key}={text}" for key, text in parameters_of(result).items()) or "default parameters"
+        return (
+            " ".join(f"{key}={text}" for key, text in parameters_of(result).items())
+            or "default parameters"
+        )
     if name == "public_rows":
         return "all public rows" if value is None else f"{value} public rows"
     if name in ("tuning", "delta"):
@@ -136,7 +146,9 @@ def _in_words(name: str, result: Result) -> str:
 
 
 def currency(result: Result) -> str | None:
-    """The x axis of the guarantee: rho, or epsilon where rho is not finite; None if neither is above 0."""
+    """The x axis of the guarantee: rho, or epsilon where rho is not finite; None if neither is
+    above 0.
+    """
     if number(result.rho):
         return "rho"
     if number(result.epsilon):

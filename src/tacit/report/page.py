@@ -1,4 +1,6 @@
-"""A self-contained page: its style, sections, tables and pictures. It follows the colour scheme and the width."""
+"""A self-contained page: its style, sections, tables and pictures. It follows the colour scheme and
+the width.
+"""
 
 import base64
 import json
@@ -19,14 +21,23 @@ _PAGE = """<!doctype html>
 """
 
 
-def page(title: str, sections: Sequence[tuple[str, str]], *, blocks: str = "", policy: str = "") -> str:
-    """An HTML page of titled sections, each already HTML; a section without a title comes without a heading.
+def page(
+    title: str, sections: Sequence[tuple[str, str]], *, blocks: str = "", policy: str = ""
+) -> str:
+    """An HTML page of titled sections, each already HTML; a section without a title comes without a
+    heading.
 
-    `blocks` are the scripts and data at the end of the page, `policy` the texts and hosts that it may load.
+    `blocks` are the scripts and data at the end of the page, `policy` the texts and hosts that it
+    may load.
     """
-    body = "".join(f"<h2>{escape(heading)}</h2>\n{html}\n" if heading else f"{html}\n" for heading, html in sections)
+    body = "".join(
+        f"<h2>{escape(heading)}</h2>\n{html}\n" if heading else f"{html}\n"
+        for heading, html in sections
+    )
     meta = f'\n<meta http-equiv="Content-Security-Policy" content="{policy}">' if policy else ""
-    return _PAGE.format(title=escape(title), sections=body, blocks=blocks, policy=meta, style=asset("page.css"))
+    return _PAGE.format(
+        title=escape(title), sections=body, blocks=blocks, policy=meta, style=asset("page.css")
+    )
 
 
 def asset(name: str) -> str:
@@ -48,18 +59,29 @@ def picture(png: bytes, alternative: str) -> str:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
     """A table, whose first column names its rows."""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' if cell else "<td></td>" for cell in header)
+    head = "".join(
+        f'<th scope="col">{escape(cell)}</th>' if cell else "<td></td>" for cell in header
+    )
     body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in rest)}</tr>'
+        "<tr><th"
+        f' scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in rest)}</tr>'
         for first, *rest in rows
     )
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return scrolled(f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>", caption or "Table")
+    return scrolled(
+        f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
+        caption or "Table",
+    )
 
 
 def scrolled(html: str, name: str, kind: str = "") -> str:
-    """What may be wider than the page, in a region that scrolls, also by keys; `name` is for screen readers."""
-    return f'<div class="{f"wide {kind}".strip()}" tabindex="0" role="region" aria-label="{escape(name)}">{html}</div>'
+    """What may be wider than the page, in a region that scrolls, also by keys; `name` is for screen
+    readers.
+    """
+    return (
+        f'<div class="{f"wide {kind}".strip()}" tabindex="0" role="region"'
+        f' aria-label="{escape(name)}">{html}</div>'
+    )
 
 
 def text(content: str) -> str:

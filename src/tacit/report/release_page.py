@@ -1,8 +1,10 @@
-"""The page of a release: what it says, what an attacker may learn, and its classifier, in one file without a network.
+"""The page of a release: what it says, what an attacker may learn, and its classifier, in one file
+without a network.
 
-The script and the style lie in `assets/`. The page's policy admits these two texts by their hashes and nothing else, so
-that neither a request nor a script in a text of the release can run. A network is run by onnxruntime-web, which lies in
-the page too: the policy then also admits that script by its hash, WebAssembly, and scripts that the page itself makes.
+The script and the style lie in `assets/`. The page's policy admits these two texts by their hashes
+and nothing else, so that neither a request nor a script in a text of the release can run. A network
+is run by onnxruntime-web, which lies in the page too: the policy then also admits that script by
+its hash, WebAssembly, and scripts that the page itself makes.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from tacit.report.card import laid_out
 from tacit.report.page import asset, data_block, page
 
 RUNTIME = ("ort.wasm.min.js", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
-"""Files of the npm package onnxruntime-web, in its folder `dist`: the library, and the engine that it loads."""
+"""Files of the npm package onnxruntime-web, in its folder `dist`: the library, and the engine that
+it loads.
+"""
 LARGEST = 64 * 2**20
 """Bytes of the arrays that a page holds."""
 LARGEST_FILE = 256 * 2**20
@@ -65,7 +69,8 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     Raises
     ------
     InputError
-        If the release is not a network and needs no onnxruntime, a file of it is missing, or onnx is not installed.
+        If the release is not a network and needs no onnxruntime, a file of it is missing, or onnx
+        is not installed.
     ReleaseError
         If the arrays are too large for a page.
     """
@@ -76,7 +81,9 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     arrays = {name: array for name, array in deciding_arrays if array.dtype.name in _FLOATS}
     network = isinstance(release.decision, NetworkHead)
     if onnxruntime is not None and not network:
-        raise InputError(f"onnxruntime={onnxruntime} is for networks, and {release.source} is none; leave it out")
+        raise InputError(
+            f"onnxruntime={onnxruntime} is for networks, and {release.source} is none; leave it out"
+        )
     runs = not network or onnxruntime is not None
     size = sum(array.nbytes for array in arrays.values()) if runs else 0
     if size > LARGEST:
@@ -91,14 +98,17 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     }
     if not network:
         decision = document.model_dump(mode="json")["contents"]["decision"]
-        data |= {"decision": decision, "arrays": {name: _array(array) for name, array in arrays.items()}}
+        data |= {
+            "decision": decision,
+            "arrays": {name: _array(array) for name, array in arrays.items()},
+        }
     library, parts = ("", "") if onnxruntime is None else _runtime(onnxruntime, release)
     script = "".join(map(asset, ("attack.js", *(["network.js"] if library else []), "classify.js")))
     scripts = [library, script] if library else [script]
     admitted = [*map(_hash, scripts), *(("'wasm-unsafe-eval'", "blob:") if library else ())]
     policy = (
-        f"default-src 'none'; script-src {' '.join(admitted)}; style-src {_hash(asset('page.css'))}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {' '.join(admitted)}; style-src"
+        f" {_hash(asset('page.css'))}; img-src data:; base-uri 'none'; form-action 'none'"
     )
     sections = [
         ("", _head(release)),
@@ -106,35 +116,49 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
         ("Classify embeddings here", _CLASSIFIER.format(width=release.width) if runs else _NETWORK),
         ("The card", laid_out(release.card())),
     ]
-    blocks = data_block("release", data) + parts + "".join(f"<script>{one}</script>" for one in scripts)
+    blocks = (
+        data_block("release", data) + parts + "".join(f"<script>{one}</script>" for one in scripts)
+    )
     return page(document.product.name, sections, blocks=blocks, policy=policy)
 
 
 def _runtime(folder: Path, release: Release) -> tuple[str, str]:
-    """The script of onnxruntime-web; and, as blocks of the page, its engine and the graph of a network."""
+    """The script of onnxruntime-web; and, as blocks of the page, its engine and the graph of a
+    network.
+    """
     check_installed("onnx")
     try:
         library, glue, engine = ((folder / name).read_bytes() for name in RUNTIME)
         text = library.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         fault = f"onnxruntime={folder} does not hold {', '.join(RUNTIME)}"
-        raise InputError(f"{fault}; give the folder dist of the npm package onnxruntime-web") from error
+        raise InputError(
+            f"{fault}; give the folder dist of the npm package onnxruntime-web"
+        ) from error
     if "</script" in text.lower():
-        raise InputError(f"{folder / RUNTIME[0]} holds </script, which ends a script in a page; take another version")
+        raise InputError(
+            f"{folder / RUNTIME[0]} holds </script, which ends a script in a page; take another"
+            " version"
+        )
     parts = {"glue": glue, "wasm": engine, "graph": _graph(release)}
     return text, "".join(
-        f'<script type="text/plain" id="{name}">{_packed(part)}</script>' for name, part in parts.items()
+        f'<script type="text/plain" id="{name}">{_packed(part)}</script>'
+        for name, part in parts.items()
     )
 
 
 def _graph(release: Release) -> bytes:
-    """The ONNX graph of a release, with the positions of the classes as its output, without the card."""
+    """The ONNX graph of a release, with the positions of the classes as its output, without the
+    card.
+    """
     onnx = load_onnx()
     model = head_model(release.head())
     (gather,) = (node for node in model.graph.node if LABEL in node.output)
     model.graph.node.remove(gather)
     del model.graph.output[:], model.metadata_props[:]
-    model.graph.output.append(onnx.helper.make_tensor_value_info(gather.input[1], onnx.TensorProto.INT64, ["n"]))
+    model.graph.output.append(
+        onnx.helper.make_tensor_value_info(gather.input[1], onnx.TensorProto.INT64, ["n"])
+    )
     return bytes(model.SerializeToString(deterministic=True))
 
 
@@ -146,7 +170,9 @@ def _head(release: Release) -> str:
     document = release.document
     stamp = f'<p class="stamp">{document.stamp}</p>' if document.stamp else ""
     accounting, product = document.accounting, document.product
-    words = accounting.in_words if isinstance(accounting, Accounting) else release.guarantee.in_words()
+    words = (
+        accounting.in_words if isinstance(accounting, Accounting) else release.guarantee.in_words()
+    )
     facts = f"Description: {product.description}. Curator: {product.curator}. Date: {product.date}."
     unprotected = document.guarantee.unprotected
     rest = f"<p>Not protected by it: {escape(', '.join(unprotected))}.</p>" if unprotected else ""

@@ -1,7 +1,7 @@
 """The report on a sweep: a page, or a folder of figures.
 
-A new kind of figure is a function that finds it (in `accuracy.py`, `fits.py` or `votings.py`), one in `charts.py` that
-draws it, and its line in `FIGURES`.
+A new kind of figure is a function that finds it (in `accuracy.py`, `fits.py` or `votings.py`), one
+in `charts.py` that draws it, and its line in `FIGURES`.
 """
 
 from __future__ import annotations
@@ -67,12 +67,16 @@ def html(results: Sequence[Result], title: str) -> str:
     sweep = SweepResults.of(results)
     sections: dict[str, list[tuple[Figure, dict[str, Any]]]] = {}
     for kind, figure in figures(sweep):
-        sections.setdefault(kind.heading, []).append((figure, kind.chart(figure, PAGE).to_dict(validate=False)))
+        sections.setdefault(kind.heading, []).append(
+            (figure, kind.chart(figure, PAGE).to_dict(validate=False))
+        )
     return sweep_page(title, sweep, sections)
 
 
 def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
-    """Write a file for each figure, the captions, and the tables as CSV; InputError if no cell was done."""
+    """Write a file for each figure, the captions, and the tables as CSV; InputError if no cell was
+    done.
+    """
     sweep = SweepResults.of(results)
     captions = []
     for kind, figure in figures(sweep):

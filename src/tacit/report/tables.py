@@ -12,7 +12,17 @@ from tacit.report.accuracy import BALANCED, MINORITY
 from tacit.report.groups import SweepResults, budgets, grouped, number
 from tacit.report.words import imbalance_words, unit_words
 
-HEADER = ("learner", "budget", "rho", "epsilon (delta)", "unit", "tuning", "seeds", "balanced", "minority")
+HEADER = (
+    "learner",
+    "budget",
+    "rho",
+    "epsilon (delta)",
+    "unit",
+    "tuning",
+    "seeds",
+    "balanced",
+    "minority",
+)
 CELL_HEADER = ("cell", "seed", "balanced", "minority", "fit, seconds")
 FAILED_HEADER = ("cell", "learner", "data", "encoder", "imbalance", "budget", "seed", "error")
 
@@ -58,7 +68,14 @@ def cell_texts(result: Result) -> tuple[str, ...]:
 
 def failed_texts(result: Result) -> tuple[str, ...]:
     """The place and error of a cell that failed, under `FAILED_HEADER`."""
-    place = (result.key, result.learner, result.data, result.encoder, f"{result.imbalance:g}", result.budget)
+    place = (
+        result.key,
+        result.learner,
+        result.data,
+        result.encoder,
+        f"{result.imbalance:g}",
+        result.budget,
+    )
     return (*place, str(result.seed), result.error or "")
 
 
@@ -77,4 +94,6 @@ def _median(results: list[Result], measure: str) -> str:
     if not values:
         return "none"
     over = spread(values)
-    return f"{over.median:.3f}" + (f" [{over.low:.3f}, {over.high:.3f}]" if len(results) > 1 else "")
+    return f"{over.median:.3f}" + (
+        f" [{over.low:.3f}, {over.high:.3f}]" if len(results) > 1 else ""
+    )

@@ -1,8 +1,9 @@
 """How charts look: on the page, and in a paper.
 
-Each series gets a colour, a marker and a dash; any one of them suffices to tell the first five apart, so figures can be
-printed in grey. The colours are those of Okabe and Ito that show on white. The numbers of colours, markers and dashes
-have no common divisor, so that no two of 280 series look alike. Thin dashes stand for learners without privacy alone.
+Each series gets a colour, a marker and a dash; any one of them suffices to tell the first five
+apart, so figures can be printed in grey. The colours are those of Okabe and Ito that show on white.
+The numbers of colours, markers and dashes have no common divisor, so that no two of 280 series look
+alike. Thin dashes stand for learners without privacy alone.
 """
 
 from __future__ import annotations
@@ -12,13 +13,24 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#000000", "#56B4E9")
-MARKERS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+MARKERS = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    "triangle-left",
+)
 DASHES = ((), (5, 1.5, 1, 1.5), (1, 1.2), (9, 2), (4, 1.2, 1, 1.2, 1, 1.2))  # in line widths
 MOST_MARKERS = 12  # on one line
 
 
 class Look(NamedTuple):
-    """The colour, the marker and the dash of a series; dash lengths are in line widths, and empty is a solid line."""
+    """The colour, the marker and the dash of a series; dash lengths are in line widths, and empty
+    is a solid line.
+    """
 
     colour: str
     marker: str
@@ -28,7 +40,9 @@ class Look(NamedTuple):
 def look(series: Sequence[str], name: str) -> Look:
     """The look of one of several series, by its position."""
     number = series.index(name)
-    return Look(COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)], DASHES[number % len(DASHES)])
+    return Look(
+        COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)], DASHES[number % len(DASHES)]
+    )
 
 
 @dataclass(frozen=True)
@@ -70,23 +84,48 @@ class Theme:
             "font": self.fonts,
             "axis": texts | {"titleFontWeight": "normal", "gridOpacity": 0.5},
             "title": {"fontSize": 13 * em, "fontWeight": "bold"},
-            "legend": texts | {"orient": "bottom", "labelLimit": 0, "symbolSize": 90 * area, "symbolOpacity": 1},
+            "legend": texts
+            | {"orient": "bottom", "labelLimit": 0, "symbolSize": 90 * area, "symbolOpacity": 1},
             "view": {"stroke": "#bbb"},
             "style": {
                 "marker": {"filled": True, "size": 60 * area},
                 "not-private": {"strokeDash": [4 * em, 4 * em]},
-                "not-private-marker": {"filled": False, "fill": "white", "size": 60 * area, "strokeWidth": line},
-                "best": {"filled": False, "size": 230 * area, "color": "black", "strokeWidth": 1.2 * em},
+                "not-private-marker": {
+                    "filled": False,
+                    "fill": "white",
+                    "size": 60 * area,
+                    "strokeWidth": line,
+                },
+                "best": {
+                    "filled": False,
+                    "size": 230 * area,
+                    "color": "black",
+                    "strokeWidth": 1.2 * em,
+                },
                 "best-name": {"fontSize": 11 * em, "baseline": "bottom", "dy": -4 * em},
                 "test-row": {"filled": True, "size": 30 * area, "opacity": 1, "fillOpacity": 0.6},
                 "mean": {"strokeWidth": em},
-                "true-mean": {"color": "black", "fill": "white", "size": 45 * area, "strokeWidth": line},
-                "private-mean": {"color": "black", "shape": "diamond", "filled": True, "size": 90 * area},
+                "true-mean": {
+                    "color": "black",
+                    "fill": "white",
+                    "size": 45 * area,
+                    "strokeWidth": line,
+                },
+                "private-mean": {
+                    "color": "black",
+                    "shape": "diamond",
+                    "filled": True,
+                    "size": 90 * area,
+                },
             },
         }
 
 
 PAGE = Theme("system-ui, sans-serif", 12, {1: 640, 2: 470, 3: 300}, 290, 200, legend=1000)
 """For a page 1200 pixels wide."""
-PAPER = Theme("Liberation Sans, Arial, sans-serif", 8, {1: 302, 2: 209, 3: 158}, 137, 101, legend=480)
-"""For a paper: text of 8 points; panels of 4.2, 2.9 or 2.2 inches. vl-convert brings the first font."""
+PAPER = Theme(
+    "Liberation Sans, Arial, sans-serif", 8, {1: 302, 2: 209, 3: 158}, 137, 101, legend=480
+)
+"""For a paper: text of 8 points; panels of 4.2, 2.9 or 2.2 inches. vl-convert brings the first
+font.
+"""

@@ -1,7 +1,8 @@
-"""Figures of votings (PATE): what answers cost, how far teachers agree, and one voting read at several budgets.
+"""Figures of votings (PATE): what answers cost, how far teachers agree, and one voting read at
+several budgets.
 
-Those of a sweep show what a plan keeps of the fitted learners: `answers_.costs`, `consensus_`, `readings_`. Those of
-one voting are for the owner of the data.
+Those of a sweep show what a plan keeps of the fitted learners: `answers_.costs`, `consensus_`,
+`readings_`. Those of one voting are for the owner of the data.
 """
 
 from __future__ import annotations
@@ -28,27 +29,37 @@ from tacit.report.words import imbalance_words, slug, unit_words
 
 COSTS, CONSENSUS, READINGS = "answers_.costs", "consensus_", "readings_"
 ABOUT_COSTS = (
-    "Epsilon that the queries so far have spent at most, whatever the votes, against the labels that they bought. "
-    "Voting stops before a budget would be exceeded."
+    "Epsilon that the queries so far have spent at most, whatever the votes, against the labels"
+    " that they bought. Voting stops before a budget would be exceeded."
 )
 ABOUT_CONSENSUS = "Public records by the share of teachers that vote for the top class."
 PRIVATE = (
-    "PRIVATE: this depends on the votes, which no budget covers. It is for the owner of the data; do not publish it."
+    "PRIVATE: this depends on the votes, which no budget covers. It is for the owner of the data;"
+    " do not publish it."
 )
-OVER_ALL = "Medians over all budgets, imbalances and seeds; the band spans the 25 to 75 % quantiles."
+OVER_ALL = (
+    "Medians over all budgets, imbalances and seeds; the band spans the 25 to 75 % quantiles."
+)
 FOR_RESEARCH = "Votes are private, and are shown because the data are for research."
 SHARES = "queries, by the share of teachers that vote for the top class"
 CAPTIONS = "captions.txt"
 
 
 def costs(sweep: SweepResults) -> Iterator[Figure]:
-    """Privacy cost of each group against labels, where the plan keeps `answers_.costs`: a panel for each budget."""
-    for (data, encoder, unit, label, ratio), results in _having(sweep, COSTS, *PLACE, sweep.label, "imbalance"):
+    """Privacy cost of each group against labels, where the plan keeps `answers_.costs`: a panel for
+    each budget.
+    """
+    for (data, encoder, unit, label, ratio), results in _having(
+        sweep, COSTS, *PLACE, sweep.label, "imbalance"
+    ):
         panels = tuple(Panel(budget, _cost_points(group)) for budget, group in budgets(results))
         delta = ", ".join(sorted({f"{one.delta:g}" for one in results if one.delta is not None}))
         yield Figure(
             name=slug("cost-of-answers", label, data, encoder, imbalance_words(ratio), unit),
-            title=f"{data}, {encoder}, {imbalance_words(ratio)}: cost of answers of {label} ({unit_words(unit)})",
+            title=(
+                f"{data}, {encoder}, {imbalance_words(ratio)}: cost of answers of {label}"
+                f" ({unit_words(unit)})"
+            ),
             caption=caption(f"{ABOUT_COSTS} {about_seeds(panels, 'band')}", panels),
             legend="group",
             series=_series(panels),
@@ -59,7 +70,9 @@ def costs(sweep: SweepResults) -> Iterator[Figure]:
 
 
 def consensus(sweep: SweepResults) -> Iterator[Figure]:
-    """How far teachers agree, where the plan keeps `consensus_`: a panel for each data set, a line for each learner."""
+    """How far teachers agree, where the plan keeps `consensus_`: a panel for each data set, a line
+    for each learner.
+    """
     panels = tuple(
         Panel(f"{data}, {encoder}", tuple(_consensus_points(grouped(results, sweep.label))))
         for (data, encoder), results in _having(sweep, CONSENSUS, "data", "encoder")
@@ -78,19 +91,27 @@ def consensus(sweep: SweepResults) -> Iterator[Figure]:
 
 
 def readings(sweep: SweepResults) -> Iterator[Figure]:
-    """Accuracy of students of one voting read at several budgets, where the plan keeps `readings_`."""
+    """Accuracy of students of one voting read at several budgets, where the plan keeps
+    `readings_`.
+    """
     for (data, encoder, unit, ratio), results in _having(sweep, READINGS, *PLACE, "imbalance"):
-        read = ((budget, tuple(_reading_points(sweep, group))) for budget, group in budgets(results))
+        read = (
+            (budget, tuple(_reading_points(sweep, group))) for budget, group in budgets(results)
+        )
         panels = tuple(Panel(budget, points) for budget, points in read if points)
         if panels:
             about = (
-                "Accuracy on the test set of the student of the labels that a voting of each smaller budget would have "
-                "released, with the noise of the largest, which is above the panel. All readings of a voting together "
-                f"cost what its budget allows. {about_seeds(panels, 'line')}"
+                "Accuracy on the test set of the student of the labels that a voting of each"
+                " smaller budget would have released, with the noise of the largest, which is"
+                " above the panel. All readings of a voting together cost what its budget allows."
+                f" {about_seeds(panels, 'line')}"
             )
             yield Figure(
                 name=slug("readings", data, encoder, imbalance_words(ratio), unit),
-                title=f"{data}, {encoder}, {imbalance_words(ratio)}: one voting read at several budgets",
+                title=(
+                    f"{data}, {encoder}, {imbalance_words(ratio)}: one voting read at several"
+                    " budgets"
+                ),
                 caption=caption(about, panels),
                 legend="learner",
                 series=sweep.series,
@@ -112,7 +133,9 @@ def of_voting(answers: Answers, shares: Integers) -> dict[str, tuple[Any, Figure
         if math.isfinite(epsilon)
     )
     queries, first = int(shares.sum()), int(np.flatnonzero(shares)[0])
-    bars = tuple(Point(SHARES, _bin(i), spread([shares[i] / queries]), ()) for i in range(first, BINS))
+    bars = tuple(
+        Point(SHARES, _bin(i), spread([shares[i] / queries]), ()) for i in range(first, BINS)
+    )
     agreeing = Figure(
         name="consensus-private",
         title="Consensus of teachers (private)",
@@ -143,7 +166,9 @@ def of_voting(answers: Answers, shares: Integers) -> dict[str, tuple[Any, Figure
 
 
 def write_figures(folder: Path, answers: Answers, shares: Integers) -> None:
-    """Write the figures of one voting as SVG, with their captions as alternative text and in captions.txt."""
+    """Write the figures of one voting as SVG, with their captions as alternative text and in
+    captions.txt.
+    """
     captions = []
     for name, (draw, figure) in of_voting(answers, shares).items():
         said = escape(f"{figure.title}. {figure.caption}", quote=True)
@@ -165,15 +190,26 @@ def _kept(result: Result, name: str) -> list[Any]:
 
 
 def _cost_points(results: Sequence[Result]) -> tuple[Point, ...]:
-    """A point for each group and place in the votings, over seeds; votings may have other numbers of places."""
+    """A point for each group and place in the votings, over seeds; votings may have other numbers
+    of places.
+    """
     curves, points = [_kept(one, COSTS) for one in results], []
     last = min(map(len, curves)) - 1
     for place in range(last + 1):
         at = [curve[round(place * (len(curve) - 1) / max(last, 1))] for curve in curves]
         for group in at[0]["epsilon"]:
-            epsilons = [value for cost in at if (value := number(cost["epsilon"].get(group))) is not None]
+            epsilons = [
+                value for cost in at if (value := number(cost["epsilon"].get(group))) is not None
+            ]
             if epsilons:
-                points.append(Point(group, mean(cost["answered"] for cost in at), spread(epsilons), tuple(results)))
+                points.append(
+                    Point(
+                        group,
+                        mean(cost["answered"] for cost in at),
+                        spread(epsilons),
+                        tuple(results),
+                    )
+                )
     return tuple(sorted(points, key=lambda point: point.series))
 
 
@@ -182,7 +218,9 @@ def _consensus_points(labelled: Sequence[tuple[tuple[str], Sequence[Result]]]) -
     for (name,), results in labelled:
         kept = [_kept(one, CONSENSUS) for one in results]
         for i in range(BINS):
-            yield Point(name, 100 * (i + 1) / BINS, spread([s[i] / sum(s) for s in kept]), tuple(results))
+            yield Point(
+                name, 100 * (i + 1) / BINS, spread([s[i] / sum(s) for s in kept]), tuple(results)
+            )
 
 
 def _bin(place: int) -> str:
@@ -195,7 +233,9 @@ def _reading_points(sweep: SweepResults, results: Sequence[Result]) -> Iterator[
         of_limits: dict[str, list[tuple[float, Result]]] = {}
         for one in group:
             for reading in _kept(one, READINGS):
-                accuracy = number(reading.get("test_accuracy")) if isinstance(reading, Mapping) else None
+                accuracy = (
+                    number(reading.get("test_accuracy")) if isinstance(reading, Mapping) else None
+                )
                 if accuracy is not None:
                     of_limits.setdefault(str(reading["limit"]), []).append((accuracy, one))
         for limit, measured in of_limits.items():

@@ -23,7 +23,11 @@ def unit_words(unit: str) -> str:
 
 def unit_sentence(unit: str) -> str:
     """What a unit hides."""
-    return f"whether {Unit(unit).sentence} (unit: {unit_words(unit)})" if unit in UNITS else f"what unit {unit} hides"
+    return (
+        f"whether {Unit(unit).sentence} (unit: {unit_words(unit)})"
+        if unit in UNITS
+        else f"what unit {unit} hides"
+    )
 
 
 def imbalance_words(ratio: float) -> str:
@@ -33,5 +37,7 @@ def imbalance_words(ratio: float) -> str:
 
 def slug(*parts: object) -> str:
     """A name for files and anchors; parts that are None are left out."""
-    words = re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(str(part) for part in parts if part is not None))
+    words = re.sub(
+        r"[^A-Za-z0-9.]+", "-", " ".join(str(part) for part in parts if part is not None)
+    )
     return words.strip("-.").lower()[:120] or "figure"

@@ -23,7 +23,9 @@ def product(path, seed):
 
 def threads(item):
     """Most threads of any library, and what a library would read that is loaded now."""
-    return max(library["num_threads"] for library in threadpool_info()), os.environ["OMP_NUM_THREADS"]
+    return max(library["num_threads"] for library in threadpool_info()), os.environ[
+        "OMP_NUM_THREADS"
+    ]
 
 
 def hears_interrupts(item):
@@ -43,7 +45,9 @@ def fails_on_3(item):
 
 
 def sleeps_if_odd(folder, item):
-    """Sleep for an hour on odd items: who waits for one sees that it was not cancelled, on any machine."""
+    """Sleep for an hour on odd items: who waits for one sees that it was not cancelled, on any
+    machine.
+    """
     Path(folder, str(item)).touch()
     time.sleep(3600 * (item % 2))
 

@@ -37,7 +37,9 @@ def made(name, jobs, folder):
     library = LIBRARIES.get(name)
     if library and find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
-    return engine(name, jobs, **({"folder": folder / "slurm", "cluster": "local"} if name == "slurm" else {}))
+    return engine(
+        name, jobs, **({"folder": folder / "slurm", "cluster": "local"} if name == "slurm" else {})
+    )
 
 
 def every_item_gives_one_result(engine, folder):
@@ -81,11 +83,17 @@ def closing_leaves_nothing_running(engine, folder):
 
 
 def processes():
-    """Numbers of the processes below this one; joblib's tracker of files, which is no worker, aside."""
+    """Numbers of the processes below this one; joblib's tracker of files, which is no worker,
+    aside.
+    """
     import psutil
 
     below = psutil.Process().children(recursive=True)
-    return {process.pid for process in below if process.is_running() and "resource_tracker" not in command(process)}
+    return {
+        process.pid
+        for process in below
+        if process.is_running() and "resource_tracker" not in command(process)
+    }
 
 
 def command(process):
@@ -109,7 +117,9 @@ each_law = pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
-    """Workers start with two threads, so that they compute with one only if the engine sees to it."""
+    """Workers start with two threads, so that they compute with one only if the engine sees to
+    it.
+    """
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         monkeypatch.setenv(variable, "2")
 
@@ -138,7 +148,8 @@ def test_a_ray_that_is_there_keeps_the_laws_and_is_left_running(tmp_path):
         start = time.monotonic()
         for law in LAWS[:-1]:
             law(engine, tmp_path)
-        assert time.monotonic() - start < 1800  # the item that slept an hour on the only CPU was cancelled
+        # the item that slept an hour on the only CPU was cancelled
+        assert time.monotonic() - start < 1800
         assert ray.is_initialized()
     finally:
         ray.shutdown()
@@ -178,7 +189,9 @@ def test_a_slurm_task_that_died_is_named(tmp_path, monkeypatch):
 
 
 def test_slurm_submits_one_array_and_cancels_it(tmp_path, monkeypatch):
-    """With commands of Slurm that write down how they are called: task 0 was lost and task 1 still runs."""
+    """With commands of Slurm that write down how they are called: task 0 was lost and task 1 still
+    runs.
+    """
     pytest.importorskip("submitit", reason="submitit is not installed")
     commands = {
         "sbatch": f"cp $1 {tmp_path}/script; echo Submitted batch job 7",
@@ -195,7 +208,10 @@ def test_slurm_submits_one_array_and_cancels_it(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match="task 7_0 failed"):
         list(slurm.map(double, range(5)))
     script = (tmp_path / "script").read_text().splitlines()
-    assert {f"#SBATCH --{line}" for line in ("array=0-1%2", "time=7", "partition=short", "cpus-per-task=1")} < {*script}
+    assert {
+        f"#SBATCH --{line}"
+        for line in ("array=0-1%2", "time=7", "partition=short", "cpus-per-task=1")
+    } < {*script}
     assert (tmp_path / "cancelled").read_text() == "7_1\n"
 
 
@@ -224,7 +240,12 @@ def test_torch_computes_with_one_thread_and_gets_its_threads_back():
         ("ray", 0, {}, "jobs=0 must be"),
         ("slurm", 2, {"cluster": "local"}, stating("folder=None", "nodes")),
         ("slurm", 2, {"cluster": "local", "folder": "/proc/none"}, stating("folder='/proc/none'")),
-        ("slurm", 2, {"cluster": "local", "folder": ".", "minutes": 0}, "minutes=0 must be a whole number"),
+        (
+            "slurm",
+            2,
+            {"cluster": "local", "folder": ".", "minutes": 0},
+            "minutes=0 must be a whole number",
+        ),
         ("slurm", 2, {"cluster": "lsf", "folder": "."}, stating("cluster='lsf'", "slurm", "local")),
         ("slurm", 2, {"folder": "."}, stating("sbatch", "cluster='local'")),
     ],
@@ -250,7 +271,10 @@ def test_a_missing_library_is_told_with_the_command(name, monkeypatch):
 
 def test_the_table_is_read_without_heavy_libraries():
     heavy = "{'joblib', 'ray', 'submitit', 'torch', 'sklearn'}"
-    code = f"import sys; from tacit.compute.engines import ENGINES; sys.exit(len({heavy} & sys.modules.keys()))"
+    code = (
+        f"import sys; from tacit.compute.engines import ENGINES; sys.exit(len({heavy} &"
+        " sys.modules.keys()))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -259,12 +283,14 @@ def test_a_terminals_interrupt_is_for_this_process_and_not_for_workers(name, tmp
     made(name, 2, tmp_path)  # or skips
     options = f", folder={str(tmp_path)!r}, cluster='local'" if name == "slurm" else ""
     code = (
-        "from compute.engines.items import hears_interrupts; from tacit.compute.engines import engine\n"
-        f"found = engine({name!r}, 2{options}).map(hears_interrupts, [1, 2])\n"
-        "print(hears_interrupts(0), list(found), hears_interrupts(3))"
+        "from compute.engines.items import hears_interrupts; from tacit.compute.engines import"
+        f" engine\nfound = engine({name!r}, 2{options}).map(hears_interrupts, [1,"
+        " 2])\nprint(hears_interrupts(0), list(found), hears_interrupts(3))"
     )
     folder = str(Path(__file__).parents[2])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True
+    )
     assert done.stdout == "True [False, False] True\n"
 
 

@@ -25,7 +25,9 @@ def test_rows_have_unit_length_and_a_block_for_each_point():
 
 
 def test_directions_are_those_of_the_edges():
-    """Across an upright bar brightness changes to the right and to the left, across a flat one down and up."""
+    """Across an upright bar brightness changes to the right and to the left, across a flat one down
+    and up.
+    """
     for vertical, expected in ((True, {0, 4}), (False, {2, 6})):
         row = tacit.encode([strips(vertical)], "edges:28").reshape(-1, DIRECTIONS)
         strength = (row**2).sum(axis=0)
@@ -42,7 +44,11 @@ def test_a_point_has_the_gaussian_mean_of_what_is_around_it(side):
     for direction in range(DIRECTIONS):
         apart = np.abs(of_direction - direction)
         share = np.maximum(1 - np.minimum(apart, DIRECTIONS - apart), 0)
-        expected.append(gaussian_filter(np.hypot(down, right) * share, BLUR)[STEP // 2 :: STEP, STEP // 2 :: STEP])
+        expected.append(
+            gaussian_filter(np.hypot(down, right) * share, BLUR)[
+                STEP // 2 :: STEP, STEP // 2 :: STEP
+            ]
+        )
     expected = np.sqrt(np.stack(expected, axis=-1).ravel())
     found = tacit.encode([picture], f"edges:{side}")[0]
     np.testing.assert_allclose(found, expected / np.linalg.norm(expected), atol=1e-5)

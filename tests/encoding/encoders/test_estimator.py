@@ -55,7 +55,9 @@ def test_what_is_no_list_of_pictures(images, said, onnx_model):
 
 def test_functions_as_encoders():
     assert np.allclose(tacit.encode(PIXELS, flat, batch=5), flat(PIXELS), atol=1e-6)
-    assert tacit.encode(["a", "bb"], lambda texts: np.array([[len(text)] for text in texts])).tolist() == [[1], [2]]
+    assert tacit.encode(
+        ["a", "bb"], lambda texts: np.array([[len(text)] for text in texts])
+    ).tolist() == [[1], [2]]
     for function, said in (
         (lambda _: np.zeros(3), r"returned float64 \(3,\)"),
         (lambda b: [["a"]] * len(b), "returned <U1"),
@@ -86,7 +88,9 @@ def test_an_encoder_is_loaded_once_and_travels_without_its_model(onnx_model, mon
     from tacit.encoding.encoders import estimator
 
     calls, own = [], estimator.load_encoder
-    monkeypatch.setattr(estimator, "load_encoder", lambda *args, **options: calls.append(1) or own(*args, **options))
+    monkeypatch.setattr(
+        estimator, "load_encoder", lambda *args, **options: calls.append(1) or own(*args, **options)
+    )
     encoder = tacit.Encoder(f"onnx:{onnx_model}")
     first = encoder.fit(PIXELS).transform(PIXELS)
     encoder.transform(PIXELS)
@@ -108,7 +112,8 @@ def test_pillow_images_are_those_of_their_files(onnx_model, tmp_path):
     image.save(tmp_path / "a.png", exif=exif)
     encoder = f"onnx:{onnx_model}"
     assert (
-        tacit.encode([Image.open(tmp_path / "a.png")], encoder) == tacit.encode([tmp_path / "a.png"], encoder)
+        tacit.encode([Image.open(tmp_path / "a.png")], encoder)
+        == tacit.encode([tmp_path / "a.png"], encoder)
     ).all()
 
 

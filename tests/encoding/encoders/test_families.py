@@ -1,4 +1,6 @@
-"""Every family, with a tiny model from a local folder: against its own library, and with what is missing."""
+"""Every family, with a tiny model from a local folder: against its own library, and with what is
+missing.
+"""
 
 import json
 
@@ -36,7 +38,10 @@ def test_onnx(onnx_model, pictures):
     found = tacit.encode(pictures, f"onnx:{onnx_model}")
     import onnxruntime
 
-    batch = [np.asarray(Image.fromarray(one).resize((32, 32), Image.Resampling.BILINEAR)) for one in pictures]
+    batch = [
+        np.asarray(Image.fromarray(one).resize((32, 32), Image.Resampling.BILINEAR))
+        for one in pictures
+    ]
     wanted = onnxruntime.InferenceSession(str(onnx_model)).run(
         None, {"pixels": np.stack(batch).transpose(0, 3, 1, 2).astype(np.float32) / 255}
     )[0]
@@ -57,12 +62,16 @@ def test_timm_equals_its_own_transform(timm_model, pictures):
 
 def test_timm_takes_weights_alone(timm_model, tmp_path, pictures):
     (tmp_path / "w.safetensors").write_bytes((timm_model / "model.safetensors").read_bytes())
-    one, other = (load_encoder("timm:test_vit.r160_in1k", weights=folder) for folder in (timm_model, tmp_path))
+    one, other = (
+        load_encoder("timm:test_vit.r160_in1k", weights=folder) for folder in (timm_model, tmp_path)
+    )
     assert one.card["weights_sha256"] == other.card["weights_sha256"]
 
 
 def test_torchvision_equals_its_own_transform(torchvision_model, pictures, monkeypatch):
-    features = load_encoder("torchvision:shufflenet_v2_x0_5", weights=torchvision_model, precision="float32")
+    features = load_encoder(
+        "torchvision:shufflenet_v2_x0_5", weights=torchvision_model, precision="float32"
+    )
     import torch
     from torchvision.models import ShuffleNet_V2_X0_5_Weights, shufflenet_v2_x0_5
 
@@ -74,7 +83,10 @@ def test_torchvision_equals_its_own_transform(torchvision_model, pictures, monke
     wanted = model(batch).detach().numpy()
     close(tacit.encode(pictures, features), wanted)
     assert features.card["name"] == "torchvision:shufflenet_v2_x0_5/IMAGENET1K_V1"
-    close(tacit.encode(pictures, "torchvision:shufflenet_v2_x0_5/IMAGENET1K_V1", precision="float32"), wanted)
+    close(
+        tacit.encode(pictures, "torchvision:shufflenet_v2_x0_5/IMAGENET1K_V1", precision="float32"),
+        wanted,
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,7 +102,9 @@ def test_torchvision_equals_its_own_transform(torchvision_model, pictures, monke
         ("mobilenet_v3_small", "IMAGENET1K_V1", 224, 1024),
     ],
 )
-def test_torchvision_models_are_built_for_their_weights_and_lose_their_classifier(model, tag, side, width):
+def test_torchvision_models_are_built_for_their_weights_and_lose_their_classifier(
+    model, tag, side, width
+):
     from tacit.encoding.encoders import torchvision as family
     from tacit.encoding.encoders.on_torch import ready
 
@@ -134,7 +148,10 @@ def test_transformers_for_pictures(vit_model, pictures):
     import torch
     from transformers import AutoModel
 
-    batch = [np.asarray(Image.fromarray(one).resize((32, 32), Image.Resampling.BILINEAR)) for one in pictures]
+    batch = [
+        np.asarray(Image.fromarray(one).resize((32, 32), Image.Resampling.BILINEAR))
+        for one in pictures
+    ]
     pixels = torch.tensor(np.stack(batch).transpose(0, 3, 1, 2) / 255, dtype=torch.float32) * 2 - 1
     with torch.no_grad():
         close(found, AutoModel.from_pretrained(vit_model)(pixels).last_hidden_state[:, 0].numpy())
@@ -158,7 +175,8 @@ def test_image_processors(facts, wanted, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "facts", [{"size": {"shortest_edge": 36}}, {"size": 32, "do_pad": True}, {"do_resize": False}, {}]
+    "facts",
+    [{"size": {"shortest_edge": 36}}, {"size": 32, "do_pad": True}, {"do_resize": False}, {}],
 )
 def test_image_processors_that_are_not_known(facts, tmp_path):
     from tacit.encoding.encoders.transformers import _input
@@ -172,7 +190,10 @@ def test_transformers_for_texts(bert_model):
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    model, tokenizer = AutoModel.from_pretrained(bert_model), AutoTokenizer.from_pretrained(bert_model)
+    model, tokenizer = (
+        AutoModel.from_pretrained(bert_model),
+        AutoTokenizer.from_pretrained(bert_model),
+    )
     with torch.no_grad():
         for row, text in zip(found, TEXTS, strict=True):  # one at a time: no padding
             hidden = model(**tokenizer([text], return_tensors="pt")).last_hidden_state[0]
@@ -180,7 +201,9 @@ def test_transformers_for_texts(bert_model):
 
 
 def test_sentence_transformers(sentence_model):
-    found = tacit.encode(TEXTS, "sentence-transformers:tiny", weights=sentence_model, precision="float32")
+    found = tacit.encode(
+        TEXTS, "sentence-transformers:tiny", weights=sentence_model, precision="float32"
+    )
     from sentence_transformers import SentenceTransformer
 
     close(found, SentenceTransformer(str(sentence_model), device="cpu").encode(TEXTS))
@@ -194,13 +217,26 @@ def test_a_users_own_module(own_module, pictures):
     torch.manual_seed(0)
     net = Net()
     torch.save(net.state_dict(), own_module / "net.pt")
-    found = tacit.encode(pictures, "torch:ours.Net", weights=own_module / "net.pt", precision="float32")
-    batch = [np.asarray(Image.fromarray(one).resize((8, 8), Image.Resampling.BICUBIC)) for one in pictures]
+    found = tacit.encode(
+        pictures, "torch:ours.Net", weights=own_module / "net.pt", precision="float32"
+    )
+    batch = [
+        np.asarray(Image.fromarray(one).resize((8, 8), Image.Resampling.BICUBIC))
+        for one in pictures
+    ]
     with torch.no_grad():
-        close(found, net(torch.tensor(np.stack(batch).transpose(0, 3, 1, 2) / 255, dtype=torch.float32)).numpy())
+        close(
+            found,
+            net(
+                torch.tensor(np.stack(batch).transpose(0, 3, 1, 2) / 255, dtype=torch.float32)
+            ).numpy(),
+        )
     assert tacit.encode(["ab", "c"], "torch:ours.Texts").tolist() == [[2, 1], [1, 1]]
     (own_module / "side.json").write_text(json.dumps({"size": [8, 8]}))
-    assert tacit.encode(pictures, "torch:ours.Net", sidecar=own_module / "side.json").shape == (6, 5)
+    assert tacit.encode(pictures, "torch:ours.Net", sidecar=own_module / "side.json").shape == (
+        6,
+        5,
+    )
 
 
 @pytest.mark.parametrize(
@@ -216,8 +252,14 @@ def test_a_users_own_module(own_module, pictures):
         ("torchvision:xyz", "list_models.. lists them"),
         ("torchvision:vit_h_14/V7", stating("'V7'", "vit_h_14", "IMAGENET1K_SWAG_E2E_V1")),
         ("torchvision:vgg16/IMAGENET1K_FEATURES", stating("'IMAGENET1K_FEATURES'", "vgg16")),
-        ("torchvision:vit_h_14/IMAGENET1K_SWAG_E2E_V1", stating("curl --create-dirs -o", "80465313.pth https://")),
-        ("open_clip:ViT-B-32/laion2b_s34b_b79k", stating("hf download laion/CLIP-ViT-B-32-laion2B-s34B-b79K")),
+        (
+            "torchvision:vit_h_14/IMAGENET1K_SWAG_E2E_V1",
+            stating("curl --create-dirs -o", "80465313.pth https://"),
+        ),
+        (
+            "open_clip:ViT-B-32/laion2b_s34b_b79k",
+            stating("hf download laion/CLIP-ViT-B-32-laion2B-s34B-b79K"),
+        ),
         ("open_clip:ViT-B-32/nothing", "no weights 'nothing'"),
         ("transformers:facebook/dinov2-small", stating("hf download facebook/dinov2-small")),
         ("transformers:not a name", "get them with"),
@@ -237,16 +279,28 @@ def test_encoders_that_are_not_there(encoder, said, own_module, pictures):
 def test_texts_that_are_not_there():
     with pytest.raises(InputError, match=stating("torchvision:resnet18", "pictures", "texts")):
         tacit.encode(TEXTS, "torchvision:resnet18")
-    with pytest.raises(InputError, match=stating("hf download sentence-transformers/all-MiniLM-L6-v2")):
+    with pytest.raises(
+        InputError, match=stating("hf download sentence-transformers/all-MiniLM-L6-v2")
+    ):
         tacit.encode(TEXTS, "sentence-transformers:all-MiniLM-L6-v2")
 
 
 @pytest.mark.parametrize(
-    "family", ["timm:test_vit.r160_in1k", "torchvision:resnet18", "open_clip:x", "transformers:x", "torch:ours.Net"]
+    "family",
+    [
+        "timm:test_vit.r160_in1k",
+        "torchvision:resnet18",
+        "open_clip:x",
+        "transformers:x",
+        "torch:ours.Net",
+    ],
 )
 def test_folders_without_weights(family, own_module, tmp_path, pictures):
     (tmp_path / "empty").mkdir()
-    for weights, said in ((tmp_path / "empty", "--weights .* (holds no|needs)"), (tmp_path / "gone", "does not exist")):
+    for weights, said in (
+        (tmp_path / "empty", "--weights .* (holds no|needs)"),
+        (tmp_path / "gone", "does not exist"),
+    ):
         with pytest.raises(InputError, match=said):
             tacit.encode(pictures, family, weights=weights)
 
@@ -319,10 +373,25 @@ def test_mirror_and_projection(onnx_model, tmp_path, pictures):
 
 def test_options_that_do_not_apply(onnx_model, vit_model, sentence_model, pictures):
     for texts, encoder, options, said in (
-        (pictures, "transformers:x", {"weights": vit_model, "sidecar": onnx_model}, "does not apply to transformers"),
-        (pictures, "transformers:x", {"weights": vit_model, "precision": "float8"}, "precision='float8'"),
+        (
+            pictures,
+            "transformers:x",
+            {"weights": vit_model, "sidecar": onnx_model},
+            "does not apply to transformers",
+        ),
+        (
+            pictures,
+            "transformers:x",
+            {"weights": vit_model, "precision": "float8"},
+            "precision='float8'",
+        ),
         (pictures, "transformers:x", {"weights": vit_model, "device": "tpu9"}, "device='tpu9'"),
-        (TEXTS, "sentence-transformers:x", {"weights": sentence_model, "mirror": True}, "mirror=True is for pictures"),
+        (
+            TEXTS,
+            "sentence-transformers:x",
+            {"weights": sentence_model, "mirror": True},
+            "mirror=True is for pictures",
+        ),
         (TEXTS, f"onnx:{onnx_model}", {}, "takes pictures"),
     ):
         with pytest.raises(InputError, match=said):
@@ -331,7 +400,8 @@ def test_options_that_do_not_apply(onnx_model, vit_model, sentence_model, pictur
 
 def test_bfloat16_is_near(vit_model, pictures):
     exact, near = (
-        tacit.encode(pictures, "transformers:x", weights=vit_model, precision=own) for own in ("float32", "bfloat16")
+        tacit.encode(pictures, "transformers:x", weights=vit_model, precision=own)
+        for own in ("float32", "bfloat16")
     )
     assert 0 < np.abs(exact - near).max() < 0.05 * np.abs(exact).max()
 

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tacit.encoding.encoders.pictures import PictureInput, Unreadable, bicubic_float, content, decoded
+from tacit.encoding.encoders.pictures import (
+    PictureInput,
+    Unreadable,
+    bicubic_float,
+    content,
+    decoded,
+)
 
 RNG = np.random.default_rng(0)
 RGB = RNG.integers(0, 256, (9, 7, 3), dtype=np.uint8)
@@ -32,12 +38,16 @@ def test_grey_palette_bits_and_transparency():
     assert (decoded(grey) == grey[..., None]).all()
     palette = Image.fromarray(RGB).quantize(8)
     assert (decoded(saved(palette, "png")) == np.asarray(palette.convert("RGB"))).all()
-    assert (decoded(saved(palette, "png", transparency=0)) == np.asarray(palette.convert("RGB"))).all()
+    assert (
+        decoded(saved(palette, "png", transparency=0)) == np.asarray(palette.convert("RGB"))
+    ).all()
     bits = Image.fromarray(grey > 127)
     assert set(np.unique(decoded(saved(bits, "png"))).tolist()) <= {0, 255}
     alpha = Image.fromarray(np.dstack([RGB, grey]))
     assert (decoded(saved(alpha, "png")) == RGB).all()
-    assert (decoded(saved(Image.fromarray(np.dstack([grey, grey]), "LA"), "png")) == grey[..., None]).all()
+    assert (
+        decoded(saved(Image.fromarray(np.dstack([grey, grey]), "LA"), "png")) == grey[..., None]
+    ).all()
 
 
 @pytest.mark.parametrize("form", ["png", "tiff", "ppm"])
@@ -69,7 +79,10 @@ def test_pictures_are_turned_upright():
         (b"", "the file is empty"),
         (b"no picture at all", "no picture that Pillow knows"),
         (saved(Image.fromarray(np.zeros((64, 64), np.uint8)), "png")[:60], "."),
-        (saved(Image.fromarray(RNG.integers(0, 256, (64, 64, 3), dtype=np.uint8)), "jpeg")[:900], "truncated"),
+        (
+            saved(Image.fromarray(RNG.integers(0, 256, (64, 64, 3), dtype=np.uint8)), "jpeg")[:900],
+            "truncated",
+        ),
         (saved(Image.fromarray(np.zeros((4, 4), np.float32)), "tiff"), "no known white"),
         (None, "no such file"),
     ],

@@ -1,4 +1,6 @@
-"""From a source to a store: the same bytes after a kill at any point, bad records, public stores, classes."""
+"""From a source to a store: the same bytes after a kill at any point, bad records, public stores,
+classes.
+"""
 
 import csv
 import hashlib
@@ -46,7 +48,9 @@ def spoilt(pets, tmp_path):
         os.link(path, folder / path.parent.name / path.name)
     (folder / "cat" / "empty.jpg").write_bytes(b"")
     buffer = io.BytesIO()
-    Image.fromarray(np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(buffer, "jpeg")
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(
+        buffer, "jpeg"
+    )
     (folder / "dog" / "cut.jpg").write_bytes(buffer.getvalue()[:800])
     (folder / "dog" / "link.png").symlink_to("link.png")
     return folder
@@ -62,7 +66,10 @@ def made(source, onnx_model, out, force=False, identity=None, **options):
 
 def bytes_of(folder):
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
 
 
 def test_a_store_of_pictures(pets, onnx_model, tmp_path):
@@ -76,7 +83,10 @@ def test_a_store_of_pictures(pets, onnx_model, tmp_path):
     alone = tacit.encode(sorted(pets.glob("*/*")), f"onnx:{onnx_model}", batch=4)
     assert (np.asarray(store.x) == alone.astype(np.float16)).all()
     assert store.card["encoder"]["name"] == "onnx:tiny.onnx"
-    assert store.card["encoder"]["weights_sha256"] == hashlib.sha256(onnx_model.read_bytes()).hexdigest()
+    assert (
+        store.card["encoder"]["weights_sha256"]
+        == hashlib.sha256(onnx_model.read_bytes()).hexdigest()
+    )
     assert len(store.card["source"]["content_sha256"]) == 64
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pets"]
 
@@ -133,12 +143,24 @@ def finished(work):
 @pytest.mark.thorough
 def test_killed_at_random_moments(pets, onnx_model, tmp_path):
     """Kill -9, again and again, until it ends by itself."""
-    line = [sys.executable, "-c", RUN, "encode", str(pets), "--encoder", f"onnx:{onnx_model}", "--batch", "2"]
+    line = [
+        sys.executable,
+        "-c",
+        RUN,
+        "encode",
+        str(pets),
+        "--encoder",
+        f"onnx:{onnx_model}",
+        "--batch",
+        "2",
+    ]
     line += ["--shard-rows", "2", "--identity", "p", "--out"]
     subprocess.run([*line, str(tmp_path / "whole")], check=True, capture_output=True)
     rng, kills = np.random.default_rng(0), 0
     while not (tmp_path / "part").exists():
-        run = subprocess.Popen([*line, str(tmp_path / "part")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        run = subprocess.Popen(
+            [*line, str(tmp_path / "part")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         work = tmp_path / ".part.encoding" / "whole"
         before = finished(work)
         while run.poll() is None and finished(work) < before + 7:
@@ -171,7 +193,10 @@ def test_another_encoder_starts_again(spoilt, onnx_model, tmp_path):
         made(spoilt, onnx_model, tmp_path / "out")
     features = load_encoder(f"onnx:{onnx_model}", mirror=True)
     options = Options(shard_rows=10, batch=4, skip_bad=True)
-    assert encode_to_stores({"": open_source(spoilt)}, features, tmp_path / "out", options)[""].reused == 0
+    assert (
+        encode_to_stores({"": open_source(spoilt)}, features, tmp_path / "out", options)[""].reused
+        == 0
+    )
 
 
 def test_a_file_that_changed_is_encoded_again(spoilt, onnx_model, tmp_path):
@@ -203,7 +228,9 @@ def test_nothing_but_bad_records(tmp_path, onnx_model):
 
 
 def test_features_that_are_all_zeros_are_bad(tmp_path, onnx_model):
-    np.savez(tmp_path / "a.npz", x=np.stack([np.zeros((8, 8), np.uint8), np.full((8, 8), 9, np.uint8)]))
+    np.savez(
+        tmp_path / "a.npz", x=np.stack([np.zeros((8, 8), np.uint8), np.full((8, 8), 9, np.uint8)])
+    )
     with pytest.raises(InputError, match=stating("row 0", "zeros")):
         made(tmp_path / "a.npz", onnx_model, tmp_path / "out")
     assert made(tmp_path / "a.npz", onnx_model, tmp_path / "out", skip_bad=True).store.rows == 1
@@ -249,7 +276,10 @@ def test_an_output_that_exists(pets, onnx_model, tmp_path):
     with pytest.raises(InputError, match="exists"):
         made(pets, onnx_model, tmp_path / "out")
     (tmp_path / "out.ledger.jsonl").write_text("")
-    assert made(pets, onnx_model, tmp_path / "out", force=True).store.content_hash == store.content_hash
+    assert (
+        made(pets, onnx_model, tmp_path / "out", force=True).store.content_hash
+        == store.content_hash
+    )
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with pytest.raises(InputError, match="holds something else"):
@@ -258,14 +288,17 @@ def test_an_output_that_exists(pets, onnx_model, tmp_path):
 
 def test_texts_in_any_order_of_length(sentence_model, tmp_path):
     rng = np.random.default_rng(0)
-    texts = [" ".join(rng.choice(["a", "b", "c", "private"], size=rng.integers(1, 12))) for _ in range(70)]
+    texts = [
+        " ".join(rng.choice(["a", "b", "c", "private"], size=rng.integers(1, 12)))
+        for _ in range(70)
+    ]
     lines = (json.dumps({"text": text, "label": number % 3}) for number, text in enumerate(texts))
     (tmp_path / "t.jsonl").write_text("\n".join(lines))
     features = load_encoder("sentence-transformers:x", kind="text", weights=sentence_model)
     source = {"": open_source(tmp_path / "t.jsonl")}
-    store = encode_to_stores(source, features, tmp_path / "out", Options(batch=2, shard_rows=10, dtype="float32"))[
-        ""
-    ].store
+    store = encode_to_stores(
+        source, features, tmp_path / "out", Options(batch=2, shard_rows=10, dtype="float32")
+    )[""].store
     alone = np.concatenate([features([text]) for text in texts])
     assert np.allclose(store.x, alone, atol=1e-5)
     assert store.labels.tolist() == [number % 3 for number in range(70)]
@@ -276,7 +309,9 @@ def test_an_opened_store_behaves_like_any_other(pets, onnx_model, tmp_path):
     assert EmbeddingStore.open(store.folder).x[7:13].shape == (6, 12)
     import tacit
 
-    learner = tacit.NoisySumPrototypes(budget="rho=1", noise="research", random_state=0, classes=store.classes)
+    learner = tacit.NoisySumPrototypes(
+        budget="rho=1", noise="research", random_state=0, classes=store.classes
+    )
     assert learner.fit(store.x, store.labels).guarantee_ == learner.promise()
 
 
@@ -291,13 +326,20 @@ sys.exit(status)
 
 @pytest.mark.thorough
 def test_peak_memory_does_not_grow_with_records(onnx_model, tmp_path):
-    """Both fill a shard. The peak differs by a few bytes a record; a picture has 1,024, prepared 3,072."""
+    """Both fill a shard. The peak differs by a few bytes a record; a picture has 1,024, prepared
+    3,072.
+    """
     peaks = []
     for n in (5_000, 20_000):
         pixels = np.random.default_rng(0).integers(0, 256, (n, 32, 32), dtype=np.uint8)
         np.savez(tmp_path / f"{n}.npz", x=pixels, y=np.arange(n) % 10)
-        line = f"encode {tmp_path}/{n}.npz --encoder onnx:{onnx_model} --out {tmp_path}/out{n} --workers 0"
-        run = subprocess.run([sys.executable, "-c", PEAK, *line.split()], capture_output=True, text=True, check=True)
+        line = (
+            f"encode {tmp_path}/{n}.npz --encoder onnx:{onnx_model} --out {tmp_path}/out{n}"
+            " --workers 0"
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", PEAK, *line.split()], capture_output=True, text=True, check=True
+        )
         peaks.append(int(run.stdout.split()[-1]) * 1024)
     assert peaks[1] - peaks[0] < 15_000 * 400
 
@@ -372,7 +414,12 @@ def test_code_that_changed_starts_again(spoilt, onnx_model, tmp_path, monkeypatc
         if number == 1:
             with pytest.raises(InputError, match="cannot be encoded"):
                 encode_to_stores(source, features, tmp_path / "out", Options(batch=4))
-    assert encode_to_stores(source, features, tmp_path / "out", Options(batch=4, skip_bad=True))[""].reused == 0
+    assert (
+        encode_to_stores(source, features, tmp_path / "out", Options(batch=4, skip_bad=True))[
+            ""
+        ].reused
+        == 0
+    )
     sys.modules.pop("code_of_ours", None)
 
 
@@ -384,7 +431,9 @@ def test_a_list_that_is_not_ours_stays(pets, onnx_model, tmp_path):
 
 
 @pytest.mark.parametrize("left", ["json", "key", "npy"])
-def test_what_a_kill_leaves_of_the_working_folder_does_no_harm(pets, spoilt, onnx_model, tmp_path, left):
+def test_what_a_kill_leaves_of_the_working_folder_does_no_harm(
+    pets, spoilt, onnx_model, tmp_path, left
+):
     with pytest.raises(InputError, match="cannot be encoded"):
         made(spoilt, onnx_model, tmp_path / "out")
     for path in (tmp_path / ".out.encoding" / "whole").glob(
@@ -404,7 +453,9 @@ def test_what_a_kill_leaves_of_the_working_folder_does_no_harm(pets, spoilt, onn
 
 def test_parts_with_and_without_labels(pets, onnx_model, tmp_path):
     sources = {"train": open_source(pets), "unlabeled": open_source(pets / "cat")}
-    found = encode_to_stores(sources, load_encoder(f"onnx:{onnx_model}"), tmp_path / "out", Options(classes=CLASSES))
+    found = encode_to_stores(
+        sources, load_encoder(f"onnx:{onnx_model}"), tmp_path / "out", Options(classes=CLASSES)
+    )
     assert found["train"].store.classes_declared
     assert found["unlabeled"].store.labels is None
 
@@ -427,7 +478,9 @@ def test_a_picture_as_thin_as_a_line_is_a_bad_record(tmp_path, onnx_model):
     side = tmp_path / "side.json"
     side.write_text(json.dumps({"size": [32, 32], "resize_to": 256}))
     features = load_encoder(f"onnx:{onnx_model}", sidecar=side)
-    found = encode_to_stores({"": open_source(tmp_path / "s")}, features, tmp_path / "out", Options(skip_bad=True))[""]
+    found = encode_to_stores(
+        {"": open_source(tmp_path / "s")}, features, tmp_path / "out", Options(skip_bad=True)
+    )[""]
     assert (found.skipped, found.store.rows) == (2, 1)
     assert "too far apart" in (tmp_path / "out.bad.csv").read_text()
 

@@ -30,10 +30,15 @@ def pixels(source, start=0):
 def test_mnist(tmp_path, packed):
     x, y = RNG.integers(0, 256, (5, 28, 28), dtype=np.uint8), np.array([3, 1, 4, 1, 5], np.uint8)
     for part in ("train", "t10k"):
-        for what, data, head in (("images-idx3", x, (2051, 5, 28, 28)), ("labels-idx1", y, (2049, 5))):
+        for what, data, head in (
+            ("images-idx3", x, (2051, 5, 28, 28)),
+            ("labels-idx1", y, (2049, 5)),
+        ):
             content = struct.pack(f">{len(head)}I", *head) + data.tobytes()
             name = f"{part}-{what}-ubyte"
-            (tmp_path / (f"{name}.gz" if packed else name)).write_bytes(gzip.compress(content) if packed else content)
+            (tmp_path / (f"{name}.gz" if packed else name)).write_bytes(
+                gzip.compress(content) if packed else content
+            )
     assert splits(tmp_path) == ["train", "test"]
     source = open_source(tmp_path, "test")
     assert (pixels(source) == x).all()
@@ -43,7 +48,9 @@ def test_mnist(tmp_path, packed):
 
 
 def test_mnist_cut_short(tmp_path):
-    (tmp_path / "train-images-idx3-ubyte").write_bytes(struct.pack(">4I", 2051, 5, 28, 28) + b"\0" * 100)
+    (tmp_path / "train-images-idx3-ubyte").write_bytes(
+        struct.pack(">4I", 2051, 5, 28, 28) + b"\0" * 100
+    )
     with pytest.raises(InputError, match="lacks the labels"):
         open_source(tmp_path)
     (tmp_path / "train-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 2049, 5) + b"\0" * 5)
@@ -60,20 +67,30 @@ def cifar(folder, hundred, binary):
     x = RNG.integers(0, 256, (rows, 3072), dtype=np.uint8)
     names = ["apple", "baby", "cat"]
     y = [2, 0, 1, 0]
-    parts = ["train", "test"] if hundred else [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
+    parts = (
+        ["train", "test"] if hundred else [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]
+    )
     for part in parts:
         if binary:
             label = np.array(y, np.uint8)[:, None]
             label = np.hstack([label * 0, label]) if hundred else label
             (folder / f"{part}.bin").write_bytes(np.hstack([label, x]).tobytes())
         else:
-            content = {b"data": x, (b"fine_labels" if hundred else b"labels"): y, b"filenames": [b"a"] * rows}
+            content = {
+                b"data": x,
+                (b"fine_labels" if hundred else b"labels"): y,
+                b"filenames": [b"a"] * rows,
+            }
             (folder / part).write_bytes(pickle.dumps(content, protocol=2))
     if binary:
-        (folder / ("fine_label_names.txt" if hundred else "batches.meta.txt")).write_text("\n".join(names) + "\n\n")
+        (folder / ("fine_label_names.txt" if hundred else "batches.meta.txt")).write_text(
+            "\n".join(names) + "\n\n"
+        )
     else:
         key = "fine_label_names" if hundred else "label_names"
-        (folder / ("meta" if hundred else "batches.meta")).write_bytes(pickle.dumps({key: names}, protocol=2))
+        (folder / ("meta" if hundred else "batches.meta")).write_bytes(
+            pickle.dumps({key: names}, protocol=2)
+        )
     return x.reshape(rows, 3, 32, 32).transpose(0, 2, 3, 1), [names[i] for i in y]
 
 
@@ -204,6 +221,8 @@ def test_a_damaged_archive_of_arrays(tmp_path):
 
 @pytest.mark.parametrize("label", [-1, 3])
 def test_labels_outside_the_class_list(tmp_path, label):
-    np.savez(tmp_path / "a.npz", x=np.ones((2, 4, 4), np.uint8), y=[0, label], classes=["a", "b", "c"])
+    np.savez(
+        tmp_path / "a.npz", x=np.ones((2, 4, 4), np.uint8), y=[0, label], classes=["a", "b", "c"]
+    )
     with pytest.raises(InputError, match=stating("row 1", label, "3 classes")):
         open_source(tmp_path / "a.npz")

@@ -30,7 +30,10 @@ def test_csv(tmp_path):
 
 def test_json_lines(tmp_path):
     path = tmp_path / "t.jsonl"
-    path.write_text("\n".join(json.dumps({"review": text, "class": "a"}) for text in TEXTS) + "\n", encoding="utf-8")
+    path.write_text(
+        "\n".join(json.dumps({"review": text, "class": "a"}) for text in TEXTS) + "\n",
+        encoding="utf-8",
+    )
     source = open_source(path)
     assert list(source.records(1)) == TEXTS[1:]
     assert source.labels.tolist() == ["a"] * 4
@@ -39,8 +42,12 @@ def test_json_lines(tmp_path):
 @pytest.mark.parametrize("nested", [False, True])
 def test_parquet_of_pictures(tmp_path, nested):
     data = [b"a", b"b", None]
-    column = pa.array([None if one is None else {"bytes": one, "path": "x"} for one in data] if nested else data)
-    pq.write_table(pa.table({"image": column, "label": pa.array([0, 1, 0])}), tmp_path / "p.parquet")
+    column = pa.array(
+        [None if one is None else {"bytes": one, "path": "x"} for one in data] if nested else data
+    )
+    pq.write_table(
+        pa.table({"image": column, "label": pa.array([0, 1, 0])}), tmp_path / "p.parquet"
+    )
     source = open_source(tmp_path / "p.parquet")
     assert (source.kind, list(source.records(0))) == ("picture", data)
 
@@ -55,7 +62,9 @@ def test_parquet_of_many_row_groups_is_read_from_anywhere(tmp_path):
 
 def test_saved_data_sets(tmp_path):
     datasets = pytest.importorskip("datasets")
-    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["no", "yes"])})
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["no", "yes"])}
+    )
     own = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 0]}, features=features)
     own.save_to_disk(tmp_path / "one")
     datasets.DatasetDict(train=own, test=own).save_to_disk(tmp_path / "two")
@@ -104,7 +113,9 @@ def test_columns_by_name(tmp_path):
 
 
 def test_errors_show_no_texts(tmp_path):
-    (tmp_path / "t.csv").write_text("text,label\nhello,0\nthe secret of Jane,she said,x\n", encoding="utf-8")
+    (tmp_path / "t.csv").write_text(
+        "text,label\nhello,0\nthe secret of Jane,she said,x\n", encoding="utf-8"
+    )
 
     def read():
         return list(open_source(tmp_path / "t.csv").records(0))
@@ -116,7 +127,8 @@ def test_errors_show_no_texts(tmp_path):
 
 def test_odd_tables_are_told_in_one_line(tmp_path):
     pq.write_table(
-        pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), tmp_path / "two.parquet"
+        pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]),
+        tmp_path / "two.parquet",
     )
     (tmp_path / "deep.jsonl").write_text('{"text": ' + "[" * 100_000 + "\n", encoding="utf-8")
     (tmp_path / "label.jsonl").write_text('{"text": "a", "label": "x\\ny"}\n', encoding="utf-8")

@@ -44,7 +44,8 @@ def test_a_class_per_subfolder(pets):
 
 
 @pytest.mark.parametrize(
-    ("names", "classes"), [(["0", "2", "10"], [0, 2, 10]), (["00", "1"], ["00", "1"]), (["-1", "1"], [-1, 1])]
+    ("names", "classes"),
+    [(["0", "2", "10"], [0, 2, 10]), (["00", "1"], ["00", "1"]), (["-1", "1"], [-1, 1])],
 )
 def test_subfolders_that_are_numbers(tmp_path, names, classes):
     for name in names:
@@ -109,7 +110,11 @@ def test_a_flat_folder_beside_a_table(tmp_path, name, text):
     (tmp_path / name).write_text(text, encoding="utf-8")
     source = open_source(folder, labels=tmp_path / name)
     assert source.labels.tolist() == ["dog", "cat", "cat"]
-    assert [None if own is None else own.name for own in source.records(0)] == ["b.png", None, "a.png"]
+    assert [None if own is None else own.name for own in source.records(0)] == [
+        "b.png",
+        None,
+        "a.png",
+    ]
     assert source.left_out == ("unlisted.png",)
     (folder / name).write_text(text, encoding="utf-8")  # found by itself among the pictures
     assert open_source(folder).labels.tolist() == ["dog", "cat", "cat"]
@@ -144,7 +149,9 @@ def test_a_link_to_itself_is_a_record_that_cannot_be_read(pets):
 )
 def test_what_is_no_source(pets, make, said):
     make(pets)
-    name = next((own for own in ("empty", "x.zip", "x.tar.gz", "x.docx") if (pets / own).exists()), "")
+    name = next(
+        (own for own in ("empty", "x.zip", "x.tar.gz", "x.docx") if (pets / own).exists()), ""
+    )
     with pytest.raises(InputError, match=said):
         open_source(pets / name)
 
@@ -192,9 +199,17 @@ def test_a_table_means_the_exact_name_first_and_never_one_of_several(tmp_path):
 
 def test_links_in_tar_archives(tmp_path):
     with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
-        for name, kind in (("b/1.png", tarfile.REGTYPE), ("a/h.png", tarfile.LNKTYPE), ("a/s.png", tarfile.SYMTYPE)):
+        for name, kind in (
+            ("b/1.png", tarfile.REGTYPE),
+            ("a/h.png", tarfile.LNKTYPE),
+            ("a/s.png", tarfile.SYMTYPE),
+        ):
             info = tarfile.TarInfo(name)
-            info.type, info.linkname, info.size = kind, "b/1.png", len(png()) if kind == tarfile.REGTYPE else 0
+            info.type, info.linkname, info.size = (
+                kind,
+                "b/1.png",
+                len(png()) if kind == tarfile.REGTYPE else 0,
+            )
             archive.addfile(info, io.BytesIO(png()))
     source = open_source(tmp_path / "a.tar.gz")
     assert list(source.records(0)) == [png(), png()]
@@ -246,7 +261,10 @@ def made(folder, files):
 def test_a_level_of_folders_is_named_after_persons(tmp_path, split, level, archive):
     files = {
         "/".join(
-            [*([split] if split else []), *(name.split("/") if level == 1 else [name.split("/")[i] for i in (1, 0, 2)])]
+            [
+                *([split] if split else []),
+                *(name.split("/") if level == 1 else [name.split("/")[i] for i in (1, 0, 2)]),
+            ]
         ): data
         for name, data in OF_PERSONS.items()
     }
@@ -258,16 +276,23 @@ def test_a_level_of_folders_is_named_after_persons(tmp_path, split, level, archi
             for name, data in files.items():
                 file.writestr(name, data)
     source = open_source(path, split, persons_folder=level)
-    of_record = [(person, label) for person, label in zip(source.persons.tolist(), source.labels.tolist(), strict=True)]
+    of_record = [
+        (person, label)
+        for person, label in zip(source.persons.tolist(), source.labels.tolist(), strict=True)
+    ]
     assert sorted(of_record) == [("p2", "cat"), (SECRET, "cat"), (SECRET, "dog")]
     assert source.classes == (["cat", "dog"] if archive else ["cat", "dog", "fox"])
     assert all(SECRET in name or "p2" in name for name in source.names)
-    assert not any(SECRET in source.shown(name) or "p2" in source.shown(name) for name in source.names)
+    assert not any(
+        SECRET in source.shown(name) or "p2" in source.shown(name) for name in source.names
+    )
     assert source.shown("README.txt") == "README.txt"
 
 
 def test_folders_of_persons_without_classes_have_no_labels(tmp_path):
-    source = open_source(made(tmp_path / "d", {f"{SECRET}/a.png": png(), "p2/b.png": png()}), persons_folder=1)
+    source = open_source(
+        made(tmp_path / "d", {f"{SECRET}/a.png": png(), "p2/b.png": png()}), persons_folder=1
+    )
     assert (source.labels, source.persons.tolist()) == (None, ["p2", SECRET])
 
 
@@ -288,11 +313,21 @@ def test_a_table_names_the_persons(tmp_path):
         (OF_PERSONS, {"persons": "who"}, ("--x", "--y", "--persons")),
         (OF_PERSONS, {"persons": "who", "persons_folder": 1}, ("both", "ids")),
         (OF_PERSONS, {"persons_folder": 1, "public": True}, ("--public keeps no person ids",)),
-        ({"a.png": png(), "t.csv": b"file,label\na.png,x\n"}, {"persons_folder": 1}, ("pictures", "apply")),
-        ({f"{SECRET}/cat/a.png": png(), f"{SECRET}/b.png": png()}, {"persons_folder": 1}, ("beside its subfolders",)),
+        (
+            {"a.png": png(), "t.csv": b"file,label\na.png,x\n"},
+            {"persons_folder": 1},
+            ("pictures", "apply"),
+        ),
+        (
+            {f"{SECRET}/cat/a.png": png(), f"{SECRET}/b.png": png()},
+            {"persons_folder": 1},
+            ("beside its subfolders",),
+        ),
     ],
 )
-def test_ids_that_cannot_be_found_are_refused_without_showing_one(tmp_path, files, options, message):
+def test_ids_that_cannot_be_found_are_refused_without_showing_one(
+    tmp_path, files, options, message
+):
     with pytest.raises(InputError) as caught:
         open_source(made(tmp_path / "d", files), **options)
     assert not lacking(str(caught.value), *message)

@@ -60,7 +60,9 @@ def test_without_noise_counts_are_exact(kind):
 def test_balance_is_by_log_shares_none_taken_for_smaller_than_noise():
     counts = tacit.GradientDescent("rho=0.02")._counts()
     shares = np.array([1050.0, 50.0, 50.0, 60.0])
-    assert np.allclose(counts.log_shares(shares - 50 - [0, 99, 0, 0]), np.log(shares / shares.mean()))
+    assert np.allclose(
+        counts.log_shares(shares - 50 - [0, 99, 0, 0]), np.log(shares / shares.mean())
+    )
     assert not tacit.GradientDescent("rho=0.02", balanced=False)._counts().log_shares(shares).any()
     assert n_records(shares) == shares.sum()
     assert n_records(-shares) == 1

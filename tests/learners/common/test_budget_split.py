@@ -25,7 +25,9 @@ def test_the_whole_budget_is_spent_and_no_more(unit, budget):
 
 @pytest.mark.parametrize("unit", Unit)
 def test_the_event_is_that_of_the_noise_over_the_sensitivity(unit):
-    """With z = 1/2 for rho = 2: mu^2 of a release is (sensitivity/deviation)^2, over all releases 4."""
+    """With z = 1/2 for rho = 2: mu^2 of a release is (sensitivity/deviation)^2, over all releases
+    4.
+    """
     parts = split(unit)
     spent = 0.0
     for name, part in PARTS.items():

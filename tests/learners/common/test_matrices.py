@@ -1,4 +1,6 @@
-"""Learners whose cost grows with the square of the columns say so, and refuse what does not fit, before a charge."""
+"""Learners whose cost grows with the square of the columns say so, and refuse what does not fit,
+before a charge.
+"""
 
 import numpy as np
 import pytest
@@ -31,7 +33,10 @@ def make(name, **given):
 
 @ALL
 def test_what_does_not_fit_is_refused_before_a_charge(name, monkeypatch, tmp_path):
-    ledger, size = tacit.Ledger(tmp_path / "ledger.jsonl", "records"), int(LEARNERS[name][2] * 8 * WIDTH**2)
+    ledger, size = (
+        tacit.Ledger(tmp_path / "ledger.jsonl", "records"),
+        int(LEARNERS[name][2] * 8 * WIDTH**2),
+    )
     ledger.allow("rho=9")
     monkeypatch.setattr(matrices, "available_memory", lambda: size - 1)
     with pytest.raises(InputError, match=stating("60 columns", "60 x 60", "fewer")):
@@ -92,7 +97,11 @@ def test_wide_rows_get_two_gigabytes_however_much_there_is(available, monkeypatc
 
 @pytest.mark.parametrize("kind", ["auto", "least-squares", "newton"])
 def test_infinite_budgets_and_research_noise_draw_no_secure_noise(kind):
-    for given, draws in (({}, True), ({"budget": "rho=inf"}, False), ({"noise": "research"}, False)):
+    for given, draws in (
+        ({}, True),
+        ({"budget": "rho=inf"}, False),
+        ({"noise": "research"}, False),
+    ):
         learner = make(kind).set_params(**given)
         learner.classes_ = np.arange(2)
         assert (learner._matrices().noised > 0) == draws
@@ -103,7 +112,9 @@ def test_auto_learns_from_wide_rows_along_few_axes(budget, monkeypatch, tmp_path
     monkeypatch.setattr(spectra, "MOST_AXES", 10)
     model = make("auto", budget=budget, noise="research", random_state=0).fit(X, Y)
     assert model.axes_.shape == (WIDTH, 10)
-    release = tacit.Release.load(tacit.Release.of(model).save(tmp_path / "out", allow_research=True)).verify()
+    release = tacit.Release.load(
+        tacit.Release.of(model).save(tmp_path / "out", allow_research=True)
+    ).verify()
     assert np.array_equal(release.predict(X), model.predict(X))
 
 

@@ -1,4 +1,6 @@
-"""Public rows that are private records: refused where rows are released, a warning elsewhere, and always stated."""
+"""Public rows that are private records: refused where rows are released, a warning elsewhere, and
+always stated.
+"""
 
 import warnings
 
@@ -116,7 +118,9 @@ def test_nothing_is_listed_without_public_rows():
     assert OVERLAP not in tacit.LabelPrivate("epsilon=1", classes=3).promise().unprotected
 
 
-@pytest.mark.parametrize("learner", [tacit.PublicPrototypes("epsilon=1", classes=3), USING[0], USING[3]])
+@pytest.mark.parametrize(
+    "learner", [tacit.PublicPrototypes("epsilon=1", classes=3), USING[0], USING[3]]
+)
 def test_rows_are_public_where_labels_alone_are_protected(learner):
     for unit in ("change-label", "change-labels-of-person"):
         given = with_public(learner, X, unit=unit)
@@ -131,7 +135,9 @@ def test_a_search_checks_the_rows_of_its_candidates_once_and_before_a_charge(tmp
     ledger = tacit.Ledger(tmp_path / "ledger", "data")
     ledger.allow("rho=9")
     chosen = tacit.PublicPrototypes(public=ONE)
-    search = tacit.GridSearch(chosen, [{"k": 1}, {"k": 2}], budget="rho=0.5", classes=3, ledger=ledger)
+    search = tacit.GridSearch(
+        chosen, [{"k": 1}, {"k": 2}], budget="rho=0.5", classes=3, ledger=ledger
+    )
     with pytest.raises(InputError, match=stating("public", "private records")):
         search.fit(X, Y)
     assert ledger.account().charges == ()
@@ -146,7 +152,11 @@ def test_a_search_checks_the_rows_of_its_candidates_once_and_before_a_charge(tmp
     with pytest.warns(OverlapWarning, match="2 of 3 rows of names") as said:
         tacit.GridSearch(descent, searched, budget="rho=0.5", classes=3).fit(X, Y)
     assert len(said) == 1
-    quiet(tacit.GridSearch(with_public(sums, ONE, allow_overlap=True), [{}], budget="rho=0.5", classes=3))
+    quiet(
+        tacit.GridSearch(
+            with_public(sums, ONE, allow_overlap=True), [{}], budget="rho=0.5", classes=3
+        )
+    )
     without = tacit.GridSearch(tacit.LeastSquares(), [{}], budget="rho=0.5", classes=3)
     assert OVERLAP not in without.promise().unprotected
 
@@ -183,7 +193,9 @@ def test_private_rows_to_score_a_search_on_are_a_warning(unit):
     def search(rows):
         learner = tacit.NoisySumPrototypes(BUDGET, classes=3)
         scored = rows, np.arange(len(rows)) % 3
-        return tacit.GridSearch(learner, [{}], budget="rho=1", classes=3, unit=unit, validation=scored)
+        return tacit.GridSearch(
+            learner, [{}], budget="rho=1", classes=3, unit=unit, validation=scored
+        )
 
     with pytest.warns(tacit.PrivacyLeakWarning, match=stating("1 of 41", "validation")) as said:
         search(ONE).fit(X, Y)

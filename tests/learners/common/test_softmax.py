@@ -33,7 +33,9 @@ def test_residuals_are_those_of_scipy():
     assert np.allclose(residuals(ROWS, LABELS, HEAD, OF_ROWS[0]), alike, rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("offsets", [OF_ROWS, OF_ROWS[:1]], ids=["of each record", "of all records"])
+@pytest.mark.parametrize(
+    "offsets", [OF_ROWS, OF_ROWS[:1]], ids=["of each record", "of all records"]
+)
 def test_a_part_has_the_residuals_of_its_records_to_the_last_bit(offsets):
     whole = np.rint(ROWS * 2**18)
     left = Residuals(LABELS, offsets, np.rint(HEAD * 2**20), 2.0**-38, 0.5)
@@ -71,7 +73,9 @@ def test_a_gradient_is_the_sum_of_clipped_ones_in_blocks_of_any_length(clip, cut
 @pytest.mark.parametrize("n_classes", [2, 5, 100])
 @pytest.mark.parametrize("clip", [0.2, 0.5**0.5, 1.0, 2**0.5])
 def test_a_changed_label_moves_a_clipped_gradient_by_what_is_stated(n_classes, clip):
-    """Largest distance over many heads, in exact integers; the bound is reached, by 2 clip or by the root of two."""
+    """Largest distance over many heads, in exact integers; the bound is reached, by 2 clip or by
+    the root of two.
+    """
     rng, largest = np.random.default_rng(0), 0.0
     stated = gradient_sensitivity(Unit.CHANGE_LABEL, clip, n_classes)
     rows = rounded(np.array([[0.6, 0.8]]))
@@ -93,5 +97,8 @@ def test_gradients_are_not_clipped_where_that_would_cost_nothing_less():
     for unit in set(Unit) - {Unit.CHANGE_LABEL}:
         assert clip_norm_under(unit, 1.0) == 1.0
         assert gradient_sensitivity(unit, 1.0, 10) == (1.0 if "add" in unit else 2.0)
-    noise = [gradient_sensitivity(Unit.CHANGE_LABEL, clip, 10) * clip for clip in (0.5**0.5, 1.0, UNCLIPPED)]
+    noise = [
+        gradient_sensitivity(Unit.CHANGE_LABEL, clip, 10) * clip
+        for clip in (0.5**0.5, 1.0, UNCLIPPED)
+    ]
     assert noise == pytest.approx([UNCLIPPED] * 3, rel=1e-4)

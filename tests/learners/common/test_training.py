@@ -32,7 +32,10 @@ def parts(kind):
 
 
 def same(left, right):
-    return all(np.array_equal(a, b) for a, b in zip(weights(left).values(), weights(right).values(), strict=True))
+    return all(
+        np.array_equal(a, b)
+        for a, b in zip(weights(left).values(), weights(right).values(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
@@ -47,7 +50,9 @@ def test_training_learns(kind):
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_training_is_a_function_of_the_seed_and_the_number(kind, batched):
     own = parts(kind)
-    first, again, other = (train_many(kind, own, 3, QUICK, seed=seed, batched=batched) for seed in (5, 5, 6))
+    first, again, other = (
+        train_many(kind, own, 3, QUICK, seed=seed, batched=batched) for seed in (5, 5, 6)
+    )
     assert all(same(*pair) for pair in zip(first, again, strict=True))
     if kind != "linear":  # which starts from zero
         assert not any(same(*pair) for pair in zip(first, other, strict=True))
@@ -57,7 +62,9 @@ def test_training_is_a_function_of_the_seed_and_the_number(kind, batched):
 
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_batched_and_one_by_one_are_the_same_up_to_rounding(kind):
-    """Adam divides by the gradient's size, so where that is nearly nothing a rounding can move a weight by a step."""
+    """Adam divides by the gradient's size, so where that is nearly nothing a rounding can move a
+    weight by a step.
+    """
     models = [train_many(kind, parts(kind), 3, QUICK, batched=batched) for batched in (False, True)]
     for pair in zip(*models, strict=True):
         for left, right in zip(*(weights(module).values() for module in pair), strict=True):
@@ -94,7 +101,9 @@ def test_a_model_does_not_depend_on_which_others_are_trained_with_it(kind):
 
 def test_dropout_does_not_depend_on_how_long_others_trained():
     def dropping(shape, n_classes):
-        return torch.nn.Sequential(torch.nn.Linear(shape[0], 16), torch.nn.Dropout(), torch.nn.Linear(16, n_classes))
+        return torch.nn.Sequential(
+            torch.nn.Linear(shape[0], 16), torch.nn.Dropout(), torch.nn.Linear(16, n_classes)
+        )
 
     def trained(size):
         train(dropping, *rows(size), 3, QUICK)
@@ -105,15 +114,19 @@ def test_dropout_does_not_depend_on_how_long_others_trained():
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-@pytest.mark.parametrize("n", [120, 20])  # by moments of the columns, and by the Gram matrix of the records
+# by moments of the columns, and by the Gram matrix of the records
+@pytest.mark.parametrize("n", [120, 20])
 def test_linear_models_reach_the_minimum(n):
     d, weight_decay = 30, 0.05
     parts = [rows(size, seed, d) for seed, size in enumerate((n, n - 7))]
     steps = Training(epochs=2000, weight_decay=weight_decay)
     for (X, y), module in zip(parts, train_many("linear", parts, 3, steps), strict=True):
-        exact = LogisticRegression(C=1 / (weight_decay * len(X)), tol=1e-10, max_iter=10_000).fit(X, y)
+        exact = LogisticRegression(C=1 / (weight_decay * len(X)), tol=1e-10, max_iter=10_000).fit(
+            X, y
+        )
         found = torch.softmax(torch.from_numpy(scores(module, X)), dim=1).numpy()
-        np.testing.assert_allclose(found, exact.predict_proba(X), atol=0.02)  # the intercept is shrunk here
+        # the intercept is shrunk here
+        np.testing.assert_allclose(found, exact.predict_proba(X), atol=0.02)
         assert (predict(module, X) == exact.predict(X)).mean() > 0.98
 
 
@@ -150,7 +163,8 @@ def test_prediction_is_in_blocks_and_among_the_classes_asked_for():
     one = np.concatenate([predict(module, X[:1500]), predict(module, X[1500:])])
     np.testing.assert_array_equal(predict(module, X), one)
     np.testing.assert_array_equal(
-        predict(module, X, among=np.array([0, 2])), np.array([0, 2])[scores(module, X)[:, [0, 2]].argmax(axis=1)]
+        predict(module, X, among=np.array([0, 2])),
+        np.array([0, 2])[scores(module, X)[:, [0, 2]].argmax(axis=1)],
     )
     assert predict(module, X[:0]).shape == (0,)
 

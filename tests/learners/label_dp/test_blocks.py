@@ -25,7 +25,9 @@ def priors_of(size, count, seed=0):
 
 def matrices(blocks):
     """The matrix of each prior, without blocks that it does not have."""
-    for matrix, g in zip(blocks.matrix().reshape(blocks.n_priors, blocks.n_classes, -1), blocks.n_blocks, strict=True):
+    for matrix, g in zip(
+        blocks.matrix().reshape(blocks.n_priors, blocks.n_classes, -1), blocks.n_blocks, strict=True
+    ):
         assert not matrix[:, g:].any()
         yield matrix[:, :g]
 
@@ -43,7 +45,10 @@ def check_epsilon(epsilon, size, count):
 
 def test_no_answer_is_likelier_than_the_stated_epsilon_allows():
     """By the matrices of ten thousand priors."""
-    assert sum(check_epsilon(epsilon, size, 500) for size in SIZES for epsilon in (0.3, 1.0, 4.0)) == 10_500
+    assert (
+        sum(check_epsilon(epsilon, size, 500) for size in SIZES for epsilon in (0.3, 1.0, 4.0))
+        == 10_500
+    )
 
 
 @pytest.mark.thorough
@@ -94,13 +99,21 @@ def test_ten_million_draws_of_randomize_follow_the_matrix(noise):
     labels, which = rng.integers(0, 20, 10**7), rng.integers(0, 30, 10**7)
     seed = {"random_state": 3} if noise == "research" else {}
     out = tacit.label_dp.randomize(
-        labels, classes=20, randomizer="blocks", prior=priors_of(20, 30), which=which, noise=noise, **seed
+        labels,
+        classes=20,
+        randomizer="blocks",
+        prior=priors_of(20, 30),
+        which=which,
+        noise=noise,
+        **seed,
     )
     assert fits(out.randomizer, labels, out.labels, out.which) > 1e-6
 
 
 def test_answers_carry_the_information_of_their_partition():
-    """Mutual information by the prior and the matrix; more than that of plain randomized response."""
+    """Mutual information by the prior and the matrix; more than that of plain randomized
+    response.
+    """
     rng = np.random.default_rng(0)
     for prior in rng.dirichlet(np.full(30, 0.3), 20):
         told = []
@@ -119,7 +132,9 @@ def test_log_likelihoods_are_columns_of_the_matrix(epsilon):
     expected = blocks.matrix()[which, :, outputs]
     assert np.exp(blocks.log_likelihood(outputs, which)) == pytest.approx(expected, rel=1e-12)
     alone = Blocks(epsilon, [0.5, 0.3, 0.2])
-    assert np.exp(alone.log_likelihood(np.array([1, 0]))) == pytest.approx(alone.matrix()[:, [1, 0]].T, rel=1e-12)
+    assert np.exp(alone.log_likelihood(np.array([1, 0]))) == pytest.approx(
+        alone.matrix()[:, [1, 0]].T, rel=1e-12
+    )
 
 
 def test_single_classes_as_blocks_are_plain_randomized_response():
@@ -127,7 +142,9 @@ def test_single_classes_as_blocks_are_plain_randomized_response():
     labels = np.arange(1000) % 5
     assert np.array_equal(blocks.matrix(), rr.matrix())
     assert blocks.event == rr.event
-    assert np.array_equal(blocks.sample(labels, ResearchNoise(0)), rr.sample(labels, ResearchNoise(0)))
+    assert np.array_equal(
+        blocks.sample(labels, ResearchNoise(0)), rr.sample(labels, ResearchNoise(0))
+    )
     assert np.array_equal(blocks.unbiased(labels), rr.unbiased(labels))
 
 
@@ -163,11 +180,20 @@ def test_float32_priors_mean_the_same():
         (lambda: Blocks(0, [0.5, 0.5]), "epsilon=0"),
         (lambda: Blocks(1, [0.5, 0.6]), stating("prior 0", "1.1")),
         (lambda: Blocks(1, [[0.5, 0.5], [1.5, -0.5]]), stating("prior 1", "NaN")),
-        (lambda: Blocks(1, np.array([[0.5, 0.5], [np.nan, 1]], np.float32)), stating("prior 1", "NaN")),
+        (
+            lambda: Blocks(1, np.array([[0.5, 0.5], [np.nan, 1]], np.float32)),
+            stating("prior 1", "NaN"),
+        ),
         (lambda: Blocks(1, np.ones((2, 3, 1))), r"prior has shape \(2, 3, 1\)"),
         (lambda: Blocks(1, np.ones((0, 3))), r"prior has shape \(0, 3\)"),
-        (lambda: Blocks(1, np.full((2, 2), 0.5)).sample(np.array([0]), SecureNoise()), "has 2 priors; pass which="),
-        (lambda: Blocks(1, np.full((2, 2), 0.5)).log_likelihood(np.array([0]), np.array([2])), "which=2 must be"),
+        (
+            lambda: Blocks(1, np.full((2, 2), 0.5)).sample(np.array([0]), SecureNoise()),
+            "has 2 priors; pass which=",
+        ),
+        (
+            lambda: Blocks(1, np.full((2, 2), 0.5)).log_likelihood(np.array([0]), np.array([2])),
+            "which=2 must be",
+        ),
     ],
 )
 def test_what_is_out_of_range_is_refused(make, message):

@@ -1,4 +1,6 @@
-"""The linear head: the minimum of the loss written out, what it knows, and how it is regularised."""
+"""The linear head: the minimum of the loss written out, what it knows, and how it is
+regularised.
+"""
 
 import numpy as np
 import pytest
@@ -47,8 +49,11 @@ def test_certain_labels_give_logistic_regression():
     y = RNG.integers(0, 4, 40)
     certain = Evidence(np.where(np.eye(4, dtype=bool)[y], 0.0, -1e6), SEEN)
     found = fitted_head(ROWS, certain, 0.5, ZERO)
-    column = np.full((40, 1), np.sqrt(0.5 / OF_INTERCEPTS))  # its coefficient has the ridge of intercepts
-    exact = LogisticRegression(C=2.0, fit_intercept=False, tol=1e-10, max_iter=1000).fit(np.hstack([ROWS, column]), y)
+    # its coefficient has the ridge of intercepts
+    column = np.full((40, 1), np.sqrt(0.5 / OF_INTERCEPTS))
+    exact = LogisticRegression(C=2.0, fit_intercept=False, tol=1e-10, max_iter=1000).fit(
+        np.hstack([ROWS, column]), y
+    )
     assert found.coefficients == pytest.approx(exact.coef_[:, :-1], abs=0.05)
     assert found.intercepts == pytest.approx(exact.coef_[:, -1] * column[0], abs=0.01)
     assert found.log_probabilities(ROWS) == pytest.approx(
@@ -63,7 +68,9 @@ def test_records_of_which_nothing_is_known_change_nothing():
     without = fitted_head(ROWS, known.without(hidden), 1.0, ABOUT)
     alone = fitted_head(ROWS[kept], known.among(kept), 1.0, ABOUT)
     assert without.coefficients == pytest.approx(alone.coefficients, abs=1e-5)
-    assert fitted_head(ROWS, known.without(np.arange(40)), 1.0, ABOUT).coefficients == pytest.approx(ABOUT.coefficients)
+    assert fitted_head(
+        ROWS, known.without(np.arange(40)), 1.0, ABOUT
+    ).coefficients == pytest.approx(ABOUT.coefficients)
 
 
 def test_a_start_does_not_change_the_optimum():

@@ -1,4 +1,6 @@
-"""The estimator: what it promises, that corrections undo the noise, stages, bases, releases, refusals."""
+"""The estimator: what it promises, that corrections undo the noise, stages, bases, releases,
+refusals.
+"""
 
 import math
 import pickle
@@ -20,7 +22,13 @@ from tacit.learners.common.models import Model
 from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
 from tacit.learners.label_dp.evidence import Evidence
-from tacit.learners.label_dp.label_private import FIRST_SHARE, POWERS, contradicts, likeliest_power, stage_parts
+from tacit.learners.label_dp.label_private import (
+    FIRST_SHARE,
+    POWERS,
+    contradicts,
+    likeliest_power,
+    stage_parts,
+)
 from tacit.learners.label_dp.learning import _loss, learn
 from tacit.privacy.ledger import Ledger
 
@@ -38,11 +46,14 @@ TEST = records(1000, 1)
 
 
 def learner(**given):
-    return tacit.LabelPrivate(**{"budget": "epsilon=1", "classes": 4, "noise": "research", "random_state": 0} | given)
+    return tacit.LabelPrivate(
+        **{"budget": "epsilon=1", "classes": 4, "noise": "research", "random_state": 0} | given
+    )
 
 
 @pytest.mark.parametrize(
-    "randomizer", ["blocks", "rr", "rr-with-prior", "symmetric-unary", "optimised-unary", "laplace", "gaussian"]
+    "randomizer",
+    ["blocks", "rr", "rr-with-prior", "symmetric-unary", "optimised-unary", "laplace", "gaussian"],
 )
 @pytest.mark.parametrize("correction", ["forward", "backward"])
 def test_corrections_undo_the_noise(randomizer, correction):
@@ -61,7 +72,9 @@ def test_corrections_undo_the_noise(randomizer, correction):
 @pytest.mark.parametrize("stages", [1, 2, 3])
 @pytest.mark.parametrize("prior", ["uniform", "clusters", [0.4, 0.3, 0.2, 0.1]])
 def test_stages_and_priors(stages, prior):
-    model = learner(stages=stages, prior=prior, n_clusters=20, prior_share=0.2, temperature=0.8).fit(X, Y)
+    model = learner(
+        stages=stages, prior=prior, n_clusters=20, prior_share=0.2, temperature=0.8
+    ).fit(X, Y)
     assert model.score(*TEST) > (0.85 if isinstance(prior, str) else 0.6)  # the given one is wrong
     assert len(model.priors_) == stages
     assert model.guarantee_.epsilon() == pytest.approx(1, rel=1e-12)
@@ -101,7 +114,12 @@ def test_pictures():
     labels = np.arange(200) % 2
     pictures[labels == 1, :, :4] += 127
     model = tacit.LabelPrivate(
-        "epsilon=3", base="cnn", classes=2, training={"epochs": 10}, noise="research", random_state=0
+        "epsilon=3",
+        base="cnn",
+        classes=2,
+        training={"epochs": 10},
+        noise="research",
+        random_state=0,
     )
     assert model.fit(pictures, labels).score(pictures, labels) > 0.9
     assert model.shape_ == (1, 8, 8)
@@ -110,7 +128,10 @@ def test_pictures():
 def test_an_infinite_budget_learns_from_the_labels():
     """Also with names: all randomizers keep the labels, and the model is the same."""
     for names in (None, CENTRES):
-        models = [learner(budget="epsilon=inf", randomizer=name, names=names).fit(X, Y) for name in ("blocks", "rr")]
+        models = [
+            learner(budget="epsilon=inf", randomizer=name, names=names).fit(X, Y)
+            for name in ("blocks", "rr")
+        ]
         assert not models[0].guarantee_.bounded
         for model in models:
             assert np.array_equal(model.noisy_labels_, Y)
@@ -124,7 +145,9 @@ def names_prior(power):
 
 
 def test_a_trial_decides_how_far_the_prior_is_trusted():
-    """Right names and priors are trusted, wrong ones forgotten: the others' prior is uniform then."""
+    """Right names and priors are trusted, wrong ones forgotten: the others' prior is uniform
+    then.
+    """
     wrong = [1, 2, 3, 0]
     for given, trusted in (
         ({"names": CENTRES}, True),
@@ -139,7 +162,9 @@ def test_a_trial_decides_how_far_the_prior_is_trusted():
         assert (rest.rows.max() > 0.5) == trusted
         assert model.names_used_ == ("names" in given and trusted)
         said = "class names: left out of the model, since the first outputs contradict them"
-        assert (said in tacit.Release.of(model, name="labels").card()) == ("names" in given and not trusted)
+        assert (said in tacit.Release.of(model, name="labels").card()) == (
+            "names" in given and not trusted
+        )
         assert model.score(*TEST) > (0.9 if trusted else 0.85)
         assert model.guarantee_ == model.promise()
 
@@ -153,20 +178,30 @@ def test_one_stage_has_one_prior_for_all():
 def test_the_prior_of_names_is_the_softmax_of_ten_cosines_about_the_public_centre():
     model = learner(names=CENTRES, stages=1, randomizer="rr-with-prior").fit(X, Y)
     unit = tacit.models.rows.unit_rows(X)
-    rows, names = (tacit.models.rows.unit_rows_about(part, unit.mean(axis=0)) for part in (X, CENTRES))
+    rows, names = (
+        tacit.models.rows.unit_rows_about(part, unit.mean(axis=0)) for part in (X, CENTRES)
+    )
     expected = np.exp(10 * rows @ names.T)
     assert model.priors_[0].rows == pytest.approx(expected / expected.sum(axis=1, keepdims=True))
 
 
 def test_priors_do_not_follow_the_labels():
-    for given in ({}, {"names": CENTRES, "stages": 1}, {"prior": [0.4, 0.3, 0.2, 0.1], "stages": 1}):
+    for given in (
+        {},
+        {"names": CENTRES, "stages": 1},
+        {"prior": [0.4, 0.3, 0.2, 0.1], "stages": 1},
+    ):
         one, other = (learner(**given).fit(X, labels) for labels in (Y, (Y + 1) % 4))
         assert np.array_equal(one.priors_[0].rows, other.priors_[0].rows)
 
 
-@pytest.mark.parametrize("rows", [np.full(4, 1 / 4), np.full(60, 1 / 60), [0.4, 0.3, 0.2, 0.1], np.arange(1, 21) / 210])
+@pytest.mark.parametrize(
+    "rows", [np.full(4, 1 / 4), np.full(60, 1 / 60), [0.4, 0.3, 0.2, 0.1], np.arange(1, 21) / 210]
+)
 def test_records_of_equal_priors_have_different_blocks(rows):
-    """Else two classes of one block could never be told apart; also where a record's own row repeats."""
+    """Else two classes of one block could never be told apart; also where a record's own row
+    repeats.
+    """
     rows = np.array(rows)
     dealt = priors.Prior(rows[None], np.zeros(600, dtype=int)).dealt()
     assert len(dealt.rows) == 256
@@ -196,7 +231,9 @@ def test_the_likeliest_power():
         ([0.97, 0.015, 0.015], 2.0),
     ):
         labels = np.searchsorted(np.cumsum(shares) / sum(shares), (np.arange(900) + 0.5) / 900)
-        certain = Evidence(np.where(np.eye(3, dtype=bool)[labels], 0.0, -1e6), np.zeros(900, dtype=bool))
+        certain = Evidence(
+            np.where(np.eye(3, dtype=bool)[labels], 0.0, -1e6), np.zeros(900, dtype=bool)
+        )
         assert likeliest_power(prior, certain, 2.0) == power
         assert likeliest_power(prior, certain, 1.2) == min(power, 1.0)
 
@@ -205,9 +242,13 @@ def test_a_small_power_of_a_prior_that_is_less_likely_than_none_is_0():
     prior, found = priors.Prior(np.array([[0.8, 0.1, 0.1]]), np.zeros(300, dtype=int)), []
     for favoured in (150, 180):
         labels = np.array([0] * favoured + [1, 2] * ((300 - favoured) // 2))
-        certain = Evidence(np.where(np.eye(3, dtype=bool)[labels], 0.0, -1e6), np.zeros(300, dtype=bool))
+        certain = Evidence(
+            np.where(np.eye(3, dtype=bool)[labels], 0.0, -1e6), np.zeros(300, dtype=bool)
+        )
         gains = {power: np.log(3 * prior.raised(power).rows[0][labels]).sum() for power in POWERS}
-        found.append((max(gains.values()) > 1, gains[1.0] > 0, likeliest_power(prior, certain, 2.0) > 0))
+        found.append(
+            (max(gains.values()) > 1, gains[1.0] > 0, likeliest_power(prior, certain, 2.0) > 0)
+        )
     assert found == [(True, False, False), (True, True, True)]
 
 
@@ -215,15 +256,21 @@ def test_names_are_contradicted_by_outputs_twenty_times_less_likely():
     prior, found = priors.Prior(np.array([[0.5, 0.25, 0.25]]), np.zeros(100, dtype=int)), []
     for favoured in (36, 38):
         labels = np.array([0] * favoured + [1, 2] * ((100 - favoured) // 2))
-        certain = Evidence(np.where(np.eye(3, dtype=bool)[labels], 0.0, -1e6), np.zeros(100, dtype=bool))
-        found.append((np.log(3 * prior.rows[0][labels]).sum() < -np.log(20), contradicts(prior, certain)))
+        certain = Evidence(
+            np.where(np.eye(3, dtype=bool)[labels], 0.0, -1e6), np.zeros(100, dtype=bool)
+        )
+        found.append(
+            (np.log(3 * prior.rows[0][labels]).sum() < -np.log(20), contradicts(prior, certain))
+        )
     few = Evidence(np.where(np.eye(3, dtype=bool)[[1, 2]], 0.0, -1e6), np.zeros(2, dtype=bool))
     assert not contradicts(priors.Prior(prior.rows, np.zeros(2, dtype=int)), few)
     assert found == [(True, True), (False, False)]
 
 
 def test_the_card_names_the_public_prior():
-    release = tacit.Release.of(learner(names=CENTRES, noise="secure", random_state=None).fit(X, Y), name="labels")
+    release = tacit.Release.of(
+        learner(names=CENTRES, noise="secure", random_state=None).fit(X, Y), name="labels"
+    )
     assert not lacking(release.card(), "public prior", "class names", "power")
     assert "uniform" in tacit.Release.of(learner().fit(X, Y), name="labels").card()
 
@@ -233,13 +280,17 @@ def test_networks_minimise_the_same_loss():
     rng = np.random.default_rng(0)
     scores, values, target = rng.normal(size=(6, 4)), rng.normal(size=(6, 4)), np.arange(6) < 3
     log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    each = np.where(target, (values * log_p).sum(axis=1), np.log(np.exp(log_p + values).sum(axis=1)))
+    each = np.where(
+        target, (values * log_p).sum(axis=1), np.log(np.exp(log_p + values).sum(axis=1))
+    )
     found = _loss(torch.tensor(scores), torch.tensor(np.column_stack([values, target])))
     assert float(found) == pytest.approx(-each.sum())
 
 
 def test_a_cluster_s_shares_are_targets_and_not_evidence_beside_the_features():
-    """Records that nothing tells apart, 70 to 30: the model says so, and is not driven to certainty."""
+    """Records that nothing tells apart, 70 to 30: the model says so, and is not driven to
+    certainty.
+    """
     rows = np.ones((100, 1))
     prior = priors.Prior(np.array([[0.7, 0.3]]), np.zeros(100, dtype=int))
     known = Evidence(np.zeros((100, 2)), np.zeros(100, dtype=bool)).with_prior(prior)
@@ -280,8 +331,14 @@ def test_the_ledger_is_charged_and_a_second_fit_refused(tmp_path):
         ({"stages": 1000, "first": 5}, "a stage without records"),
         ({"temperature": 0}, "temperature=0"),
         ({"correction": "sideways"}, "correction='sideways'"),
-        ({"correction": "backward"}, stating("'blocks'", "correction='forward'", "randomizer='rr'")),
-        ({"correction": "backward", "stages": 2, "randomizer": "rr-with-prior"}, "distinguish all classes"),
+        (
+            {"correction": "backward"},
+            stating("'blocks'", "correction='forward'", "randomizer='rr'"),
+        ),
+        (
+            {"correction": "backward", "stages": 2, "randomizer": "rr-with-prior"},
+            "distinguish all classes",
+        ),
         ({"correction": "backward", "base": GaussianNB()}, "negative weights"),
         ({"base": Perceptron()}, "no predict_proba"),
         ({"base": "perceptron"}, "unknown"),
@@ -331,7 +388,8 @@ def test_a_model_that_knows_nothing_gives_a_uniform_prior():
 
 def test_the_event_names_the_declared_classes():
     assert "over 4 labels" in learner(randomizer="rr").promise().statement()
-    assert "over 2 labels" in learner().promise().statement()  # blocks, whose number follows from priors
+    # blocks, whose number follows from priors
+    assert "over 2 labels" in learner().promise().statement()
 
 
 def test_it_can_be_pickled_and_linear_networks_are_linear():
@@ -348,7 +406,9 @@ def test_pixels_as_floats_are_the_same_pictures():
         "epsilon=3", base="mlp", classes=2, training={"epochs": 2}, noise="research", random_state=0
     )
     model.fit(pixels, np.arange(100) % 2)
-    assert model.predict_proba(pixels.astype(float)) == pytest.approx(model.predict_proba(pixels), abs=1e-5)
+    assert model.predict_proba(pixels.astype(float)) == pytest.approx(
+        model.predict_proba(pixels), abs=1e-5
+    )
 
 
 def test_a_promise_needs_no_data():
@@ -367,7 +427,9 @@ def test_columns_of_a_prior_need_an_order():
     with pytest.raises(InputError, match=stating("classes", "set", "list")):
         tacit.LabelPrivate("epsilon=1", prior=given, classes={"a", "b", "c"}).fit(x, y)
     with pytest.raises(InputError, match="prior has type float16"):
-        tacit.LabelPrivate("epsilon=1", prior=given.astype(np.float16), classes=list("abc")).fit(x, y)
+        tacit.LabelPrivate("epsilon=1", prior=given.astype(np.float16), classes=list("abc")).fit(
+            x, y
+        )
     with pytest.raises(InputError, match=stating("prior", "29 rows", "30 labels")):
         tacit.LabelPrivate("epsilon=1", prior=given[1:], classes=list("abc")).fit(x, y)
 

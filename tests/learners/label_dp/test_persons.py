@@ -47,7 +47,14 @@ def test_all_answers_of_a_person_cost_the_budget(randomizer, m):
     prior = None if randomizer == "rr" else [0.2, 0.3, 0.5]
     k = 2 if randomizer == "rr-top-k" else None
     out = randomize(
-        [0] * m, classes=3, budget="epsilon=1.5", randomizer=randomizer, prior=prior, k=k, unit=UNIT, persons=["p"] * m
+        [0] * m,
+        classes=3,
+        budget="epsilon=1.5",
+        randomizer=randomizer,
+        prior=prior,
+        k=k,
+        unit=UNIT,
+        persons=["p"] * m,
     )
     own, rows = out.randomizer.randomizers[m], out.which
     worst = 0.0
@@ -72,8 +79,18 @@ def test_all_answers_of_a_person_cost_the_budget(randomizer, m):
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS)
 def test_one_label_a_person_is_answered_as_labels_are(randomizer):
-    values = {"values": [0.0, 1.0, 2.0]} if randomizer in ("rr-on-bins", "unbiased") else {"classes": 3}
-    how = values | {"randomizer": randomizer, "budget": "rho=1", "k": 2 if randomizer == "rr-top-k" else None} | SEEDED
+    values = (
+        {"values": [0.0, 1.0, 2.0]} if randomizer in ("rr-on-bins", "unbiased") else {"classes": 3}
+    )
+    how = (
+        values
+        | {
+            "randomizer": randomizer,
+            "budget": "rho=1",
+            "k": 2 if randomizer == "rr-top-k" else None,
+        }
+        | SEEDED
+    )
     of_labels = randomize(LABELS, **how)
     of_persons = randomize(LABELS, **how, unit=UNIT, persons=range(6))
     assert np.array_equal(of_labels.labels, of_persons.labels)
@@ -145,7 +162,9 @@ def test_a_share_that_is_too_small_is_refused_before_a_charge(randomizer, tmp_pa
     ledger, ids = Ledger(tmp_path / "ledger.jsonl", "data"), np.zeros(3000, int)
     X, y = np.random.default_rng(0).normal(size=(3000, 2)), ids.copy()
     budget = "rho=1e-6" if randomizer == "gaussian" else "epsilon=1e-6"
-    model = tacit.LabelPrivate(budget, classes=3, randomizer=randomizer, unit=UNIT, ledger=ledger, **SEEDED)
+    model = tacit.LabelPrivate(
+        budget, classes=3, randomizer=randomizer, unit=UNIT, ledger=ledger, **SEEDED
+    )
     with pytest.raises(BudgetError, match="3.3.*e-10 is outside 1e-09"):
         model.fit(X, y, persons=ids)
     assert not ledger.path.exists()
@@ -158,7 +177,9 @@ def test_ids_are_needed_under_the_unit_per_person_and_unused_otherwise():
         randomize(LABELS, classes=3, unit=UNIT, persons=IDS[:5])
     with pytest.raises(InputError, match="not a unit of label privacy"):
         randomize(LABELS, classes=3, unit="add-remove-person", persons=IDS)
-    with pytest.warns(UserWarning, match=stating("persons", "unused", "unit='change-labels-of-person'")):
+    with pytest.warns(
+        UserWarning, match=stating("persons", "unused", "unit='change-labels-of-person'")
+    ):
         randomize(LABELS, classes=3, persons=IDS)
 
 
@@ -211,7 +232,13 @@ def test_a_share_of_a_table_that_is_too_small_is_refused_before_a_charge(tmp_pat
     table.write_text("who,label\n" + "ann,0\n" * 3000)
     np.save(prior, np.full((3000, 2), 0.5))
     book = tmp_path / "ledger.jsonl"
-    how = {"column": "label", "budget": "epsilon=1e-6", "classes": 2, "randomizer": "rr-with-prior", "prior": prior}
+    how = {
+        "column": "label",
+        "budget": "epsilon=1e-6",
+        "classes": 2,
+        "randomizer": "rr-with-prior",
+        "prior": prior,
+    }
     with pytest.raises(BudgetError, match="3.3.*e-10 is outside 1e-09"):
         randomize_table(table, tmp_path / "out.csv", unit=UNIT, persons="who", ledger=book, **how)
     assert {path.name for path in tmp_path.iterdir()} == {"in.csv", "prior.npy"}
@@ -219,4 +246,6 @@ def test_a_share_of_a_table_that_is_too_small_is_refused_before_a_charge(tmp_pat
 
 def test_a_budget_that_is_not_pure_enough_is_refused():
     with pytest.raises(BudgetError, match="pure"):
-        randomize(LABELS, classes=3, randomizer="gaussian", budget="epsilon=1", unit=UNIT, persons=IDS)
+        randomize(
+            LABELS, classes=3, randomizer="gaussian", budget="epsilon=1", unit=UNIT, persons=IDS
+        )

@@ -64,7 +64,10 @@ def test_temperature_flattens_and_sharpens():
     [
         (lambda: priors.prior_of([0.5, 0.5], None, 3, 3), "2 columns for 3 classes"),
         (lambda: priors.prior_of(np.full((2, 2), 0.5), None, 3, 2), stating("one for each label")),
-        (lambda: priors.prior_of(np.full((2, 2), 0.5), [0, 1, 2], 3, 2), "a row of the prior, 0 to 1"),
+        (
+            lambda: priors.prior_of(np.full((2, 2), 0.5), [0, 1, 2], 3, 2),
+            "a row of the prior, 0 to 1",
+        ),
         (lambda: priors.prior_of(np.full((2, 2), 0.5), [0, 1], 3, 2), "for each of 3 labels"),
         (lambda: priors.prior_of([0.0, 0.0], None, 3, 2), stating("prior 0", "adds up to 0")),
         (lambda: priors.prior_of([1.0, np.inf], None, 3, 2), stating("prior 0", "adds up to inf")),

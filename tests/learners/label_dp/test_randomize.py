@@ -40,7 +40,14 @@ def test_labels_are_class_values_and_priors_may_differ_by_label():
     names = np.array(["ant", "bee", "cow"])
     prior = np.array([[0.98, 0.01, 0.01], [0.01, 0.01, 0.98]])
     which = np.arange(300) % 2
-    out = randomize(names[Y], classes=names, randomizer="rr-with-prior", prior=prior, which=which, budget="epsilon=1")
+    out = randomize(
+        names[Y],
+        classes=names,
+        randomizer="rr-with-prior",
+        prior=prior,
+        which=which,
+        budget="epsilon=1",
+    )
     assert set(out.labels[which == 0]) == {"ant"}
     assert set(out.labels[which == 1]) == {"cow"}
     assert np.array_equal(out.which, which)
@@ -51,12 +58,16 @@ def test_each_label_may_have_a_prior(name):
     """Row i is for label i, whatever the labels are."""
     prior = np.random.default_rng(1).dirichlet(np.ones(3), 300)
     k = {"k": 2} if name == "rr-top-k" else {}
-    one, other = (randomize(y, classes=3, randomizer=name, prior=prior, **k) for y in (Y, (Y + 1) % 3))
+    one, other = (
+        randomize(y, classes=3, randomizer=name, prior=prior, **k) for y in (Y, (Y + 1) % 3)
+    )
     for out in (one, other):
         assert np.array_equal(out.which, np.arange(300))
     if name == "blocks":
         assert np.array_equal(one.randomizer.partitions, other.randomizer.partitions)
-        assert np.array_equal(one.randomizer.partitions, tacit.label_dp.Blocks(1.0, prior).partitions)
+        assert np.array_equal(
+            one.randomizer.partitions, tacit.label_dp.Blocks(1.0, prior).partitions
+        )
     else:
         assert np.array_equal(one.randomizer.orders, other.randomizer.orders)
         answers = np.take_along_axis(one.randomizer.orders, np.arange(3)[None], axis=1)
@@ -74,30 +85,45 @@ def test_answers_with_blocks_are_their_numbers():
     assert few.guarantee_.event == tacit.privacy.events.RandomizedResponse(0.5, 2)
 
 
-@pytest.mark.parametrize("given", [{}, {"prior": [0.5, 0.3, 0.2]}, {"prior": [[0.5, 0.3, 0.2]] * 2, "which": True}])
+@pytest.mark.parametrize(
+    "given", [{}, {"prior": [0.5, 0.3, 0.2]}, {"prior": [[0.5, 0.3, 0.2]] * 2, "which": True}]
+)
 def test_labels_that_share_a_prior_have_different_blocks(given):
-    """Partitions, and which each label has, are in the output, follow from public facts, and tell all classes apart."""
+    """Partitions, and which each label has, are in the output, follow from public facts, and tell
+    all classes apart.
+    """
     if "which" in given:
         given = given | {"which": np.arange(300) // 150}
-    one, other = (randomize(y, classes=3, randomizer="blocks", budget="epsilon=0.5", **given) for y in (Y, (Y + 1) % 3))
+    one, other = (
+        randomize(y, classes=3, randomizer="blocks", budget="epsilon=0.5", **given)
+        for y in (Y, (Y + 1) % 3)
+    )
     assert np.array_equal(one.randomizer.partitions, other.randomizer.partitions)
     assert np.array_equal(one.which, other.which)
     blocks = one.randomizer.partitions[one.which]
     for first, second in ((0, 1), (0, 2), (1, 2)):
         assert np.mean(blocks[:, first] != blocks[:, second]) > 0.1
     likelihood = np.exp(one.randomizer.log_likelihood(one.labels, one.which))
-    assert np.array_equal(likelihood == likelihood.max(axis=1, keepdims=True), blocks == one.labels[:, None])
+    assert np.array_equal(
+        likelihood == likelihood.max(axis=1, keepdims=True), blocks == one.labels[:, None]
+    )
 
 
 def test_infinite_budgets_keep_labels():
     for name in ("rr", "rr-with-prior", "blocks", "symmetric-unary", "rr-on-bins"):
         given = {"values": np.arange(3)} if name == "rr-on-bins" else {"classes": 3}
-        assert np.array_equal(randomize(Y, budget="epsilon=inf", randomizer=name, **given).labels, Y)
-    assert np.array_equal(randomize(Y, budget="epsilon=inf", randomizer="laplace", classes=3).labels, np.eye(3)[Y])
+        assert np.array_equal(
+            randomize(Y, budget="epsilon=inf", randomizer=name, **given).labels, Y
+        )
+    assert np.array_equal(
+        randomize(Y, budget="epsilon=inf", randomizer="laplace", classes=3).labels, np.eye(3)[Y]
+    )
 
 
 def test_numbers_go_to_the_nearest_value_and_are_clamped():
-    out = randomize([-5.0, 0.4, 0.6, 9.0], values=[0.0, 1.0, 2.0], randomizer="rr-on-bins", budget="epsilon=inf")
+    out = randomize(
+        [-5.0, 0.4, 0.6, 9.0], values=[0.0, 1.0, 2.0], randomizer="rr-on-bins", budget="epsilon=inf"
+    )
     assert out.labels.tolist() == [0.0, 0.0, 1.0, 2.0]
 
 
@@ -132,8 +158,14 @@ def test_seeds_are_for_research_noise():
         ({"prior": [0.5, 0.5, 0.5], "randomizer": "rr-with-prior"}, "adds up to 1.5"),
         ({"prior": [0.5, 0.25, 0.25]}, stating("prior=", "rr-top-k", "rr-with-prior", "blocks")),
         ({"prior": [0.5, 0.5, 0.5], "randomizer": "blocks"}, "prior 0 adds up to 1.5, not 1"),
-        ({"prior": [[0.5, 0.5, 0]] * 5, "randomizer": "blocks"}, stating("prior", "5 rows", "300 labels")),
-        ({"prior": [[0.5, 0.5]] * 300, "randomizer": "blocks"}, "prior has 2 columns for 3 classes"),
+        (
+            {"prior": [[0.5, 0.5, 0]] * 5, "randomizer": "blocks"},
+            stating("prior", "5 rows", "300 labels"),
+        ),
+        (
+            {"prior": [[0.5, 0.5]] * 300, "randomizer": "blocks"},
+            "prior has 2 columns for 3 classes",
+        ),
         ({"prior": [float("nan"), 0.5, 0.5], "randomizer": "rr-with-prior"}, "negative or NaN"),
         ({"prior": "names", "randomizer": "blocks"}, stating("prior", "numbers")),
         ({"which": [0] * 300}, "pass prior="),
@@ -173,6 +205,12 @@ def test_counts_are_estimated_without_bias():
 
 
 def test_several_priors_that_are_all_uniform_are_none():
-    out = randomize(Y, classes=3, randomizer="rr-with-prior", prior=np.full((2, 3), 1 / 3), which=np.arange(300) % 2)
+    out = randomize(
+        Y,
+        classes=3,
+        randomizer="rr-with-prior",
+        prior=np.full((2, 3), 1 / 3),
+        which=np.arange(300) % 2,
+    )
     assert out.which is None
     assert set(out.labels) <= {0, 1, 2}

@@ -39,7 +39,11 @@ def test_words_keep_epsilon_exactly(epsilon, size):
             assert own == [WORDS]
             continue
         assert min(own) > 0
-        for most, least in ((own[0], min(own[1:])), (own[0], min(other or own)), (max(other or own), min(own))):
+        for most, least in (
+            (own[0], min(own[1:])),
+            (own[0], min(other or own)),
+            (max(other or own), min(own)),
+        ):
             assert Fraction(most, least) <= bound
         if epsilon < 20:
             assert own[0] / own[1] == pytest.approx(math.exp(epsilon), rel=1e-9)
@@ -75,7 +79,9 @@ def test_no_private_randomizer_is_right_more_often(n_classes):
     for _ in range(1000 if n_classes == 3 else 100):
         prior, epsilon = rng.dirichlet(np.full(n_classes, 0.7)), float(rng.uniform(0.05, 4))
         matrix = RRWithPrior(epsilon, prior).matrix()
-        assert prior @ np.diag(matrix) == pytest.approx(best_by_linear_program(prior, epsilon), abs=1e-9)
+        assert prior @ np.diag(matrix) == pytest.approx(
+            best_by_linear_program(prior, epsilon), abs=1e-9
+        )
 
 
 def test_the_published_rule_for_k_loses_a_sixth_of_the_labels_and_ours_none():
@@ -87,15 +93,23 @@ def test_the_published_rule_for_k_loses_a_sixth_of_the_labels_and_ours_none():
         assert published_k(prior, 2) == 1  # the likeliest class, whatever the label
         lost[parts] = best - prior[0]
         matrix = RRWithPrior(math.log(2), np.array(prior, dtype=float)).matrix()
-        assert np.array(prior, dtype=float) @ np.diag(matrix) == pytest.approx(float(best), abs=1e-12)
+        assert np.array(prior, dtype=float) @ np.diag(matrix) == pytest.approx(
+            float(best), abs=1e-12
+        )
         assert best_by_linear_program(prior, math.log(2)) == pytest.approx(float(best), abs=1e-9)
     assert max(lost.values()) == Fraction(1, 6)
     assert lost[6, 6, 0, 0, 0] == lost[4, 4, 4, 0, 0] == Fraction(1, 6)
 
 
 def published_k(prior, ratio):
-    """Number of classes to answer with by the rule of the published code, whose denominator is off by one."""
-    return 1 + int(np.argmax([Fraction(ratio, ratio + k - 2) * sum(prior[:k]) for k in range(1, len(prior) + 1)]))
+    """Number of classes to answer with by the rule of the published code, whose denominator is off
+    by one.
+    """
+    return 1 + int(
+        np.argmax(
+            [Fraction(ratio, ratio + k - 2) * sum(prior[:k]) for k in range(1, len(prior) + 1)]
+        )
+    )
 
 
 def partitions(total, parts, most=None):
@@ -103,7 +117,9 @@ def partitions(total, parts, most=None):
     if parts == 0:
         return [()] if total == 0 else []
     largest = range(min(total, total if most is None else most), -1, -1)
-    return [(first, *rest) for first in largest for rest in partitions(total - first, parts - 1, first)]
+    return [
+        (first, *rest) for first in largest for rest in partitions(total - first, parts - 1, first)
+    ]
 
 
 def best_by_linear_program(prior, epsilon):
@@ -119,7 +135,9 @@ def best_by_linear_program(prior, epsilon):
                     rows.append(row.ravel())
     sums = np.kron(np.eye(size), np.ones(size))
     goal = -np.diag(prior).ravel()
-    found = linprog(goal, rows, np.zeros(len(rows)), sums, np.ones(size), bounds=(0, 1), method="highs")
+    found = linprog(
+        goal, rows, np.zeros(len(rows)), sums, np.ones(size), bounds=(0, 1), method="highs"
+    )
     return -found.fun
 
 
@@ -142,7 +160,11 @@ def test_ten_million_draws_of_randomize_follow_the_matrix(noise, name):
     """Cell by cell for each prior and true class."""
     rng = np.random.default_rng(2)
     labels, which = rng.integers(0, 20, 10**7), rng.integers(0, 30, 10**7)
-    priors = {"prior": rng.dirichlet(np.full(20, 0.3), 30), "which": which} if name == "rr-with-prior" else {}
+    priors = (
+        {"prior": rng.dirichlet(np.full(20, 0.3), 30), "which": which}
+        if name == "rr-with-prior"
+        else {}
+    )
     seed = {"random_state": 3} if noise == "research" else {}
     out = tacit.label_dp.randomize(
         labels, classes=20, randomizer=name, budget="epsilon=1", noise=noise, **priors, **seed
@@ -192,7 +214,11 @@ def test_unbiased_counts_and_who_has_none():
 
 def test_infinite_epsilon_keeps_labels():
     labels = np.array([0, 2, 1])
-    for randomizer in (RR(math.inf, 3), RRWithPrior(math.inf, [0.9, 0.1, 0.0]), RRTopK(math.inf, [0.9, 0.1, 0.0], 1)):
+    for randomizer in (
+        RR(math.inf, 3),
+        RRWithPrior(math.inf, [0.9, 0.1, 0.0]),
+        RRTopK(math.inf, [0.9, 0.1, 0.0], 1),
+    ):
         assert np.array_equal(randomizer.sample(labels, SecureNoise()), labels)
         assert np.array_equal(randomizer.matrix(), np.eye(3))
         assert not randomizer.event.bounded
@@ -223,9 +249,18 @@ def test_the_places_of_words_are_within_the_order():
         (lambda: RRWithPrior(1, [[[1.0]]]), "shape"),
         (lambda: RRWithPrior(1, "abc"), "not an array of numbers"),
         (lambda: RRTopK(1, [0.5, 0.5], 3), "k=3"),
-        (lambda: RRTopK(1, np.full((2, 2), 0.5), 1).sample(np.array([0]), SecureNoise()), "has 2 priors"),
-        (lambda: RRTopK(1, [0.5, 0.5], 1).sample(np.array([0]), SecureNoise(), np.array([1])), "which=1"),
-        (lambda: RRTopK(1, [0.5, 0.5], 1).sample(np.array([0]), SecureNoise(), np.array([0, 0])), "2 entries for 1"),
+        (
+            lambda: RRTopK(1, np.full((2, 2), 0.5), 1).sample(np.array([0]), SecureNoise()),
+            "has 2 priors",
+        ),
+        (
+            lambda: RRTopK(1, [0.5, 0.5], 1).sample(np.array([0]), SecureNoise(), np.array([1])),
+            "which=1",
+        ),
+        (
+            lambda: RRTopK(1, [0.5, 0.5], 1).sample(np.array([0]), SecureNoise(), np.array([0, 0])),
+            "2 entries for 1",
+        ),
     ],
 )
 def test_what_is_out_of_range_is_refused(make, message):

@@ -1,4 +1,6 @@
-"""Randomizers of numbers: the oracles, optimality by brute force, unbiasedness, and that samples follow the table."""
+"""Randomizers of numbers: the oracles, optimality by brute force, unbiasedness, and that samples
+follow the table.
+"""
 
 import itertools
 import math
@@ -23,7 +25,9 @@ def test_bins_meet_the_oracles(epsilon):
     randomizer = RROnBins(epsilon, TEN)
     assert randomizer.expected_loss == pytest.approx(ORACLES[epsilon], abs=5e-7)
     errors = (randomizer.outputs[None] - TEN[:, None]) ** 2
-    assert (randomizer.matrix() * errors).sum(axis=1).mean() == pytest.approx(randomizer.expected_loss, rel=1e-12)
+    assert (randomizer.matrix() * errors).sum(axis=1).mean() == pytest.approx(
+        randomizer.expected_loss, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
@@ -79,11 +83,15 @@ def test_unbiased_tables_are_the_optimum_of_the_program_as_written(epsilon):
         goal, rows, np.zeros(len(rows)), np.concatenate([sums, means]), np.concatenate([np.ones(size), values]),
         bounds=(0, 1), method="highs",
     )  # fmt: skip
-    assert UnbiasedResponse(epsilon, values, outputs=outputs).expected_loss == pytest.approx(found.fun, rel=1e-6)
+    assert UnbiasedResponse(epsilon, values, outputs=outputs).expected_loss == pytest.approx(
+        found.fun, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("noise", [ResearchNoise(0), SecureNoise()], ids=["research", "secure"])
-@pytest.mark.parametrize("randomizer", [RROnBins(2.0, TEN), UnbiasedResponse(2.0, TEN)], ids=["bins", "unbiased"])
+@pytest.mark.parametrize(
+    "randomizer", [RROnBins(2.0, TEN), UnbiasedResponse(2.0, TEN)], ids=["bins", "unbiased"]
+)
 def test_samples_follow_the_table(randomizer, noise):
     table = randomizer.matrix()
     for place in (0, 5, 10):
@@ -91,7 +99,10 @@ def test_samples_follow_the_table(randomizer, noise):
         seen = np.array([np.sum(drawn == output) for output in randomizer.outputs])
         possible = table[place] > 0
         assert seen[~possible].sum() == 0
-        assert chisquare(seen[possible], table[place][possible] / table[place].sum() * 100_000).pvalue > 1e-6
+        assert (
+            chisquare(seen[possible], table[place][possible] / table[place].sum() * 100_000).pvalue
+            > 1e-6
+        )
 
 
 def test_a_table_is_whole_words_and_states_their_epsilon():

@@ -1,4 +1,6 @@
-"""What class names and neighbours teach a linear head, and that choices are made by outputs it has not seen."""
+"""What class names and neighbours teach a linear head, and that choices are made by outputs it has
+not seen.
+"""
 
 import numpy as np
 import pytest
@@ -8,7 +10,13 @@ from tacit.learners.label_dp import neighbours, structured
 from tacit.learners.label_dp.evidence import Evidence
 from tacit.learners.label_dp.heads import Head, fitted_head
 from tacit.learners.label_dp.neighbours import Neighbours, nearest_rows
-from tacit.learners.label_dp.structured import HeldOut, held_out, mean_head, names_heads, structured_head
+from tacit.learners.label_dp.structured import (
+    HeldOut,
+    held_out,
+    mean_head,
+    names_heads,
+    structured_head,
+)
 from tacit.models.rows import unit_rows
 
 RNG = np.random.default_rng(0)
@@ -16,7 +24,9 @@ NAMES = np.eye(4, 6)
 LABELS = RNG.integers(0, 4, 600)
 ROWS = unit_rows(NAMES[LABELS] + 0.2 * RNG.normal(size=(600, 6)))
 ANSWERS = np.where(RNG.random(600) < 0.5, LABELS, RNG.integers(0, 4, 600))
-KNOWN = Evidence(np.log(np.where(np.eye(4, dtype=bool)[ANSWERS], 0.625, 0.125)), np.zeros(600, dtype=bool))
+KNOWN = Evidence(
+    np.log(np.where(np.eye(4, dtype=bool)[ANSWERS], 0.625, 0.125)), np.zeros(600, dtype=bool)
+)
 ALL = HeldOut(ROWS, KNOWN)
 
 
@@ -76,9 +86,13 @@ def test_nearest_rows_are_those_of_the_largest_products(monkeypatch):
 
 
 def test_a_row_is_taught_by_the_head_its_neighbours_and_its_own_output(monkeypatch):
-    """A third the head and two thirds the neighbours are its prior; targets are not likelihoods, and add nothing."""
+    """A third the head and two thirds the neighbours are its prior; targets are not likelihoods,
+    and add nothing.
+    """
     targets = []
-    monkeypatch.setattr(neighbours, "fitted_head", lambda rows, evidence, *_: targets.append(evidence) or ZERO)
+    monkeypatch.setattr(
+        neighbours, "fitted_head", lambda rows, evidence, *_: targets.append(evidence) or ZERO
+    )
     head = Head(NAMES, np.zeros(4))
     around = Neighbours.among(ROWS)
     around.taught(head, KNOWN, ZERO)
@@ -90,15 +104,21 @@ def test_a_row_is_taught_by_the_head_its_neighbours_and_its_own_output(monkeypat
     assert targets[0].target.all()
     given = RNG.dirichlet(np.ones(4), 600)
     around.taught(head, Evidence.of_targets(given), ZERO)
-    assert targets[1].values == pytest.approx((p + 2 * given[around.nearest[:, :10]].mean(axis=1)) / 3)
+    assert targets[1].values == pytest.approx(
+        (p + 2 * given[around.nearest[:, :10]].mean(axis=1)) / 3
+    )
 
 
 ZERO = Head(np.zeros((4, 6)), np.zeros(4))
 
 
 def test_neighbours_teach_about_records_without_outputs():
-    """A tenth of the answers, which are right, and the rest of the rows: their neighbours say the class."""
-    few = Evidence(np.where(np.eye(4, dtype=bool)[LABELS], 0.0, -20.0), KNOWN.target).without(np.arange(60, 600))
+    """A tenth of the answers, which are right, and the rest of the rows: their neighbours say the
+    class.
+    """
+    few = Evidence(np.where(np.eye(4, dtype=bool)[LABELS], 0.0, -20.0), KNOWN.target).without(
+        np.arange(60, 600)
+    )
     first = fitted_head(ROWS, few, 100.0, ZERO)
     around = Neighbours.among(ROWS)
     last = around.taught(around.taught(first, few, ZERO), few, ZERO)
@@ -109,7 +129,11 @@ def test_neighbours_teach_about_records_without_outputs():
 def test_votes_add_up_the_log_likelihoods_of_neighbours(monkeypatch):
     """Beside what the head says; outputs that are targets do not vote."""
     targets = []
-    monkeypatch.setattr(neighbours, "fitted_head", lambda rows, evidence, *_: targets.append(evidence.values) or ZERO)
+    monkeypatch.setattr(
+        neighbours,
+        "fitted_head",
+        lambda rows, evidence, *_: targets.append(evidence.values) or ZERO,
+    )
     head, around = Head(NAMES, np.zeros(4)), Neighbours.among(ROWS)
     around.voted(KNOWN, head, 30)
     values = KNOWN.values + KNOWN.values[around.nearest[:, :30]].sum(axis=1)
@@ -119,7 +143,9 @@ def test_votes_add_up_the_log_likelihoods_of_neighbours(monkeypatch):
 
 
 def test_votes_tell_what_single_answers_do_not():
-    """A binary answer of little epsilon by random halves of the classes: better than by each answer alone."""
+    """A binary answer of little epsilon by random halves of the classes: better than by each answer
+    alone.
+    """
     rng = np.random.default_rng(0)
     halves = rng.random((600, 4)) < 0.5
     right = rng.random(600) < 0.6
@@ -139,4 +165,6 @@ def test_the_best_factor_of_scores():
     """Scores that foretell outputs are multiplied, those that mislead are shrunk."""
     sure = Evidence(np.where(np.eye(4, dtype=bool)[LABELS], 0.0, -20.0), KNOWN.target)
     assert HeldOut(ROWS, sure).best(Head(NAMES, np.zeros(4)))[1] == max(structured.FACTORS)
-    assert HeldOut(ROWS, KNOWN).best(Head(NAMES[[1, 2, 3, 0]], np.zeros(4)))[1] == min(structured.FACTORS)
+    assert HeldOut(ROWS, KNOWN).best(Head(NAMES[[1, 2, 3, 0]], np.zeros(4)))[1] == min(
+        structured.FACTORS
+    )

@@ -13,14 +13,18 @@ from tacit.mechanisms.randomized_response import WORDS
 from tacit.privacy.events import PureDP
 
 
-@pytest.mark.parametrize(("kind", "words"), [(SymmetricUnary, unary.symmetric), (OptimisedUnary, unary.optimised)])
+@pytest.mark.parametrize(
+    ("kind", "words"), [(SymmetricUnary, unary.symmetric), (OptimisedUnary, unary.optimised)]
+)
 def test_randomizers_of_bits_sample_and_price_their_words(kind, words):
     randomizer = kind(1.0, 7)
     assert randomizer.words == words(1.0)
     assert randomizer.event == PureDP(1.0)
     assert randomizer.realised_epsilon == unary.epsilon_of(randomizer.words)
     bits = randomizer.sample(np.array([2, 5]), ResearchNoise(0))
-    assert np.array_equal(bits, unary.sample(np.array([2, 5]), 7, randomizer.words, ResearchNoise(0)))
+    assert np.array_equal(
+        bits, unary.sample(np.array([2, 5]), 7, randomizer.words, ResearchNoise(0))
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +58,10 @@ def test_likelihoods_are_log_densities_up_to_a_constant():
     randomizer = SymmetricUnary(1.2, 3)
     p, q = (count / WORDS for count in randomizer.words)
     exact = [
-        math.prod((r if bit else 1 - r) for bit, r in zip(unary_bits[0], np.where(np.eye(3)[c], p, q), strict=True))
+        math.prod(
+            (r if bit else 1 - r)
+            for bit, r in zip(unary_bits[0], np.where(np.eye(3)[c], p, q), strict=True)
+        )
         for c in range(3)
     ]
     found = np.exp(randomizer.log_likelihood(unary_bits))[0]
@@ -62,7 +69,13 @@ def test_likelihoods_are_log_densities_up_to_a_constant():
 
 
 @pytest.mark.parametrize(
-    "randomizer", [SymmetricUnary(1.0, 3), OptimisedUnary(1.0, 3), NoisyOneHot(3, epsilon=1.0), NoisyOneHot(3, rho=1.0)]
+    "randomizer",
+    [
+        SymmetricUnary(1.0, 3),
+        OptimisedUnary(1.0, 3),
+        NoisyOneHot(3, epsilon=1.0),
+        NoisyOneHot(3, rho=1.0),
+    ],
 )
 def test_counts_are_right_on_average(randomizer):
     labels = np.repeat(np.arange(3), [30_000, 20_000, 10_000])
@@ -73,7 +86,10 @@ def test_counts_are_right_on_average(randomizer):
 def test_a_histogram_has_the_noise_of_two_cells():
     labels, which = np.zeros(100, dtype=np.int64), np.repeat([0, 1], 50)
     draws = np.stack(
-        [one_hot.noisy_histogram(labels, which, (2, 3), PureDP(0.5), ResearchNoise(i)) for i in range(4000)]
+        [
+            one_hot.noisy_histogram(labels, which, (2, 3), PureDP(0.5), ResearchNoise(i))
+            for i in range(4000)
+        ]
     )
     assert draws.mean(axis=0) == pytest.approx(np.array([[50, 0, 0], [50, 0, 0]]), abs=0.6)
     t = math.exp(-0.5 / 2)
@@ -82,7 +98,9 @@ def test_a_histogram_has_the_noise_of_two_cells():
 
 def test_infinite_epsilon_is_the_label():
     labels = np.array([2, 0])
-    assert np.array_equal(NoisyOneHot(3, epsilon=math.inf).sample(labels, SecureNoise()), np.eye(3)[labels])
+    assert np.array_equal(
+        NoisyOneHot(3, epsilon=math.inf).sample(labels, SecureNoise()), np.eye(3)[labels]
+    )
 
 
 @pytest.mark.parametrize(

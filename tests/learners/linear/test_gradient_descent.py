@@ -21,7 +21,13 @@ def test_infinite_budget_is_logistic_regression(public):
     """Descent that runs long enough ends where scikit-learn's solver does."""
     rows = unit(X) if public is None else unit(unit(X) - unit(public).mean(axis=0))
     model = tacit.GradientDescent(
-        "rho=inf", classes=4, public=public, balanced=False, ridge=1.0, steps=2000, learning_rate=4.0
+        "rho=inf",
+        classes=4,
+        public=public,
+        balanced=False,
+        ridge=1.0,
+        steps=2000,
+        learning_rate=4.0,
     ).fit(X, Y)
     reference = LogisticRegression(fit_intercept=False, tol=1e-10, max_iter=10_000).fit(rows, Y)
     assert np.allclose(model.coefficients_, reference.coef_, atol=1e-5)
@@ -57,7 +63,9 @@ def test_balanced_learning_undoes_the_class_shares():
 
 
 def naive_gradients(rows, labels, head, clip):
-    """Each record's gradient as a matrix of its own, clipped by its Frobenius norm, one after the other."""
+    """Each record's gradient as a matrix of its own, clipped by its Frobenius norm, one after the
+    other.
+    """
     total = np.zeros_like(head)
     for x, y in zip(rows, labels, strict=True):
         gradient = np.outer(softmax(head @ x) - np.eye(len(head))[y], x)
@@ -70,14 +78,29 @@ def naive_gradients(rows, labels, head, clip):
 def test_clipping_is_that_of_every_single_gradient(clip, scale):
     head = np.random.default_rng(1).normal(size=(4, 12)) * scale
     rows = unit(X)
-    found = product_sums([(residuals(rounded(rows), Y, head, ZERO) / clip, rounded(rows))], shape=(4, 12)) / UNIT * clip
+    found = (
+        product_sums(
+            [(residuals(rounded(rows), Y, head, ZERO) / clip, rounded(rows))], shape=(4, 12)
+        )
+        / UNIT
+        * clip
+    )
     assert np.allclose(found, naive_gradients(rows, Y, head, clip), atol=0.02)
 
 
 def test_a_step_is_minus_the_clipped_gradient():
-    settings = {"classes": 4, "steps": 1, "counts": 1, "learning_rate": 4.0, "clip": 0.3, "ridge": 0.0}
+    settings = {
+        "classes": 4,
+        "steps": 1,
+        "counts": 1,
+        "learning_rate": 4.0,
+        "clip": 0.3,
+        "ridge": 0.0,
+    }
     model = tacit.GradientDescent("rho=1e8", **settings).fit(X, Y)
-    assert np.allclose(model.coefficients_, -naive_gradients(unit(X), Y, np.zeros((4, 12)), 0.3), atol=0.02)
+    assert np.allclose(
+        model.coefficients_, -naive_gradients(unit(X), Y, np.zeros((4, 12)), 0.3), atol=0.02
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-3, 1.0, 1e4])
@@ -91,7 +114,9 @@ def test_a_residual_does_not_depend_on_the_other_rows(scale, n_classes, width):
     whole = residuals(rounded(rows), labels, head, offsets)
     order = rng.permutation(301)
     for chosen in (np.arange(301)[::-1], order, order[:100], order[:1], order[::2]):
-        assert np.array_equal(residuals(rounded(rows[chosen]), labels[chosen], head, offsets), whole[chosen])
+        assert np.array_equal(
+            residuals(rounded(rows[chosen]), labels[chosen], head, offsets), whole[chosen]
+        )
 
 
 def test_residuals_are_softmax_less_one_hot():
@@ -106,7 +131,9 @@ def test_the_budget_is_spent_in_steps_and_a_count():
     promise = tacit.GradientDescent("rho=0.5", steps=7).promise()
     z = Budget.parse("rho=0.5").gaussian(split=True)
     of_step, of_count = z * (7 / (1 - COUNT_SHARE)) ** 0.5, z / COUNT_SHARE**0.5
-    assert promise.event == compose([7 * Gaussian(of_step), Parallel(Gaussian(of_count), "classes")])
+    assert promise.event == compose(
+        [7 * Gaussian(of_step), Parallel(Gaussian(of_count), "classes")]
+    )
     assert promise.rho == pytest.approx(0.5)
     assert Budget.parse("rho=0.5").permits(promise.event)
     declared = tacit.GradientDescent("rho=0.5", steps=7, counts=125).promise()
@@ -116,10 +143,21 @@ def test_the_budget_is_spent_in_steps_and_a_count():
 
 @pytest.mark.parametrize("clip", [1.0, 0.5])
 def test_noise_of_each_step_agrees_with_its_event(clip):
-    """Heads of one step without records, 100 entries over 200 draws: variance (learning rate x clip x z/n)^2."""
+    """Heads of one step without records, 100 entries over 200 draws: variance (learning rate x clip
+    x z/n)^2.
+    """
     nothing = np.zeros((2, 50)), np.array([0, 1])
-    settings = {"classes": 2, "steps": 1, "counts": 1, "learning_rate": 1.0, "clip": clip, "noise": "research"}
-    models = [tacit.GradientDescent("rho=2", random_state=s, **settings).fit(*nothing) for s in range(200)]
+    settings = {
+        "classes": 2,
+        "steps": 1,
+        "counts": 1,
+        "learning_rate": 1.0,
+        "clip": clip,
+        "noise": "research",
+    }
+    models = [
+        tacit.GradientDescent("rho=2", random_state=s, **settings).fit(*nothing) for s in range(200)
+    ]
     drawn = np.stack([model.coefficients_.ravel() for model in models])
     ((event, count),) = tacit.GradientDescent("rho=2", **settings).promise().event.counted()
     assert count == 1
@@ -128,7 +166,9 @@ def test_noise_of_each_step_agrees_with_its_event(clip):
 
 
 def test_steps_draw_fresh_noise_at_the_multiplier_of_the_event(steps_drawn):
-    model = tacit.GradientDescent("rho=0.1", classes=4, steps=12, counts=125, noise="research", random_state=0)
+    model = tacit.GradientDescent(
+        "rho=0.1", classes=4, steps=12, counts=125, noise="research", random_state=0
+    )
     model.fit(X, Y)
     ((event, count),) = model.guarantee_.event.counted()
     assert len(steps_drawn) == count == 12
@@ -147,7 +187,9 @@ def test_the_learning_rate_is_the_longest_that_noise_allows():
     assert rate(1e6, 10**5, public=PUBLIC) == 16
     assert rate(0.005, 125, steps=10) == pytest.approx(1.2 * 3 * 500 / (100 * 10), rel=1e-4)
     sampling = (SAMPLING_IN_GRADIENT * 60 * 125) ** 0.5
-    assert rate(1e6, 125, public=PUBLIC) == pytest.approx(1.2 * 3 * 500 / (sampling * 60**1.5), rel=1e-3)
+    assert rate(1e6, 125, public=PUBLIC) == pytest.approx(
+        1.2 * 3 * 500 / (sampling * 60**1.5), rel=1e-3
+    )
 
 
 def test_the_count_is_noisy_unless_declared():
@@ -171,7 +213,13 @@ def test_the_count_is_noisy_unless_declared():
 def test_the_intercept_is_a_constant_column_that_counts_in_the_norm():
     rows = np.column_stack([unit(X), np.full(500, 0.5)]) / np.sqrt(1.25)
     model = tacit.GradientDescent(
-        "rho=inf", classes=4, balanced=False, intercept=0.5, ridge=1.0, steps=2000, learning_rate=4.0
+        "rho=inf",
+        classes=4,
+        balanced=False,
+        intercept=0.5,
+        ridge=1.0,
+        steps=2000,
+        learning_rate=4.0,
     ).fit(X, Y)
     reference = LogisticRegression(fit_intercept=False, tol=1e-10, max_iter=10_000).fit(rows, Y)
     scores = model.released_.decision.similarities(model.released_.arrays, X)
@@ -184,7 +232,9 @@ def test_accuracy_on_real_embeddings_is_that_of_logistic_regression(cifar100):
     """Within a point of scikit-learn's."""
     model = tacit.GradientDescent("rho=inf", classes=100).fit(cifar100.train_x, cifar100.train_y)
     rows, test_rows = (unit(x.astype(float)) for x in (cifar100.train_x, cifar100.test_x))
-    reference = LogisticRegression(C=1 / 0.3, fit_intercept=False, max_iter=1000).fit(rows, cifar100.train_y)
+    reference = LogisticRegression(C=1 / 0.3, fit_intercept=False, max_iter=1000).fit(
+        rows, cifar100.train_y
+    )
     expected = reference.score(test_rows, cifar100.test_y)
     assert model.score(cifar100.test_x, cifar100.test_y) == pytest.approx(expected, abs=0.01)
     assert expected > 0.68
@@ -198,9 +248,16 @@ def test_accuracy_on_real_embeddings_is_that_of_logistic_regression(cifar100):
 )
 def test_accuracy_on_a_tenth_of_real_embeddings(cifar100, centred, floors):
     """With a hundred times the rho, noise is to signal as in the whole."""
-    settings = {"classes": 100, "public": cifar100.public if centred else None, "noise": "research", "random_state": 0}
+    settings = {
+        "classes": 100,
+        "public": cifar100.public if centred else None,
+        "noise": "research",
+        "random_state": 0,
+    }
     for rho, floor in floors.items():
-        model = tacit.GradientDescent(f"rho={rho}", **settings).fit(cifar100.train_x[:5000], cifar100.train_y[:5000])
+        model = tacit.GradientDescent(f"rho={rho}", **settings).fit(
+            cifar100.train_x[:5000], cifar100.train_y[:5000]
+        )
         assert model.score(cifar100.test_x, cifar100.test_y) > floor
 
 

@@ -38,7 +38,9 @@ def regression(rows, y, n_classes, ridge, alpha):
 def within(rows, y, ridge):
     """The covariance within classes plus ridge/n, from its definition."""
     means = np.array([rows[y == c].mean(axis=0) for c in range(y.max() + 1)])
-    return ((rows - means[y]).T @ (rows - means[y]) + ridge * np.eye(rows.shape[1])) / len(rows), means
+    return ((rows - means[y]).T @ (rows - means[y]) + ridge * np.eye(rows.shape[1])) / len(
+        rows
+    ), means
 
 
 @pytest.mark.parametrize("public", [None, PUBLIC])
@@ -57,7 +59,9 @@ def test_a_normalised_score_has_the_same_deviation_within_each_class():
     rows = unit(X)
     covariance, means = within(rows, Y, 1.0)
     model = tacit.LeastSquares("rho=inf", classes=4).fit(X, Y)
-    assert np.einsum("cd,de,ce->c", model.coefficients_, covariance, model.coefficients_) == pytest.approx(1)
+    assert np.einsum(
+        "cd,de,ce->c", model.coefficients_, covariance, model.coefficients_
+    ) == pytest.approx(1)
     directions = np.linalg.solve(covariance, (means - rows.mean(axis=0)).T).T
     assert np.allclose(unit(model.coefficients_), unit(directions))
     assert np.allclose(model.coefficients_ @ rows.mean(axis=0) + model.intercepts_, 0, atol=1e-12)
@@ -74,7 +78,9 @@ def test_scikit_learn_finds_the_same_discriminant():
 @pytest.mark.parametrize("public", [None, PUBLIC])
 def test_with_alpha_an_infinite_budget_is_the_published_regression(public):
     rows = unit(X) if public is None else about(X, unit(public).mean(axis=0))
-    model = tacit.LeastSquares("rho=inf", classes=4, alpha=0.3, public=public, normalise=False).fit(X, Y)
+    model = tacit.LeastSquares("rho=inf", classes=4, alpha=0.3, public=public, normalise=False).fit(
+        X, Y
+    )
     expected = regression(rows, Y, 4, 1.0, 0.3)
     assert np.allclose(model.coefficients_, expected, rtol=1e-10, atol=1e-12)
     assert np.array_equal(model.predict(X), (rows @ expected.T).argmax(axis=1))
@@ -86,7 +92,11 @@ def test_noise_of_the_sums_is_added_back_and_taken_for_scatter():
     """With noisy moments of known values, against the formula of the docstring."""
     model = tacit.LeastSquares("rho=2", classes=2, counts=[40, 10])
     model.classes_ = np.array([0, 1])
-    moments, sums, counts = np.diag([30.0, 12.0, 8.0]), np.array([[20.0, 2, 0], [1, 4, 1]]), np.array([40.0, 10])
+    moments, sums, counts = (
+        np.diag([30.0, 12.0, 8.0]),
+        np.array([[20.0, 2, 0], [1, 4, 1]]),
+        np.array([40.0, 10]),
+    )
     theta, offsets = model._discriminants(moments.copy(), sums, counts, 3.0)
     deviation = model._noises()[1]
     means, mean = sums / counts[:, None], sums.sum(axis=0) / 50
@@ -115,10 +125,15 @@ def test_the_budget_is_spent_in_the_stated_parts():
     z = Budget.parse("rho=0.5").gaussian(split=True)
     shares = [1 - SHARE_OF_MOMENTS - COUNT_SHARE, COUNT_SHARE]
     of_moments = Gaussian(z * (1 / SHARE_OF_MOMENTS) ** 0.5)
-    parts = [of_moments, *(Parallel(Gaussian(z * (1 / share) ** 0.5), "classes") for share in shares)]
+    parts = [
+        of_moments,
+        *(Parallel(Gaussian(z * (1 / share) ** 0.5), "classes") for share in shares),
+    ]
     assert model.promise().event == compose(parts)
     declared = tacit.LeastSquares("rho=0.5", counts=100).promise()
-    assert declared.event == compose([parts[0], Parallel(Gaussian(z * (1 / (1 - SHARE_OF_MOMENTS)) ** 0.5), "classes")])
+    assert declared.event == compose(
+        [parts[0], Parallel(Gaussian(z * (1 / (1 - SHARE_OF_MOMENTS)) ** 0.5), "classes")]
+    )
     assert "class counts (declared)" in declared.unprotected
     published = tacit.LeastSquares("rho=0.5", alpha=1.0).promise().event
     third = z * (1 / (1 / 3)) ** 0.5
@@ -138,7 +153,9 @@ def test_the_budget_is_spent_in_the_stated_parts():
         ("change-labels-of-person", 0.0, (4 * 0.7 / 0.69) ** 0.5, (4 * 0.7 / 0.01) ** 0.5),
     ],
 )
-def test_each_part_has_the_noise_of_its_sensitivity_and_the_budget_is_spent(unit, moments, sums, counts):
+def test_each_part_has_the_noise_of_its_sensitivity_and_the_budget_is_spent(
+    unit, moments, sums, counts
+):
     model = tacit.LeastSquares("rho=0.5", unit=unit)
     assert model.promise().rho == pytest.approx(0.5)
     assert model._noises()[:2] == pytest.approx((moments, sums))
@@ -161,33 +178,47 @@ def test_noise_of_each_part_agrees_with_its_event(alpha):
     moments = np.stack([draw[0] for draw in drawn]) - exact[0]
     assert moments[:, *upper].var(axis=0) == pytest.approx([of_all**2] * 3, rel=0.15)
     assert moments[:, *upper].var() == pytest.approx(of_all**2, rel=0.05)
-    assert (np.stack([draw[1] for draw in drawn]) - exact[1]).var() == pytest.approx(of_sums**2, rel=0.05)
+    assert (np.stack([draw[1] for draw in drawn]) - exact[1]).var() == pytest.approx(
+        of_sums**2, rel=0.05
+    )
     if alpha is not None:
         of_class = np.stack([draw[3] for draw in drawn]) - exact[3]
         assert of_class[:, :, *upper].var() == pytest.approx(of_classes**2, rel=0.05)
         parts = np.column_stack([moments[:, 0, 1], of_class[:, 0, 0, 1], of_class[:, 1, 0, 1]])
         assert np.abs(np.corrcoef(parts, rowvar=False) - np.eye(3)).max() < 0.12
-    multipliers = [part for event, n in model.promise().event.counted() for part in [event.mu**-1] * n]
+    multipliers = [
+        part for event, n in model.promise().event.counted() for part in [event.mu**-1] * n
+    ]
     stated = [z for z in (of_all, of_sums, of_classes, model._counts().noise) if z]
     assert sorted(multipliers) == pytest.approx(sorted(stated))
 
 
 def test_noisy_moments_need_no_luck():
-    """At a budget of nearly nothing the noisy moments are far from positive; the head is finite all the same."""
+    """At a budget of nearly nothing the noisy moments are far from positive; the head is finite all
+    the same.
+    """
     for seed in range(5):
-        model = tacit.LeastSquares("rho=1e-6", classes=4, alpha=0.1, noise="research", random_state=seed).fit(X, Y)
+        model = tacit.LeastSquares(
+            "rho=1e-6", classes=4, alpha=0.1, noise="research", random_state=seed
+        ).fit(X, Y)
         assert np.isfinite(model.coefficients_).all()
         assert np.allclose(np.linalg.norm(model.coefficients_, axis=1), 1)
-        model = tacit.LeastSquares("rho=1e-6", classes=4, noise="research", random_state=seed).fit(X, Y)
+        model = tacit.LeastSquares("rho=1e-6", classes=4, noise="research", random_state=seed).fit(
+            X, Y
+        )
         assert np.isfinite(model.coefficients_).all()
         assert np.isfinite(model.intercepts_).all()
 
 
 def test_a_matrix_that_is_not_positive_is_projected():
     basis = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
-    noisy, positive = (basis @ np.diag(values) @ basis.T for values in ([5.0, 1.0, -3.0], [5.0, 1.0, 0.0]))
+    noisy, positive = (
+        basis @ np.diag(values) @ basis.T for values in ([5.0, 1.0, -3.0], [5.0, 1.0, 0.0])
+    )
     expected = np.linalg.solve(positive + 2 * np.eye(3), np.ones(3))
-    assert np.allclose(_regression(noisy / 2, noisy[None] / 2, 1.0, 2.0, np.ones((1, 3)))[0], expected)
+    assert np.allclose(
+        _regression(noisy / 2, noisy[None] / 2, 1.0, 2.0, np.ones((1, 3)))[0], expected
+    )
 
 
 def test_a_large_budget_is_near_the_non_private_form():
@@ -200,18 +231,26 @@ def test_a_large_budget_is_near_the_non_private_form():
 def test_persons_of_one_record_each_are_records(parameters):
     settings = {"classes": 4, "noise": "research", "random_state": 0} | parameters
     of_records = tacit.LeastSquares("rho=2", **settings).fit(X, Y)
-    of_persons = tacit.LeastSquares("rho=2", unit="add-remove-person", **settings).fit(X, Y, persons=range(500))
+    of_persons = tacit.LeastSquares("rho=2", unit="add-remove-person", **settings).fit(
+        X, Y, persons=range(500)
+    )
     assert np.allclose(of_persons.coefficients_, of_records.coefficients_, atol=1e-6)
     assert np.allclose(of_persons.intercepts_, of_records.intercepts_, atol=1e-6)
     assert of_persons.guarantee_.rho == pytest.approx(2)
 
 
 def test_second_moments_of_persons_weigh_as_much_as_their_counts():
-    """Five records of a class each: what a person adds is shortened by another factor in each sum."""
+    """Five records of a class each: what a person adds is shortened by another factor in each
+    sum.
+    """
     order, persons = np.argsort(Y, kind="stable"), np.repeat(range(100), 5)
-    model = tacit.LeastSquares("rho=1e8", classes=4, unit="add-remove-person", noise="research", random_state=0)
+    model = tacit.LeastSquares(
+        "rho=1e8", classes=4, unit="add-remove-person", noise="research", random_state=0
+    )
     seen = []
-    model._discriminants = lambda *arguments: seen.append(arguments) or (np.zeros((4, 12)), np.zeros(4))
+    model._discriminants = lambda *arguments: (
+        seen.append(arguments) or (np.zeros((4, 12)), np.zeros(4))
+    )
     model.fit(X[order], Y[order], persons=persons)
     moments, _, counts, ridge = seen[0]
     rows = unit(X[order]).reshape(100, 5, 12)
@@ -237,7 +276,9 @@ def test_a_class_without_records_has_no_say():
 @pytest.mark.thorough
 @pytest.mark.parametrize("ratio", [1, 10, 50])
 def test_the_default_is_level_with_the_published_form_or_ahead_of_it(cifar10, ratio):
-    """On CIFAR-10, where constants were chosen, against alpha = 2, with its scores as they are and normalised."""
+    """On CIFAR-10, where constants were chosen, against alpha = 2, with its scores as they are and
+    normalised.
+    """
     kept = imbalanced_subset(cifar10.train_y, ratio, 0)
     x, y = cifar10.train_x[kept], cifar10.train_y[kept]
 
@@ -257,7 +298,9 @@ def test_accuracy_on_real_embeddings_is_above_the_floor(cifar100):
     """Whatever the budget; the floor is 0.62 where noise is small."""
     settings = {"classes": 100, "public": cifar100.public, "noise": "research", "random_state": 0}
     for e, floor in ((0.1, 0.457), (0.5, 0.593), (2, 0.618), (8, 0.62), (np.inf, 0.62)):
-        model = tacit.LeastSquares(f"rho={e * e / 2}", **settings).fit(cifar100.train_x, cifar100.train_y)
+        model = tacit.LeastSquares(f"rho={e * e / 2}", **settings).fit(
+            cifar100.train_x, cifar100.train_y
+        )
         assert model.score(cifar100.test_x, cifar100.test_y) > floor
 
 

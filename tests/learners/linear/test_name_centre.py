@@ -16,7 +16,9 @@ LEARNERS = [tacit.GradientDescent, tacit.GlobalAdapt, tacit.FeatureCovariance]
 def test_the_variance_of_cosines_to_other_names():
     names = unit(np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 4.0]]))
     others = [[0.0, 0.6], [0.0, 0.8], [0.6, 0.8]]  # of the first, second and third name
-    assert cosine_variance(names) == pytest.approx(max(np.var(others, axis=1).mean(), names.var(axis=0).mean()))
+    assert cosine_variance(names) == pytest.approx(
+        max(np.var(others, axis=1).mean(), names.var(axis=0).mean())
+    )
     assert cosine_variance(names[:2]) == pytest.approx(0.25)  # two names have one other name each
     assert cosine_variance(names[[0, 0, 0]]) == 1e-9
 
@@ -26,7 +28,8 @@ def density(value, mean, variance):
 
 
 @pytest.mark.parametrize(
-    ("ratio", "deviation", "error"), [(12.0, 0.0, 0.0), (13.0, 4.0, 0.0), (15.0, 2.0, 0.5), (3.0, 1.0, 0.0)]
+    ("ratio", "deviation", "error"),
+    [(12.0, 0.0, 0.0), (13.0, 4.0, 0.0), (15.0, 2.0, 0.5), (3.0, 1.0, 0.0)],
 )
 def test_the_expected_scale_is_that_of_two_hypotheses(ratio, deviation, error):
     variance = deviation**2 + 25 + (20 * error) ** 2
@@ -46,17 +49,24 @@ def test_the_expected_scale_at_the_ends():
 def advantage(rows, labels, names):
     """Mean cosine to the own name, less that to all names by their shares."""
     cosines = rows @ unit(names).T
-    return np.mean(cosines[np.arange(len(labels)), labels] - cosines @ (np.bincount(labels) / len(labels)))
+    return np.mean(
+        cosines[np.arange(len(labels)), labels] - cosines @ (np.bincount(labels) / len(labels))
+    )
 
 
 def test_the_first_gradient_determines_the_scale():
-    """By the definition, without noise: a/v, and the share of the sampling's noise in class sums."""
+    """By the definition, without noise: a/v, and the share of the sampling's noise in class
+    sums.
+    """
     rows = unit(unit(X) - unit(PUBLIC).mean(axis=0))
     names = unit(unit(NAMES) - unit(PUBLIC).mean(axis=0))
     ratio = advantage(rows, Y, names) / cosine_variance(names)
     share = np.mean(COUNTS / (COUNTS + 0.4 * COUNTS**2))
-    model = tacit.GradientDescent("rho=inf", classes=4, public=PUBLIC, counts=COUNTS, names=NAMES).fit(X, Y)
-    assert model.name_scale_ == pytest.approx(expected_scale(ratio, 0.0) * share, rel=1e-3)  # counts are raised by one
+    model = tacit.GradientDescent(
+        "rho=inf", classes=4, public=PUBLIC, counts=COUNTS, names=NAMES
+    ).fit(X, Y)
+    # counts are raised by one
+    assert model.name_scale_ == pytest.approx(expected_scale(ratio, 0.0) * share, rel=1e-3)
 
 
 def test_steps_average_to_the_precision_and_no_further():
@@ -78,7 +88,13 @@ def test_steps_average_to_the_precision_and_no_further():
 def test_the_head_starts_at_the_names(learner, intercept):
     """One step is taken at zero with names and without, so the heads differ by s T."""
     one = {"epochs": 1} if learner is tacit.FeatureCovariance else {"steps": 1}
-    given = {"classes": 4, "public": PUBLIC, "intercept": intercept, "noise": "research", "random_state": 0} | one
+    given = {
+        "classes": 4,
+        "public": PUBLIC,
+        "intercept": intercept,
+        "noise": "research",
+        "random_state": 0,
+    } | one
     plain = learner("rho=50", **given).fit(X, Y)
     named = learner("rho=50", **given, names=NAMES).fit(X, Y)
     names = unit(unit(NAMES) - unit(PUBLIC).mean(axis=0))
@@ -108,7 +124,9 @@ def test_the_ridge_is_centred_on_the_names():
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_right_names_help_and_wrong_ones_do_no_harm(learner):
-    """A hundred classes of ten records, whose names are near the class means; means of three seeds."""
+    """A hundred classes of ten records, whose names are near the class means; means of three
+    seeds.
+    """
     rng = np.random.default_rng(3)
     means = unit(rng.normal(size=(100, 64)))
     names = unit(means + 1.2 * unit(rng.normal(size=(100, 64))))
@@ -122,14 +140,18 @@ def test_right_names_help_and_wrong_ones_do_no_harm(learner):
 
     alone = tacit.NamePrototypes(classes=100, names=names).fit(x, y).score(test, y)
     for budget in ("rho=0.02", "rho=0.5"):
-        without, right, wrong = (accuracy(budget, of) for of in (None, names, np.roll(names, 1, axis=0)))
+        without, right, wrong = (
+            accuracy(budget, of) for of in (None, names, np.roll(names, 1, axis=0))
+        )
         assert right > max(without, alone) - 0.01
         assert wrong == without
     assert accuracy("rho=0.02", names) > accuracy("rho=0.02", None) + 0.2
 
 
 def test_names_of_classes_without_records_are_kept():
-    model = tacit.GradientDescent("rho=0.01", classes=5, names=np.vstack([NAMES, -NAMES.sum(axis=0)]), counts=100)
+    model = tacit.GradientDescent(
+        "rho=0.01", classes=5, names=np.vstack([NAMES, -NAMES.sum(axis=0)]), counts=100
+    )
     model.set_params(noise="research", random_state=0).fit(X, Y)
     assert model.coefficients_.shape == (5, 12)
     assert np.isfinite(model.coefficients_).all()

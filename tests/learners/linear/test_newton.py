@@ -18,10 +18,11 @@ from tacit.privacy.events import Gaussian, Parallel, compose
 
 
 def direct(rows, y, n_classes, epochs, alpha, balanced):
-    """Newton's steps [Mehta et al. 2023, DP-Newton], one class after the other, without noise; ridge 0.3.
+    """Newton's steps [Mehta et al. 2023, DP-Newton], one class after the other, without noise;
+    ridge 0.3.
 
-    Of the loss sum_i w_i log(1 + exp(-s_i (theta'x_i + offset))) with s_i = 1 and w_i = 1 for records of the class, and
-    s_i = -1 and w_i = alpha for the others.
+    Of the loss sum_i w_i log(1 + exp(-s_i (theta'x_i + offset))) with s_i = 1 and w_i = 1 for
+    records of the class, and s_i = -1 and w_i = alpha for the others.
     """
     masses = np.bincount(y, minlength=n_classes) + 1.0
     heads = []
@@ -42,7 +43,9 @@ def direct(rows, y, n_classes, epochs, alpha, balanced):
 @pytest.mark.parametrize("alpha", [None, 1.0, 0.05])
 def test_infinite_budget_is_the_direct_formula(alpha, balanced):
     rows = unit(unit(X) - unit(PUBLIC).mean(axis=0))
-    model = tacit.Newton("rho=inf", classes=4, public=PUBLIC, alpha=alpha, balanced=balanced).fit(X, Y)
+    model = tacit.Newton("rho=inf", classes=4, public=PUBLIC, alpha=alpha, balanced=balanced).fit(
+        X, Y
+    )
     expected = direct(rows, Y, 4, 8, 1 / 3 if alpha is None else alpha, balanced)
     assert np.allclose(model.coefficients_, expected, rtol=1e-9, atol=1e-10)
     assert np.array_equal(model.predict(X), (rows @ expected.T).argmax(axis=1))
@@ -63,12 +66,16 @@ def test_a_large_budget_is_near_the_non_private_form():
 
 
 def contributions(rows, labels, head, alpha):
-    """Sums of gradients and of Hessians over records in integer units, as the learner hands them to the mechanism."""
+    """Sums of gradients and of Hessians over records in integer units, as the learner hands them to
+    the mechanism.
+    """
     bound = (1 + (len(head) - 1) * alpha**2) ** 0.5
     whole = rounded(rows)
     first, second = weighted(logits(whole, head), labels, alpha)
     width = rows.shape[1]
-    hessians = weighted_product_sums([(whole, second * (4 / bound))], n_weights=len(head), width=width)
+    hessians = weighted_product_sums(
+        [(whole, second * (4 / bound))], n_weights=len(head), width=width
+    )
     return product_sums([(first / bound, whole)], shape=head.shape), hessians
 
 
@@ -116,8 +123,14 @@ def test_derivatives_are_those_of_the_loss_and_do_not_depend_on_other_rows():
 
 
 def test_the_budget_is_spent_in_gradients_hessians_and_counts():
-    promise, z = tacit.Newton("rho=0.5", epochs=3).promise(), Budget.parse("rho=0.5").gaussian(split=True)
-    parts = [6 * Gaussian(z * (6 / (1 - COUNT_SHARE)) ** 0.5), Parallel(Gaussian(z / COUNT_SHARE**0.5), "classes")]
+    promise, z = (
+        tacit.Newton("rho=0.5", epochs=3).promise(),
+        Budget.parse("rho=0.5").gaussian(split=True),
+    )
+    parts = [
+        6 * Gaussian(z * (6 / (1 - COUNT_SHARE)) ** 0.5),
+        Parallel(Gaussian(z / COUNT_SHARE**0.5), "classes"),
+    ]
     assert promise.event == compose(parts)
     assert promise.rho == pytest.approx(0.5)
     assert Budget.parse("rho=0.5").permits(promise.event)
@@ -130,7 +143,9 @@ def test_the_budget_is_spent_in_gradients_hessians_and_counts():
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0])
 def test_noise_of_each_part_agrees_with_its_event(alpha):
-    """Variances over 2,000 draws: (s f)^2 and (s f/4)^2 with f^2 = 1 + (K - 1) alpha^2, fresh for each class."""
+    """Variances over 2,000 draws: (s f)^2 and (s f/4)^2 with f^2 = 1 + (K - 1) alpha^2, fresh for
+    each class.
+    """
     model = tacit.Newton("rho=2", classes=3, alpha=alpha, epochs=2, counts=1)
     model.classes_ = np.arange(3)
     ((event, count),) = model.promise().event.counted()
@@ -181,7 +196,9 @@ def test_pooling_shrinks_by_as_much_as_noise_makes_matrices_differ():
         found, left = pooled(noisy, deviation)
         assert ((found - truth) ** 2).mean() < ((noisy - truth) ** 2).mean() * 1.001
         kept = 1 / (1 + deviation**2)
-        assert np.allclose(found, noisy.mean(axis=0) + kept * (noisy - noisy.mean(axis=0)), atol=0.15 * deviation)
+        assert np.allclose(
+            found, noisy.mean(axis=0) + kept * (noisy - noisy.mean(axis=0)), atol=0.15 * deviation
+        )
         assert left == pytest.approx(deviation * (kept**2 + (1 - kept**2) / 20) ** 0.5, rel=0.2)
     assert np.array_equal(pooled(np.zeros((1, 2, 2)), 1.0)[0], np.zeros((1, 2, 2)))
 
@@ -189,26 +206,37 @@ def test_pooling_shrinks_by_as_much_as_noise_makes_matrices_differ():
 def test_noisy_hessians_need_no_luck():
     for pooling in (True, False):
         for seed in range(3):
-            model = tacit.Newton("rho=1e-6", classes=4, pooled=pooling, noise="research", random_state=seed).fit(X, Y)
+            model = tacit.Newton(
+                "rho=1e-6", classes=4, pooled=pooling, noise="research", random_state=seed
+            ).fit(X, Y)
             assert np.isfinite(model.coefficients_).all()
 
 
 def test_noise_in_a_logit_stays_within_its_limit():
-    """Heads without signal: every row's logits, over seeds. To 10 %, since damping goes by the noisy Hessian."""
+    """Heads without signal: every row's logits, over seeds. To 10 %, since damping goes by the
+    noisy Hessian.
+    """
     x, y = np.zeros((1, 12)), np.array([0])
     settings = {"classes": 4, "counts": 125, "noise": "research"}
     for budget in ("rho=0.01", "rho=100"):
-        heads = [tacit.Newton(budget, random_state=s, **settings).fit(x, y).coefficients_ for s in range(40)]
+        heads = [
+            tacit.Newton(budget, random_state=s, **settings).fit(x, y).coefficients_
+            for s in range(40)
+        ]
         assert (np.concatenate(heads) @ unit(X).T).std() < 1.1 * NOISE_IN_LOGIT
 
 
 @pytest.mark.thorough
 @pytest.mark.slow
 def test_accuracy_on_a_tenth_of_real_embeddings(cifar10):
-    """With a hundred times the rho, noise is to signal as in the whole. The Hessians of 100 classes take minutes."""
+    """With a hundred times the rho, noise is to signal as in the whole. The Hessians of 100 classes
+    take minutes.
+    """
     settings = {"classes": 10, "public": cifar10.public, "noise": "research", "random_state": 0}
     for rho, floor in (("inf", 0.85), (3200, 0.84), (12.5, 0.82)):
-        model = tacit.Newton(f"rho={rho}", **settings).fit(cifar10.train_x[:5000], cifar10.train_y[:5000])
+        model = tacit.Newton(f"rho={rho}", **settings).fit(
+            cifar10.train_x[:5000], cifar10.train_y[:5000]
+        )
         assert model.score(cifar10.test_x, cifar10.test_y) > floor
 
 
@@ -234,12 +262,16 @@ def test_bad_parameters(parameters, error, message):
 
 
 def test_expected_weights_are_the_mean_over_the_label_that_the_head_expects():
-    """A positive of probability q has the sigmoid p of weights 1 and alpha; the mean weight is q + (1 - q) alpha."""
+    """A positive of probability q has the sigmoid p of weights 1 and alpha; the mean weight is q +
+    (1 - q) alpha.
+    """
     logits, alpha = np.array([[-3.0, 0.0, 2.0, 40.0]]), 0.25
     q = 1 / (1 + np.exp(-logits - np.log(alpha)))
     p = 1 / (1 + np.exp(-logits))
     assert np.allclose(q / (q + (1 - q) * alpha), p)
-    assert np.allclose(expected_second_derivatives(logits, alpha), (q + (1 - q) * alpha) * p * (1 - p))
+    assert np.allclose(
+        expected_second_derivatives(logits, alpha), (q + (1 - q) * alpha) * p * (1 - p)
+    )
 
 
 @pytest.mark.parametrize("unit", ["change-label", "change-labels-of-person"])
@@ -273,7 +305,9 @@ def test_where_rows_are_public_hessians_have_no_noise_and_depend_on_no_label(uni
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 def test_a_changed_label_moves_the_gradients_by_what_their_noise_is_scaled_to(alpha, n_classes):
     """Largest distance over heads and labels, in units of the bound of a record."""
-    model = tacit.Newton("rho=0.5", classes=n_classes, alpha=alpha, unit="change-label", counts=10, epochs=1)
+    model = tacit.Newton(
+        "rho=0.5", classes=n_classes, alpha=alpha, unit="change-label", counts=10, epochs=1
+    )
     model.classes_ = np.arange(n_classes)
     bound, rng, largest = model._sensitivity(), np.random.default_rng(0), 0.0
     for scale in (0.1, 3.0, 30.0):

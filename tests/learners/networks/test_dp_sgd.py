@@ -22,11 +22,15 @@ FREE = "epsilon=inf,delta=1e-5"
 
 
 def learner(**given):
-    return tacit.DPSGD(**{"classes": 4, "sampling_rate": 0.1, "epochs": 4, "random_state": 0, **given})
+    return tacit.DPSGD(
+        **{"classes": 4, "sampling_rate": 0.1, "epochs": 4, "random_state": 0, **given}
+    )
 
 
 def first_step(monkeypatch, X, Y, persons=None, **given):
-    """The clipped sum and the noisy one of the first step, for all parameters together, and the model."""
+    """The clipped sum and the noisy one of the first step, for all parameters together, and the
+    model.
+    """
     from opacus.optimizers import DPOptimizer
 
     steps = []
@@ -35,7 +39,12 @@ def first_step(monkeypatch, X, Y, persons=None, **given):
     def observed(self):
         clipped = torch.cat([p.summed_grad.flatten() for p in self.params]).cpu()
         add_noise(self)
-        steps.append((clipped.numpy(), torch.cat([p.grad.flatten() for p in self.params]).cpu().numpy().copy()))
+        steps.append(
+            (
+                clipped.numpy(),
+                torch.cat([p.grad.flatten() for p in self.params]).cpu().numpy().copy(),
+            )
+        )
 
     monkeypatch.setattr(DPOptimizer, "add_noise", observed)
     model = learner(sampling_rate=1.0, epochs=1, **given).fit(X, Y, persons=persons)
@@ -63,7 +72,10 @@ def test_one_record_moves_the_clipped_sum_by_the_clip_at_most(monkeypatch):
         own = {"budget": "epsilon=8,delta=1e-5", "clip": clip, "base": "linear"}
         whole, _, _ = first_step(monkeypatch, X[:50], Y[:50], **own)
         moved = [
-            np.linalg.norm(whole - first_step(monkeypatch, np.delete(X[:50], i, 0), np.delete(Y[:50], i), **own)[0])
+            np.linalg.norm(
+                whole
+                - first_step(monkeypatch, np.delete(X[:50], i, 0), np.delete(Y[:50], i), **own)[0]
+            )
             for i in range(0, 50, 7)
         ]
         assert max(moved) <= clip * (1 + 1e-4)
@@ -86,7 +98,11 @@ def test_one_person_moves_the_clipped_sum_by_the_clip_at_most(monkeypatch, at_on
         moved = []
         for person in (0, 3, 7):
             left = ids != person
-            moved.append(np.linalg.norm(whole - first_step(monkeypatch, x[left], y[left], persons=ids[left], **own)[0]))
+            moved.append(
+                np.linalg.norm(
+                    whole - first_step(monkeypatch, x[left], y[left], persons=ids[left], **own)[0]
+                )
+            )
         assert max(moved) <= clip * (1 + 1e-4)
         assert min(moved) >= clip * 0.99  # gradients of these persons are longer
 
@@ -102,27 +118,36 @@ def test_a_persons_records_are_sampled_together(monkeypatch):
     found = dp_sgd._set_gradients_of_persons
     monkeypatch.setattr(dp_sgd, "_set_gradients_of_persons", observed)
     ids = np.random.default_rng(0).permutation(np.repeat(np.arange(20), np.arange(1, 21)))
-    model = learner(**PERSONAL, sampling_rate=0.25, epochs=50, base="linear").fit(X[:210], Y[:210], persons=ids)
+    model = learner(**PERSONAL, sampling_rate=0.25, epochs=50, base="linear").fit(
+        X[:210], Y[:210], persons=ids
+    )
     ((event, steps),) = model.guarantee_.event.counted()
     assert (steps, event.sampling_rate) == (len(sampled), 0.25) == (200, 0.25)
     for rows, n in sampled:
         assert len(np.unique(ids[rows])) == n
         assert np.isin(ids, ids[rows]).sum() == len(rows)  # all records of each person
     shares = np.mean([np.isin(np.arange(20), ids[rows]) for rows, _ in sampled], axis=0)
-    assert np.all(np.abs(shares - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 200))  # whatever the number of records
+    # whatever the number of records
+    assert np.all(np.abs(shares - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 200))
 
 
 def test_persons_with_one_record_each_learn_as_records_do():
     budget = {"budget": "epsilon=8,delta=1e-5"}
     records = learner(**budget).fit(X, Y)
-    persons = learner(**budget, unit="add-remove-person", n_persons=len(X)).fit(X, Y, persons=np.arange(len(X)))
+    persons = learner(**budget, unit="add-remove-person", n_persons=len(X)).fit(
+        X, Y, persons=np.arange(len(X))
+    )
     assert persons.guarantee_.event == records.guarantee_.event
     assert np.allclose(persons.predict_proba(X), records.predict_proba(X), atol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("unit", "n_persons", "counted"),
-    [("add-remove-person", 400, 400), ("replace-person", None, 20), ("change-labels-of-person", 30, 30)],
+    [
+        ("add-remove-person", 400, 400),
+        ("replace-person", None, 20),
+        ("change-labels-of-person", 30, 30),
+    ],
 )
 def test_a_public_number_of_persons_scales_the_steps(monkeypatch, unit, n_persons, counted):
     from opacus.optimizers import DPOptimizer
@@ -153,10 +178,13 @@ def test_noise_is_what_the_event_says(monkeypatch):
 
 def test_samples_are_independent_coins():
     noise = ResearchNoise(0)
-    samples = [np.isin(np.arange(101), dp_sgd._poisson_sample(101, 0.25, noise)) for _ in range(4000)]
+    samples = [
+        np.isin(np.arange(101), dp_sgd._poisson_sample(101, 0.25, noise)) for _ in range(4000)
+    ]
     shares = np.mean(samples, axis=0)
     assert np.all(np.abs(shares - 0.25) < 6 * math.sqrt(0.25 * 0.75 / 4000))
-    assert np.var(np.sum(samples, axis=1)) == pytest.approx(101 * 0.25 * 0.75, rel=0.15)  # sizes vary
+    # sizes vary
+    assert np.var(np.sum(samples, axis=1)) == pytest.approx(101 * 0.25 * 0.75, rel=0.15)
     assert abs(np.corrcoef(np.array(samples)[:, 0], np.array(samples)[:, 1])[0, 1]) < 0.1
     assert dp_sgd._poisson_sample(5, 1.0, noise).tolist() == [0, 1, 2, 3, 4]
 
@@ -170,9 +198,13 @@ def test_without_noise_it_learns_well_and_empty_samples_do_no_harm():
 def test_pictures_of_bytes():
     rng = np.random.default_rng(0)
     pictures = rng.integers(0, 255, (40, 1, 12, 12)).astype(np.uint8)
-    model = learner(base="cnn", classes=2, budget="epsilon=8,delta=1e-5").fit(pictures, np.arange(40) % 2)
+    model = learner(base="cnn", classes=2, budget="epsilon=8,delta=1e-5").fit(
+        pictures, np.arange(40) % 2
+    )
     assert model.predict_proba(pictures).shape == (40, 2)
-    assert np.allclose(model.predict_proba(pictures), model.predict_proba(pictures.astype(float)), atol=1e-5)
+    assert np.allclose(
+        model.predict_proba(pictures), model.predict_proba(pictures.astype(float)), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,7 +223,14 @@ def test_pictures_of_bytes():
         ({"base": "cnn"}, "cnn"),
         ({"base": "no"}, "no"),
         ({"base": __import__("sklearn.naive_bayes").naive_bayes.GaussianNB()}, "is not a network"),
-        ({"base": lambda shape, n: torch.nn.Sequential(torch.nn.BatchNorm1d(12), torch.nn.Linear(12, n))}, "GroupNorm"),
+        (
+            {
+                "base": lambda shape, n: torch.nn.Sequential(
+                    torch.nn.BatchNorm1d(12), torch.nn.Linear(12, n)
+                )
+            },
+            "GroupNorm",
+        ),
         ({"shape": (3, 3)}, r"shape=\(3, 3\)"),
         ({"unit": "add-remove-person"}, stating("public", "n_persons=")),
         ({"unit": "replace-person", "n_persons": 0}, "n_persons=0"),
@@ -237,7 +276,9 @@ def test_what_a_person_costs_a_record():
 
 
 def test_a_record_that_overflows_contributes_nothing(monkeypatch):
-    """Neither its own gradient nor its person, if it has one, nor a value that is not a number in anything else."""
+    """Neither its own gradient nor its person, if it has one, nor a value that is not a number in
+    anything else.
+    """
     wild = X[:50].copy()
     wild[7] = 1e39
     ids = np.arange(50) // 2  # its person has the record before it too
@@ -280,7 +321,9 @@ def test_networks_that_keep_or_mix_records_are_refused_before_a_charge(base, say
 
 
 EXPECTED_FAILURES = {
-    "check_methods_subset_invariance": "on some processors torch rounds a float32 product by how many rows it has"
+    "check_methods_subset_invariance": (
+        "on some processors torch rounds a float32 product by how many rows it has"
+    )
 }
 
 
@@ -296,5 +339,7 @@ def test_scikit_learn_checks(budget):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(model, expected_failed_checks=EXPECTED_FAILURES, on_fail=None)
-    assert [(one["check_name"], repr(one["exception"])) for one in results if one["status"] == "failed"] == []
+    assert [
+        (one["check_name"], repr(one["exception"])) for one in results if one["status"] == "failed"
+    ] == []
     assert sum(one["status"] == "passed" for one in results) > 40

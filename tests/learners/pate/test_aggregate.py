@@ -1,4 +1,6 @@
-"""Voting: budgets are kept whatever the votes, by an account of our own; published counts are reproduced."""
+"""Voting: budgets are kept whatever the votes, by an account of our own; published counts are
+reproduced.
+"""
 
 import math
 import subprocess
@@ -11,7 +13,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import tacit
-from mechanisms.exact_votes import divergence, log_check_chances, log_label_chances, share_of_argmax, share_of_check
+from mechanisms.exact_votes import (
+    divergence,
+    log_check_chances,
+    log_label_chances,
+    share_of_argmax,
+    share_of_check,
+)
 from tacit.errors import BudgetError, InputError
 from tacit.learners.pate import collectors, voting
 from tacit.learners.pate.voting import Voting
@@ -31,7 +39,9 @@ def ballots(n_queries, n_teachers, seed=0, n_classes=10):
 
 
 def own_epsilon(divergence, order):
-    """Renyi divergence at an order to epsilon at DELTA [Canonne, Kamath and Steinke 2020, Prop. 12]."""
+    """Renyi divergence at an order to epsilon at DELTA [Canonne, Kamath and Steinke 2020, Prop.
+    12].
+    """
     return divergence + math.log1p(-1 / order) - math.log(DELTA * order) / (order - 1)
 
 
@@ -44,11 +54,17 @@ def own_order(epsilon):
 
 @cache
 def own_costs(order, s, sigma, sigma1):
-    """Renyi divergence of a label and of a check, by a search for the most expensive counts; 0 if nothing can move."""
+    """Renyi divergence of a label and of a check, by a search for the most expensive counts; 0 if
+    nothing can move.
+    """
     if s == 0:
         return 0.0, 0.0
     label = min(share_of_argmax(order, s / sigma), 1.0) * order * s**2 / sigma**2
-    check = 0.0 if math.isinf(sigma1) else min(share_of_check(order, s / sigma1), 1.0) * order * s**2 / (2 * sigma1**2)
+    check = (
+        0.0
+        if math.isinf(sigma1)
+        else min(share_of_check(order, s / sigma1), 1.0) * order * s**2 / (2 * sigma1**2)
+    )
     return label, check
 
 
@@ -90,7 +106,9 @@ def test_few_queries_of_vanishing_teachers(budgets, shares, n_teachers, seed, ag
     """A group of which no teacher takes part in any query pays nothing."""
     names = [f"g{i}" for i in range(len(budgets))]
     parts = {name: share / sum(shares) for name, share in zip(names, shares, strict=True)}
-    check_a_voting((dict(zip(names, budgets, strict=True)), parts, n_teachers, seed), "vanishing", aggregator)
+    check_a_voting(
+        (dict(zip(names, budgets, strict=True)), parts, n_teachers, seed), "vanishing", aggregator
+    )
 
 
 def check_a_voting(voting, collector, aggregator):
@@ -99,21 +117,42 @@ def check_a_voting(voting, collector, aggregator):
     rng = np.random.default_rng(seed)
     votes = rng.integers(0, 4, (300, n_teachers))
     sigma, sigma1 = rng.uniform(20, 60), rng.uniform(40, 120)
-    own = {"sigma": sigma} | ({"sigma1": sigma1, "threshold": n_teachers / 3} if aggregator == "confident" else {})
-    facts = {"classes": 4, "aggregator": aggregator, "collector": collector, "budgets": budgets, "shares": shares}
+    own = {"sigma": sigma} | (
+        {"sigma1": sigma1, "threshold": n_teachers / 3} if aggregator == "confident" else {}
+    )
+    facts = {
+        "classes": 4,
+        "aggregator": aggregator,
+        "collector": collector,
+        "budgets": budgets,
+        "shares": shares,
+    }
     try:
         out = tacit.pate.aggregate(votes, **facts, **own, noise="research", random_state=seed)
-    except (BudgetError, InputError) as error:  # a small group has no teacher, a small budget no query
-        assume(not any(reason in str(error) for reason in ("no teacher", "copies of group", "not allow one query")))
+    # a small group has no teacher, a small budget no query
+    except (BudgetError, InputError) as error:
+        assume(
+            not any(
+                reason in str(error)
+                for reason in ("no teacher", "copies of group", "not allow one query")
+            )
+        )
         raise
     bought = out.labels >= 0
     assert bought.sum() == out.answered
     assert not bought[out.asked :].any()
     spent = []
     for group, epsilon in budgets.items():
-        order, sigmas = own_order(epsilon), (sigma, sigma1 if aggregator == "confident" else math.inf)
+        order, sigmas = (
+            own_order(epsilon),
+            (sigma, sigma1 if aggregator == "confident" else math.inf),
+        )
         s = np.broadcast_to(out.sensitivity[group], 300)[: out.asked]
-        turns = turns_of(votes.shape[1], budgets, shares, group, out) if collector == "vanishing" else s[None]
+        turns = (
+            turns_of(votes.shape[1], budgets, shares, group, out)
+            if collector == "vanishing"
+            else s[None]
+        )
         each = []
         for of_teacher in turns:
             costs = np.array([own_costs(order, value, *sigmas) for value in of_teacher])
@@ -123,11 +162,13 @@ def check_a_voting(voting, collector, aggregator):
         assert out.spent_.epsilon(DELTA, group) <= epsilon
         assert out.guarantee_.epsilon(DELTA, group) <= epsilon
         rho = max(
-            np.sum(row**2 * bought[: out.asked]) / sigma**2 + np.sum(row**2) / (2 * sigmas[1] ** 2) for row in turns
+            np.sum(row**2 * bought[: out.asked]) / sigma**2 + np.sum(row**2) / (2 * sigmas[1] ** 2)
+            for row in turns
         )
         totals = dict(zip(budgets, out.spent_.totals(), strict=True))
         assert totals[group].rho == pytest.approx(rho, rel=1e-9)
-        largest = float(np.max(out.sensitivity[group]))  # of a query that was asked or might be next
+        # of a query that was asked or might be next
+        largest = float(np.max(out.sensitivity[group]))
         one_more = own_epsilon(max(each) + sum(own_costs(order, largest, *sigmas)), order)
         spent.append(one_more > 0.8 * epsilon)
     assert out.asked == 300 or any(spent)
@@ -137,9 +178,9 @@ def turns_of(n_teachers, budgets, shares, group, out):
     """What each teacher of a group could move at each query under vanishing."""
     sizes = collectors.teachers_of(shares, n_teachers)
     names = [name for name in shares for _ in range(sizes[name])]
-    taking_part = collectors.VanishingCollector(budgets, collectors.holds_of(names, list(budgets))).participation(
-        slice(0, out.asked)
-    )
+    taking_part = collectors.VanishingCollector(
+        budgets, collectors.holds_of(names, list(budgets))
+    ).participation(slice(0, out.asked))
     weight = np.floor(2**20 * n_teachers / taking_part.sum(axis=1)) / 2**20
     each = (taking_part * weight[:, None]).T
     return np.unique([each[i] for i, name in enumerate(names) if name == group], axis=0)
@@ -176,7 +217,9 @@ def test_each_record_is_charged_what_it_can_change(collector, order):
                 weights = np.array([budgets[name] for name in names])
                 weights *= 12 / weights.sum()
             if collector == "vanishing":
-                turns = collectors.VanishingCollector(budgets, collectors.holds_of(names, list(budgets)))
+                turns = collectors.VanishingCollector(
+                    budgets, collectors.holds_of(names, list(budgets))
+                )
                 weights = turns.participation(slice(query, query + 1))[0].astype(float)
                 weights *= 12 / weights.sum()
             for group in budgets:
@@ -187,16 +230,25 @@ def test_each_record_is_charged_what_it_can_change(collector, order):
                     changed = [rng.choice([i for i, name in enumerate(names) if name == group])]
                 other = votes[query].copy()
                 other[changed] = (votes[query][changed[0]] + 1) % 3
-                tops = [np.array([weights[row == c].sum() for c in range(3)]) for row in (votes[query], other)]
+                tops = [
+                    np.array([weights[row == c].sum() for c in range(3)])
+                    for row in (votes[query], other)
+                ]
                 labels = [log_label_chances(counts, sigma * scale) for counts in tops]
-                checks = [log_check_chances(c.max(), threshold * scale, sigma1 * scale) for c in tops]
-                outputs = [np.append(check[0] + label, check[1]) for check, label in zip(checks, labels, strict=True)]
+                checks = [
+                    log_check_chances(c.max(), threshold * scale, sigma1 * scale) for c in tops
+                ]
+                outputs = [
+                    np.append(check[0] + label, check[1])
+                    for check, label in zip(checks, labels, strict=True)
+                ]
                 charged = order * s**2 * (1 / sigma**2 + 1 / (2 * sigma1**2))
                 assert divergence(*outputs, order) <= charged + 1e-9
 
 
 @pytest.mark.parametrize(
-    ("collector", "published", "n_teachers"), [("gnmax", 549, 250), ("upsampling", 1525, 472), ("weighting", 1492, 250)]
+    ("collector", "published", "n_teachers"),
+    [("gnmax", 549, 250), ("upsampling", 1525, 472), ("weighting", 1492, 250)],
 )
 def test_published_counts_under_data_dependent_stopping(collector, published, n_teachers):
     rng = np.random.RandomState(1)
@@ -210,7 +262,8 @@ def test_published_counts_under_data_dependent_stopping(collector, published, n_
         "budgets": {"a": 1.0, "b": 2.0, "c": 3.0}, "shares": {"a": 0.34, "b": 0.43, "c": 0.23}, "noise": "research",
     }  # fmt: skip
     asked = [
-        tacit.pate.aggregate(votes, stopping="data-dependent", random_state=seed, **facts).asked for seed in range(8)
+        tacit.pate.aggregate(votes, stopping="data-dependent", random_state=seed, **facts).asked
+        for seed in range(8)
     ]
     assert np.mean(asked) == pytest.approx(published, rel=0.05)
     filtered = tacit.pate.aggregate(votes, random_state=0, **facts)
@@ -220,10 +273,19 @@ def test_published_counts_under_data_dependent_stopping(collector, published, n_
 
 def test_data_dependent_stopping_promises_what_the_limits_allow():
     votes, _ = ballots(2000, 250)
-    facts = {"classes": 10, "aggregator": "gnmax", "sigma": 40, "budgets": 1.0, "noise": "research", "random_state": 0}
+    facts = {
+        "classes": 10,
+        "aggregator": "gnmax",
+        "sigma": 40,
+        "budgets": 1.0,
+        "noise": "research",
+        "random_state": 0,
+    }
     out = tacit.pate.aggregate(votes, stopping="data-dependent", **facts)
     assert out.guarantee_.rho == pytest.approx(2000 / 40**2)
-    assert tacit.pate.aggregate(votes, **facts).guarantee_.epsilon(DELTA) == pytest.approx(1, abs=1e-6)
+    assert tacit.pate.aggregate(votes, **facts).guarantee_.epsilon(DELTA) == pytest.approx(
+        1, abs=1e-6
+    )
 
 
 def test_the_promise_is_the_smaller_of_budget_and_limits():
@@ -246,10 +308,23 @@ def test_the_promise_is_the_smaller_of_budget_and_limits():
 @pytest.mark.parametrize("own", [{}, {"sigma1": 15, "threshold": 1}], ids=["gnmax", "confident"])
 @pytest.mark.parametrize("collector", COLLECTORS)
 def test_votings_stop_alike_in_blocks_of_any_size(collector, own, monkeypatch):
-    """What one block cost counts for the next; teachers agree, so that every label is bought, whatever the noise."""
+    """What one block cost counts for the next; teachers agree, so that every label is bought,
+    whatever the noise.
+    """
     votes = np.zeros((500, 60), dtype=np.int64)
-    facts = {"classes": 3, "aggregator": "confident" if own else "gnmax", "collector": collector, "sigma": 60, **own}
-    facts |= {"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 0.5, "b": 0.5}, "noise": "research", "random_state": 0}
+    facts = {
+        "classes": 3,
+        "aggregator": "confident" if own else "gnmax",
+        "collector": collector,
+        "sigma": 60,
+        **own,
+    }
+    facts |= {
+        "budgets": {"a": 1.0, "b": 2.0},
+        "shares": {"a": 0.5, "b": 0.5},
+        "noise": "research",
+        "random_state": 0,
+    }
     whole = tacit.pate.aggregate(votes, **facts)
     monkeypatch.setattr(voting, "_BLOCK", 4)
     parts = tacit.pate.aggregate(votes, **facts)
@@ -259,7 +334,14 @@ def test_votings_stop_alike_in_blocks_of_any_size(collector, own, monkeypatch):
 
 def test_a_failed_check_costs_the_check_alone():
     votes, _ = ballots(600, 250)
-    facts = {"classes": 10, "sigma": 40, "sigma1": 60, "threshold": 5000, "budgets": 1.0, "noise": "research"}
+    facts = {
+        "classes": 10,
+        "sigma": 40,
+        "sigma1": 60,
+        "threshold": 5000,
+        "budgets": 1.0,
+        "noise": "research",
+    }
     out = tacit.pate.aggregate(votes, random_state=0, **facts)
     order = own_order(1.0)
     label, check = own_costs(order, 1.0, 40.0, 60.0)
@@ -281,7 +363,14 @@ def test_each_group_is_counted_at_the_order_of_its_own_budget():
 def test_limits_end_the_voting():
     votes, _ = ballots(400, 250)
     out = tacit.pate.aggregate(
-        votes, classes=10, sigma=40, sigma1=150, threshold=200, n_labels=20, noise="research", random_state=0
+        votes,
+        classes=10,
+        sigma=40,
+        sigma1=150,
+        threshold=200,
+        n_labels=20,
+        noise="research",
+        random_state=0,
     )
     assert out.answered == 20
     assert out.labels[out.asked - 1] >= 0
@@ -293,7 +382,11 @@ def test_limits_end_the_voting():
 def test_infinite_budgets_are_plurality(collector):
     votes, _ = ballots(50, 60)
     out = tacit.pate.aggregate(
-        votes, classes=10, collector=collector, budgets={"a": math.inf, "b": math.inf}, shares={"a": 0.5, "b": 0.5}
+        votes,
+        classes=10,
+        collector=collector,
+        budgets={"a": math.inf, "b": math.inf},
+        shares={"a": 0.5, "b": 0.5},
     )
     counts = np.stack([(votes == c).sum(axis=1) for c in range(10)], axis=1)
     assert out.labels.tolist() == counts.argmax(axis=1).tolist()
@@ -304,7 +397,14 @@ def test_interactive_asks_where_teachers_disagree_with_the_student():
     votes, truth = ballots(300, 250)
     sure = np.full((300, 10), 0.002)
     sure[np.arange(300), truth] = 0.982
-    facts = {"classes": 10, "aggregator": "interactive", "sigma": 10, "sigma1": 15, "threshold": 100, "confidence": 0.9}
+    facts = {
+        "classes": 10,
+        "aggregator": "interactive",
+        "sigma": 10,
+        "sigma1": 15,
+        "threshold": 100,
+        "confidence": 0.9,
+    }
     agreeing = tacit.pate.aggregate(votes, student_scores=sure, **facts)
     assert agreeing.answered < 60
     assert np.mean(agreeing.labels == truth) > 0.9
@@ -312,7 +412,9 @@ def test_interactive_asks_where_teachers_disagree_with_the_student():
     assert unsure.answered > 150
     assert (unsure.labels[~unsure.paid] == -1).all()
     assert unsure.spent_.rho == pytest.approx(300 / (2 * 15**2) + unsure.answered / 10**2)
-    refused = tacit.pate.aggregate(votes, student_scores=np.full((300, 10), 0.1), **(facts | {"threshold": 2000}))
+    refused = tacit.pate.aggregate(
+        votes, student_scores=np.full((300, 10), 0.1), **(facts | {"threshold": 2000})
+    )
     assert refused.answered == 0
     assert (refused.labels == -1).all()
 
@@ -328,22 +430,40 @@ def test_mixed_teachers_take_the_smallest_budget():
     votes, _ = ballots(300, 20)
     groups = ["a"] * 8 + ["b"] * 8 + [("a", "b", "c")] * 4
     budgets = {"a": 1.0, "b": 2.0, "c": 4.0}
-    facts = {"classes": 10, "aggregator": "gnmax", "sigma": 10, "budgets": budgets, "teacher_groups": groups}
+    facts = {
+        "classes": 10,
+        "aggregator": "gnmax",
+        "sigma": 10,
+        "budgets": budgets,
+        "teacher_groups": groups,
+    }
     weighed = tacit.pate.aggregate(votes, collector="weighting", **facts)
-    assert weighed.sensitivity["c"] == weighed.sensitivity["a"] == pytest.approx(weighed.sensitivity["b"] / 2, rel=1e-5)
+    assert (
+        weighed.sensitivity["c"]
+        == weighed.sensitivity["a"]
+        == pytest.approx(weighed.sensitivity["b"] / 2, rel=1e-5)
+    )
     vanished = tacit.pate.aggregate(votes, collector="vanishing", **facts)
     spent = dict(zip(budgets, vanished.spent_.totals(), strict=True))
     assert spent["c"].rho <= spent["a"].rho * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("collector", ["gnmax", "vanishing", "weighting"])
-@pytest.mark.parametrize("budgets", [{"a": 1.0, "b": 2.0, "c": 4.0}, {"c": 4.0, "b": 2.0, "a": 1.0}], ids=" ".join)
+@pytest.mark.parametrize(
+    "budgets", [{"a": 1.0, "b": 2.0, "c": 4.0}, {"c": 4.0, "b": 2.0, "a": 1.0}], ids=" ".join
+)
 def test_no_group_of_mixed_teachers_pays_more_than_its_budget(collector, budgets):
     """A teacher of several groups votes until the smallest of their budgets is spent."""
     votes, _ = ballots(600, 20)
     groups = [("a", "b", "c")] * 8 + [("b", "c")] * 8 + ["c"] * 4
     out = tacit.pate.aggregate(
-        votes, classes=10, aggregator="gnmax", sigma=40, budgets=budgets, teacher_groups=groups, collector=collector
+        votes,
+        classes=10,
+        aggregator="gnmax",
+        sigma=40,
+        budgets=budgets,
+        teacher_groups=groups,
+        collector=collector,
     )
     assert 0 < out.asked < 600
     totals = dict(zip(budgets, out.spent_.totals(), strict=True))
@@ -354,7 +474,9 @@ def test_no_group_of_mixed_teachers_pays_more_than_its_budget(collector, budgets
 
 def _renyi(total, order):
     """Renyi divergence of labels of GNMax, from their rho."""
-    return sum(n * own_costs(order, 1.0, event.rho**-0.5, math.inf)[0] for event, n in total.counted())
+    return sum(
+        n * own_costs(order, 1.0, event.rho**-0.5, math.inf)[0] for event, n in total.counted()
+    )
 
 
 def test_a_group_pays_what_its_dearest_teacher_does():
@@ -390,7 +512,9 @@ def test_a_promise_covers_every_payer_of_a_group_at_every_order():
 
 def test_vanishing_teachers_take_equal_turns():
     budgets = {"a": 1.0, "b": 2.5}
-    turns = collectors.VanishingCollector(budgets, collectors.holds_of(["a"] * 7 + ["b"] * 5, list(budgets)))
+    turns = collectors.VanishingCollector(
+        budgets, collectors.holds_of(["a"] * 7 + ["b"] * 5, list(budgets))
+    )
     whole = turns.participation(slice(0, 1000))
     assert np.array_equal(whole[300:700], turns.participation(slice(300, 700)))
     taken = whole.sum(axis=0)
@@ -412,11 +536,21 @@ def test_rdp_sums_what_each_vote_costs():
     orders = np.array([2.0, 16.5, 64.0])
     each = tacit.pate.rdp_per_vote(counts, sigma=40, orders=orders)
     assert each.shape == (5000, 3)
-    assert tacit.pate.rdp(counts, sigma=40, orders=orders) == pytest.approx(each.sum(axis=0), rel=1e-10)
-    facts = {"sigma": 40, "sigma1": 150, "threshold": 200, "aggregator": "confident", "orders": orders}
+    assert tacit.pate.rdp(counts, sigma=40, orders=orders) == pytest.approx(
+        each.sum(axis=0), rel=1e-10
+    )
+    facts = {
+        "sigma": 40,
+        "sigma1": 150,
+        "threshold": 200,
+        "aggregator": "confident",
+        "orders": orders,
+    }
     answered = rng.random(5000) < 0.5
     total = tacit.pate.rdp(counts, answered=answered, **facts)
-    assert total == pytest.approx(tacit.pate.rdp_per_vote(counts, answered=answered, **facts).sum(axis=0), rel=1e-10)
+    assert total == pytest.approx(
+        tacit.pate.rdp_per_vote(counts, answered=answered, **facts).sum(axis=0), rel=1e-10
+    )
     assert np.all(total < tacit.pate.rdp(counts, **facts))
     doubled = tacit.pate.rdp_per_vote(2 * counts, sigma=80, orders=orders, sensitivity=2)
     assert doubled == pytest.approx(each, rel=1e-9)
@@ -481,7 +615,9 @@ def test_bad_input_of_rdp(given_, message):
 
 
 def test_vanishing_prices_the_last_query_of_a_block_like_any_other():
-    """Any of the queries may be the ones that are answered, also where only one is left to price."""
+    """Any of the queries may be the ones that are answered, also where only one is left to
+    price.
+    """
     votes = np.full((1025, 250), 1)
     votes[:1024] = np.arange(250) % 2
     out = tacit.pate.aggregate(
@@ -505,7 +641,13 @@ def test_vanishing_prices_the_last_query_of_a_block_like_any_other():
     ],
 )
 def test_odd_kinds_are_one_line(given):
-    own = {"budgets": {"a": 1.0}, "aggregator": "gnmax", "sigma": 100.0, "classes": 2, "collector": "weighting"}
+    own = {
+        "budgets": {"a": 1.0},
+        "aggregator": "gnmax",
+        "sigma": 100.0,
+        "classes": 2,
+        "collector": "weighting",
+    }
     if "exact_q" in given:
         own["teacher_groups"] = ["a"] * 4
     with pytest.raises(InputError):

@@ -1,4 +1,6 @@
-"""Dealing out records and persons: by place and groups alone, evenly, each to as many teachers as is priced."""
+"""Dealing out records and persons: by place and groups alone, evenly, each to as many teachers as
+is priced.
+"""
 
 import numpy as np
 import pytest
@@ -15,7 +17,11 @@ BUDGETS = {"a": 1.0, "b": 2.0, "c": 3.0}
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from("abc"), min_size=40, max_size=200), st.integers(4, 40), st.sampled_from(COLLECTORS))
+@given(
+    st.lists(st.sampled_from("abc"), min_size=40, max_size=200),
+    st.integers(4, 40),
+    st.sampled_from(COLLECTORS),
+)
 def test_each_record_reaches_the_teachers_that_are_priced(groups, n_teachers, collector):
     groups = np.array(["a", "b", "c", *groups])
     dealt = allocate(groups, BUDGETS, n_teachers, collector, seed=1)
@@ -23,7 +29,11 @@ def test_each_record_reaches_the_teachers_that_are_priced(groups, n_teachers, co
     for part in dealt.parts:
         assert len(np.unique(part)) == len(part) > 0
         reached[part] += 1
-    expected = [dealt.copies[group] for group in groups] if collector == "upsampling" else [1] * len(groups)
+    expected = (
+        [dealt.copies[group] for group in groups]
+        if collector == "upsampling"
+        else [1] * len(groups)
+    )
     assert reached.tolist() == expected
     assert sum(dealt.shares.values()) == pytest.approx(1)
     if collector == "upsampling":
@@ -39,9 +49,13 @@ def test_each_record_reaches_the_teachers_that_are_priced(groups, n_teachers, co
 def test_it_depends_on_positions_groups_and_the_seed_alone(collector):
     groups = np.array(list("aabbc") * 20)
     one, two = (allocate(groups, BUDGETS, 10, collector, seed=3) for _ in range(2))
-    assert all(np.array_equal(left, right) for left, right in zip(one.parts, two.parts, strict=True))
+    assert all(
+        np.array_equal(left, right) for left, right in zip(one.parts, two.parts, strict=True)
+    )
     other = allocate(groups, BUDGETS, 10, collector, seed=4)
-    assert not all(np.array_equal(left, right) for left, right in zip(one.parts, other.parts, strict=True))
+    assert not all(
+        np.array_equal(left, right) for left, right in zip(one.parts, other.parts, strict=True)
+    )
 
 
 def test_groups_have_teachers_of_their_own_in_proportion():
@@ -76,8 +90,12 @@ def test_bad_input(groups, n_teachers, message):
 
 
 def table(sizes, seed):
-    """Ids of persons with so many records each, whose records alternate at random after the first ones."""
-    rest = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), np.array(sizes) - 1))
+    """Ids of persons with so many records each, whose records alternate at random after the first
+    ones.
+    """
+    rest = np.random.default_rng(seed).permutation(
+        np.repeat(np.arange(len(sizes)), np.array(sizes) - 1)
+    )
     return np.concatenate([np.arange(len(sizes)), rest])
 
 
@@ -88,15 +106,23 @@ def held(dealt, ids):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(1, 4), min_size=30, max_size=60), st.integers(4, 25), st.sampled_from(COLLECTORS))
-def test_each_person_reaches_the_teachers_that_are_priced_with_all_records(sizes, n_teachers, collector):
+@given(
+    st.lists(st.integers(1, 4), min_size=30, max_size=60),
+    st.integers(4, 25),
+    st.sampled_from(COLLECTORS),
+)
+def test_each_person_reaches_the_teachers_that_are_priced_with_all_records(
+    sizes, n_teachers, collector
+):
     of_persons = np.array(["a", "b", "c"])[np.arange(len(sizes)) % 3]
     ids = table(sizes, seed=1)
     dealt = allocate(of_persons[ids], BUDGETS, n_teachers, collector, 1, Persons.of(ids, len(ids)))
     of_each = held(dealt, ids)
     for person, size in enumerate(sizes):
         holders = [records for records in of_each if any(owner == person for owner, _ in records)]
-        assert len(holders) == (dealt.copies[of_persons[person]] if collector == "upsampling" else 1)
+        assert len(holders) == (
+            dealt.copies[of_persons[person]] if collector == "upsampling" else 1
+        )
         for records in holders:
             assert [number for owner, number in records if owner == person] == list(range(size))
     assert dealt.shares == pytest.approx({group: np.mean(of_persons == group) for group in BUDGETS})
@@ -104,7 +130,9 @@ def test_each_person_reaches_the_teachers_that_are_priced_with_all_records(sizes
 
 @pytest.mark.parametrize("collector", COLLECTORS)
 def test_a_person_with_other_records_leaves_all_other_persons_where_they_are(collector):
-    """Whatever the ids, the numbers of records and the order in which the records of several persons alternate."""
+    """Whatever the ids, the numbers of records and the order in which the records of several
+    persons alternate.
+    """
     of_persons = np.array(list("abc") * 10)
 
     def dealt(sizes, seed, names):
@@ -115,7 +143,11 @@ def test_a_person_with_other_records_leaves_all_other_persons_where_they_are(col
 
     sizes, names = [1, 2, 3] * 10, np.arange(30)
     before = dealt(sizes, 0, names)
-    for own, seed, others in ((1, 1, names), (9, 2, -names), (3, 3, np.random.default_rng(4).permutation(30))):
+    for own, seed, others in (
+        (1, 1, names),
+        (9, 2, -names),
+        (3, 3, np.random.default_rng(4).permutation(30)),
+    ):
         assert dealt([*sizes[:7], own, *sizes[8:]], seed, others) == before
     assert dealt(sizes, 1, [f"id {name}" for name in names]) == before
 
@@ -133,7 +165,11 @@ def test_what_does_not_fit_persons_is_refused_and_shows_no_id():
     ids = ["secret 1", "secret 2", "secret 1", "secret 3"]
     persons = Persons.of(ids, 4)
     for groups, n_teachers, message in (
-        ("abca", 2, "a person has records in several budget groups; give all records of a person one group"),
+        (
+            "abca",
+            2,
+            "a person has records in several budget groups; give all records of a person one group",
+        ),
         ("aaaa", 2, "group 'b' has a budget and no person; leave it out"),
         ("abac", 4, "teachers=4 are more than the 3 persons; pass fewer"),
     ):

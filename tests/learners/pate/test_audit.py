@@ -1,4 +1,6 @@
-"""An attack on whole votings: queries are chosen by earlier answers, and what is learned stays within the promise."""
+"""An attack on whole votings: queries are chosen by earlier answers, and what is learned stays
+within the promise.
+"""
 
 import math
 
@@ -23,10 +25,12 @@ def votes_of(counts):
 
 
 def attack(epsilon, runs, seed):
-    """Log likelihood ratios of whole votings about neighbours that differ in one vote, of shape (2, runs).
+    """Log likelihood ratios of whole votings about neighbours that differ in one vote, of shape (2,
+    runs).
 
-    The next query is the most telling one for what was answered so far: where the answers point to one neighbour, the
-    two classes concerned are tied far above the rest, and else they are .74 sigma above two others.
+    The next query is the most telling one for what was answered so far: where the answers point to
+    one neighbour, the two classes concerned are tied far above the rest, and else they are .74
+    sigma above two others.
     """
     lead = round(0.74 * SIGMA)
     low = (TEACHERS - 2 * lead) // 4
@@ -35,7 +39,11 @@ def attack(epsilon, runs, seed):
         np.array([low + lead, low + lead, low, TEACHERS - 3 * low - 2 * lead]),
     ]
     chances = [
-        [log_label_chances((own + move).astype(float), SIGMA) for move in ([0, 0, 0, 0], [-1, 1, 0, 0])] for own in tied
+        [
+            log_label_chances((own + move).astype(float), SIGMA)
+            for move in ([0, 0, 0, 0], [-1, 1, 0, 0])
+        ]
+        for own in tied
     ]
     ballots = [[votes_of(own + move) for move in ([0, 0, 0, 0], [-1, 1, 0, 0])] for own in tied]
     plan = scheme(
@@ -72,14 +80,17 @@ def largest_epsilon(ratios, confidence=1e-6):
 
 @pytest.mark.thorough
 def test_an_adaptive_attack_on_ten_thousand_votings_stays_within_the_promise(monkeypatch):
-    monkeypatch.setattr(Odometer, "charge", lambda *_: None)  # what the owner learns takes a third of the time
+    # what the owner learns takes a third of the time
+    monkeypatch.setattr(Odometer, "charge", lambda *_: None)
     ratios, voting = attack(1.0, 10_000, seed=0)
     promise = voting.answers().guarantee_.epsilon(DELTA)
     assert promise == pytest.approx(1.0, rel=1e-6)
     proven = largest_epsilon(ratios)
     assert 0.1 < proven <= promise
     rates = [float(np.mean(row >= np.quantile(ratios[0], 0.95))) for row in ratios]
-    assert rates[1] <= voting.answers().guarantee_.attack_rate(rates[0]) + 5 * math.sqrt(0.25 / ratios.shape[1])
+    assert rates[1] <= voting.answers().guarantee_.attack_rate(rates[0]) + 5 * math.sqrt(
+        0.25 / ratios.shape[1]
+    )
 
 
 def test_a_voting_that_an_attacker_leads_ends_at_the_same_number_of_queries():
@@ -87,4 +98,6 @@ def test_a_voting_that_an_attacker_leads_ends_at_the_same_number_of_queries():
     ended = {attack(2.0, 1, seed)[1].asked for seed in range(6)}
     assert len(ended) == 1
     with pytest.raises(BudgetError):
-        tacit.pate.aggregate(votes_of([60, 0, 0, 0]), classes=CLASSES, aggregator="gnmax", sigma=2.0, budgets=0.1)
+        tacit.pate.aggregate(
+            votes_of([60, 0, 0, 0]), classes=CLASSES, aggregator="gnmax", sigma=2.0, budgets=0.1
+        )

@@ -47,14 +47,18 @@ def test_it_beats_the_usual_noise_under_the_filter():
 
 
 def test_more_budget_means_more_labels():
-    labels = [tacit.pate.calibrate(budget, COUNTS, accuracy=0.9).labels for budget in (0.5, 1.0, 2.0)]
+    labels = [
+        tacit.pate.calibrate(budget, COUNTS, accuracy=0.9).labels for budget in (0.5, 1.0, 2.0)
+    ]
     assert labels == sorted(labels)
     assert tacit.pate.calibrate(2.0, COUNTS, n_queries=20, accuracy=0.9).labels <= 20
 
 
 @pytest.mark.parametrize("aggregator", ["gnmax", "confident"])
 def test_noise_is_for_the_payer_with_the_least(aggregator):
-    small, large = ((allowance_of(Budget.approx(epsilon, 1e-5), None), 1.0) for epsilon in (0.5, 5.0))
+    small, large = (
+        (allowance_of(Budget.approx(epsilon, 1e-5), None), 1.0) for epsilon in (0.5, 5.0)
+    )
     poor, rich = (best([payer], COUNTS, None, aggregator, 0.9) for payer in (small, large))
     for payers in ([small, large], [large, small]):
         assert best(payers, COUNTS, None, aggregator, 0.9) == poor
@@ -107,7 +111,10 @@ def test_what_labels_tell(labels, accuracy, n_classes, bits):
 
 def test_by_default_labels_tell_most():
     own = tacit.pate.calibrate(1.0, COUNTS, n_queries=9000)
-    others = [tacit.pate.calibrate(1.0, COUNTS, n_queries=9000, accuracy=share) for share in (0.5, 0.8, 0.95)]
+    others = [
+        tacit.pate.calibrate(1.0, COUNTS, n_queries=9000, accuracy=share)
+        for share in (0.5, 0.8, 0.95)
+    ]
     assert own.bits(10) >= max(other.bits(10) for other in others)
     assert own.bits(10) > 1.5 * others[2].bits(10)
     plenty = tacit.pate.calibrate(50.0, COUNTS, n_queries=9000)

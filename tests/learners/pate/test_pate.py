@@ -73,8 +73,11 @@ def test_the_promise_without_groups_is_the_budget_or_what_the_limits_allow():
     noise = {"aggregator": "gnmax", "sigma": 40.0}
     assert pate("rho=0.1", **noise).promise().rho == pytest.approx(0.1)
     assert pate("rho=0.1", n_queries=10, **noise).promise().rho == pytest.approx(10 / 1600)
-    assert pate("rho=0.1", n_queries=50, n_labels=10, **noise).promise().rho == pytest.approx(10 / 1600)
-    assert pate("rho=0.1", n_queries=10).promise().rho == pytest.approx(0.1)  # noise is not known yet
+    assert pate("rho=0.1", n_queries=50, n_labels=10, **noise).promise().rho == pytest.approx(
+        10 / 1600
+    )
+    # noise is not known yet
+    assert pate("rho=0.1", n_queries=10).promise().rho == pytest.approx(0.1)
     assert pate("rho=inf").promise().rho is None
     exact = pate("epsilon=1,delta=1e-6").promise()
     assert exact.epsilon(1e-6) == pytest.approx(1, rel=1e-6)
@@ -84,10 +87,18 @@ def test_the_promise_without_groups_is_the_budget_or_what_the_limits_allow():
 @pytest.mark.parametrize("what", ["features", "label"])
 def test_one_record_moves_its_own_teachers_and_no_other(collector, what):
     def fit(x, y):
-        facts = {"collector": collector, "teacher": KNeighborsClassifier(1), "n_teachers": 20, "allow_overlap": True}
-        return pate(budgets=BUDGETS, **FAST | facts).fit(x, y, groups=GROUPS, public=more).votes_.votes
+        facts = {
+            "collector": collector,
+            "teacher": KNeighborsClassifier(1),
+            "n_teachers": 20,
+            "allow_overlap": True,
+        }
+        return (
+            pate(budgets=BUDGETS, **FAST | facts).fit(x, y, groups=GROUPS, public=more).votes_.votes
+        )
 
-    more = np.concatenate([PUBLIC, X[:5], -X[:5]])  # so that the nearest record of a teacher can be the changed one
+    # so that the nearest record of a teacher can be the changed one
+    more = np.concatenate([PUBLIC, X[:5], -X[:5]])
     votes = fit(X, Y)
     for row in range(5):
         x, y = X.copy(), Y.copy()
@@ -111,11 +122,15 @@ def test_a_fit_that_was_interrupted_buys_no_label_twice(tmp_path, monkeypatch):
     assert model.answers_.asked == len(kept["labels"])
     assert model.answers_.answered == kept["paid"].sum()
     rho = model.aggregator_.check(1.0).rho * model.answers_.asked
-    assert model.spent_.rho == pytest.approx(rho + model.aggregator_.label(1.0).rho * kept["paid"].sum())
+    assert model.spent_.rho == pytest.approx(
+        rho + model.aggregator_.label(1.0).rho * kept["paid"].sum()
+    )
 
 
 def test_a_fit_holds_its_folder_and_removes_what_a_killed_one_left(tmp_path, monkeypatch):
-    """Workers' records that a kill left are private; they go before teachers are trained, even in this process."""
+    """Workers' records that a kill left are private; they go before teachers are trained, even in
+    this process.
+    """
     vote, left = Election.vote, tmp_path / "teachers" / "records"
     left.mkdir(parents=True)
     (left / "1.array.npy").write_text("private")
@@ -160,7 +175,8 @@ def test_a_resumed_fit_is_charged_if_it_draws_noise_and_only_then(tmp_path, monk
     ledger.allow("rho=9", "replace")
     interrupted("tacit.learners.pate.teachers.Ensemble.votes")  # no noise was drawn
     assert charges(ledger) == 0
-    interrupted("tacit.learners.pate.run_folder.RunFolder.write_answers")  # noise was drawn, and nothing kept
+    # noise was drawn, and nothing kept
+    interrupted("tacit.learners.pate.run_folder.RunFolder.write_answers")
     assert charges(ledger) == 1
     interrupted("tacit.learners.pate.election.fit_student")  # labels are kept
     assert charges(ledger) == 2
@@ -207,9 +223,12 @@ def test_kept_labels_are_charged_to_a_ledger_that_has_not_paid_for_them(tmp_path
 def test_tables_have_a_row_for_each_teacher_and_one_for_voting_and_student(tmp_path):
     facts = FAST | {"folder": tmp_path, "n_teachers": 30, "validation": 0.2}
     budgets = {"a": 9.0, "b": 5.0}
-    model = pate(budgets=budgets, **facts).fit(X, Y, groups=GROUPS, public=PUBLIC, test=(PUBLIC, OF_PUBLIC))
+    model = pate(budgets=budgets, **facts).fit(
+        X, Y, groups=GROUPS, public=PUBLIC, test=(PUBLIC, OF_PUBLIC)
+    )
     read = {
-        name: list(csv.DictReader((tmp_path / f"{name}.csv").open())) for name in ("teachers", "votings", "students")
+        name: list(csv.DictReader((tmp_path / f"{name}.csv").open()))
+        for name in ("teachers", "votings", "students")
     }
     assert [len(rows) for rows in read.values()] == [30, 1, 1]
     assert sum(int(row["records"]) for row in read["teachers"]) == 1000
@@ -230,17 +249,25 @@ def test_the_table_of_queries_adds_up_to_what_was_spent(tmp_path, collector):
     facts = FAST | {"folder": tmp_path, "n_teachers": 30, "collector": collector}
     budgets = {"a": 9.0, "b": 5.0}
     model = pate(budgets=budgets, **facts).fit(X, Y, groups=GROUPS, public=PUBLIC, truth=OF_PUBLIC)
-    answers, queries, (voting,) = model.answers_, table(tmp_path, "queries"), table(tmp_path, "votings")
+    answers, queries, (voting,) = (
+        model.answers_,
+        table(tmp_path, "queries"),
+        table(tmp_path, "votings"),
+    )
     assert len(queries) == answers.asked
     assert sum(int(row["bought"]) for row in queries) == answers.answered
     labels = answers.labels[: answers.asked]
-    assert [row["label"] for row in queries] == ["" if label < 0 else str(label) for label in labels]
+    assert [row["label"] for row in queries] == [
+        "" if label < 0 else str(label) for label in labels
+    ]
     for group in budgets:
         spent = [float(row[f"spent {group}"]) for row in queries]
         assert spent == sorted(spent)
         assert spent[-1] <= float(voting[f"allowed {group}"])
         if collector == "weighting":
-            check, label = (float(voting[f"cost of a {what} {group}"]) for what in ("check", "label"))
+            check, label = (
+                float(voting[f"cost of a {what} {group}"]) for what in ("check", "label")
+            )
             assert spent[-1] == pytest.approx(answers.asked * check + answers.answered * label)
     bought = labels >= 0
     right = labels[bought] == OF_PUBLIC[: answers.asked][bought]
@@ -253,7 +280,13 @@ def test_the_table_of_queries_adds_up_to_what_was_spent(tmp_path, collector):
 
 def test_a_voting_is_read_at_smaller_budgets_from_its_folder_and_for_free(tmp_path, ledger):
     ledger.allow("rho=9", "replace")
-    facts = FAST | {"folder": tmp_path, "aggregator": "gnmax", "sigma": 12.0, "ledger": ledger, "n_teachers": 50}
+    facts = FAST | {
+        "folder": tmp_path,
+        "aggregator": "gnmax",
+        "sigma": 12.0,
+        "ledger": ledger,
+        "n_teachers": 50,
+    }
     tests = {"public": PUBLIC, "test": (PUBLIC, OF_PUBLIC)}
     once = pate("epsilon=2,delta=1e-5", **facts).fit(X, Y, **tests)
     assert once.readings_ == []
@@ -266,9 +299,13 @@ def test_a_voting_is_read_at_smaller_budgets_from_its_folder_and_for_free(tmp_pa
         alone = pate(reading.limit, **facts).fit(X, Y, public=PUBLIC)
         assert reading.answered == int(row["answered"]) == alone.answers_.answered > 0
         np.testing.assert_array_equal(reading.labels, alone.answers_.labels)
-        assert reading.test_accuracy == float(row["test_accuracy"]) == alone.score(PUBLIC, OF_PUBLIC)
         assert (
-            float(row["epsilon all"]) == alone.spent_.epsilon(1e-5) <= float(row["limit"].split("=")[1].split(",")[0])
+            reading.test_accuracy == float(row["test_accuracy"]) == alone.score(PUBLIC, OF_PUBLIC)
+        )
+        assert (
+            float(row["epsilon all"])
+            == alone.spent_.epsilon(1e-5)
+            <= float(row["limit"].split("=")[1].split(",")[0])
         )
 
 
@@ -297,7 +334,12 @@ def test_true_labels_that_do_not_fit_are_refused(truth, message):
 
 @pytest.mark.parametrize(
     ("changed", "again"),
-    [({"sigma": 31.0}, {}), ({"seed": 1}, {}), ({"budget": "rho=0.04"}, {}), ({}, {"public": PUBLIC[:200]})],
+    [
+        ({"sigma": 31.0}, {}),
+        ({"seed": 1}, {}),
+        ({"budget": "rho=0.04"}, {}),
+        ({}, {"public": PUBLIC[:200]}),
+    ],
 )
 def test_a_folder_of_another_fit_is_refused(tmp_path, changed, again):
     facts = FAST | {"folder": tmp_path, "aggregator": "gnmax", "sigma": 30.0, "budget": "rho=0.05"}
@@ -309,7 +351,13 @@ def test_a_folder_of_another_fit_is_refused(tmp_path, changed, again):
 
 
 def test_interactive_voting_starts_with_a_confident_round():
-    facts = FAST | {"aggregator": "interactive", "sigma": 10.0, "sigma1": 15.0, "threshold": 25.0, "confidence": 0.6}
+    facts = FAST | {
+        "aggregator": "interactive",
+        "sigma": 10.0,
+        "sigma1": 15.0,
+        "threshold": 25.0,
+        "confidence": 0.6,
+    }
     model = pate("rho=5", n_teachers=50, bootstrap=0.3, **facts).fit(X, Y, public=PUBLIC)
     assert isinstance(model.aggregator_, Interactive)
     first, rest = model.answers_.labels[:90], model.answers_.labels[90:]
@@ -326,8 +374,14 @@ def test_interactive_voting_starts_with_a_confident_round():
 def test_calibration_fits_the_dearest_group():
     model = pate(budgets=BUDGETS, n_teachers=50, **FAST).fit(X, Y, groups=GROUPS, public=PUBLIC)
     assert isinstance(model.aggregator_, Confident)
-    allowed = {group: allowance_of(Budget.approx(epsilon, 1e-5), None) for group, epsilon in BUDGETS.items()}
-    left = {group: total.total - total.cost(dict(model.spent_.groups)[group]) for group, total in allowed.items()}
+    allowed = {
+        group: allowance_of(Budget.approx(epsilon, 1e-5), None)
+        for group, epsilon in BUDGETS.items()
+    }
+    left = {
+        group: total.total - total.cost(dict(model.spent_.groups)[group])
+        for group, total in allowed.items()
+    }
     one_more = {
         group: allowed[group].cost(query_event(model.aggregator_, allowed[group], s))
         for group, s in model.answers_.sensitivity.items()
@@ -340,7 +394,10 @@ def test_stopping_by_the_votes_promises_nothing_and_needs_research_noise():
     facts = FAST | {"stopping": "data-dependent"}
     model = pate(budgets=BUDGETS, **facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
     assert model.guarantee_.epsilon(1e-5, "a") == math.inf
-    assert max(model.answers_.internal_.epsilon[group] - epsilon for group, epsilon in BUDGETS.items()) <= 1e-9
+    assert (
+        max(model.answers_.internal_.epsilon[group] - epsilon for group, epsilon in BUDGETS.items())
+        <= 1e-9
+    )
     with pytest.raises(BudgetError, match="reveals facts about the votes"):
         pate(budgets=BUDGETS, **facts | {"noise": "secure", "random_state": None}).promise()
 
@@ -362,8 +419,15 @@ def test_networks_of_pictures_are_released_as_weights(tmp_path, student):
     pytest.importorskip("torch", reason="networks need torch")
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)
-    pictures = (rng.integers(0, 120, (400, 1, 8, 8)) + 100 * y[:, None, None, None]).astype(np.uint8)
-    facts = FAST | {"classes": 2, "student": student, "teacher": "linear", "student_training": {"epochs": 20}}
+    pictures = (rng.integers(0, 120, (400, 1, 8, 8)) + 100 * y[:, None, None, None]).astype(
+        np.uint8
+    )
+    facts = FAST | {
+        "classes": 2,
+        "student": student,
+        "teacher": "linear",
+        "student_training": {"epochs": 20},
+    }
     model = pate("rho=inf", **facts).fit(pictures[:200], y[:200], public=pictures[200:])
     assert model.score(pictures, y) > 0.9
     flat = pictures.reshape(400, -1)
@@ -375,7 +439,9 @@ def test_networks_of_pictures_are_released_as_weights(tmp_path, student):
     assert np.array_equal(read.predict(flat), model.predict(pictures))
 
 
-def test_the_ledger_is_charged_the_most_expensive_group_and_refuses_before_teachers_are_trained(tmp_path, monkeypatch):
+def test_the_ledger_is_charged_the_most_expensive_group_and_refuses_before_teachers_are_trained(
+    tmp_path, monkeypatch
+):
     ledger = tacit.Ledger(tmp_path / "ledger.jsonl", "records")
     ledger.allow("epsilon=2.1,delta=1e-5", "replace")
     facts = FAST | {"ledger": ledger, "budgets": BUDGETS}
@@ -392,9 +458,16 @@ def test_labels_that_are_mostly_noise_are_said():
 
 
 def test_public_facts_choose_the_number_of_teachers():
-    """Few where the budget is large, else as many as there are records for; the same under any labels and features."""
+    """Few where the budget is large, else as many as there are records for; the same under any
+    labels and features.
+    """
     many, of_many = records(12_000, 4)
-    facts = {"classes": 3, "noise": "research", "random_state": 0, "teacher": KNeighborsClassifier(1)}
+    facts = {
+        "classes": 3,
+        "noise": "research",
+        "random_state": 0,
+        "teacher": KNeighborsClassifier(1),
+    }
     sizes = [
         pate(budget, **facts).fit(many, of_many, public=PUBLIC).votes_.votes.shape[1]
         for budget in ("epsilon=0.3,delta=1e-5", "epsilon=8,delta=1e-5", "rho=inf")
@@ -462,7 +535,9 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("parameters", "given", "message"), BAD, ids=[message for _, _, message in BAD])
+@pytest.mark.parametrize(
+    ("parameters", "given", "message"), BAD, ids=[message for _, _, message in BAD]
+)
 def test_bad_input_is_refused_before_anything_is_charged(tmp_path, parameters, given, message):
     if parameters.get("student") == "tree":
         pytest.importorskip("torch", reason="networks need torch")
@@ -476,7 +551,9 @@ def test_bad_input_is_refused_before_anything_is_charged(tmp_path, parameters, g
 
 
 def test_names_change_the_student_and_not_the_votes():
-    with_names, without = (pate("rho=0.005", names=names, **FAST).fit(X, Y, public=PUBLIC) for names in (CENTRES, None))
+    with_names, without = (
+        pate("rho=0.005", names=names, **FAST).fit(X, Y, public=PUBLIC) for names in (CENTRES, None)
+    )
     assert np.array_equal(with_names.answers_.labels, without.answers_.labels)
     assert with_names.guarantee_ == without.guarantee_
     assert not np.array_equal(with_names.coefficients_, without.coefficients_)
@@ -503,9 +580,14 @@ def test_names_need_a_linear_student(student):
 def test_a_fit_whose_limits_cost_less_than_its_budget_can_be_released(tmp_path):
     voting = tacit.pate.Confident(sigma=40.0, sigma1=60.0, threshold=20.0)
     model = pate(
-        "epsilon=2,delta=1e-5", n_queries=10, **FAST | {"voting": voting, "noise": "secure", "random_state": None}
+        "epsilon=2,delta=1e-5",
+        n_queries=10,
+        **FAST | {"voting": voting, "noise": "secure", "random_state": None},
     )
     model.fit(X, Y, public=PUBLIC)
-    assert {type(event).__name__ for event, _ in model.guarantee_.event.counted()} == {"NoisyArgmax", "NoisyCheck"}
+    assert {type(event).__name__ for event, _ in model.guarantee_.event.counted()} == {
+        "NoisyArgmax",
+        "NoisyCheck",
+    }
     tacit.Release.of(model).save(tmp_path / "student")
     assert tacit.Release.load(tmp_path / "student").verify().guarantee == model.guarantee_

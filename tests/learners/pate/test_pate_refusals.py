@@ -50,7 +50,9 @@ def folder(fitted, tmp_path):
 
 def pate(ledger=None, **given):
     return tacit.PATE.of_flat(
-        **{"budget": "rho=1", "classes": 2, "teacher": GaussianNB(), "ledger": ledger} | NOISE | given
+        **{"budget": "rho=1", "classes": 2, "teacher": GaussianNB(), "ledger": ledger}
+        | NOISE
+        | given
     )
 
 
@@ -80,7 +82,9 @@ def test_answers_state_the_guarantee_of_the_fit():
     with pytest.warns(UserWarning, match="class list"):
         model = pate(classes=None).fit(X, Y, public=PUBLIC)
     assert model.answers_.guarantee_ == model.guarantee_
-    assert not lacking("; ".join(model.answers_.guarantee_.unprotected), "class list", "private labels")
+    assert not lacking(
+        "; ".join(model.answers_.guarantee_.unprotected), "class list", "private labels"
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,8 +131,14 @@ def test_parameters(ledger, given, message):
         ({"test": (X,)}, "test=\\(records, labels\\)"),
         ({"test": (X[:2], [[1], [1, 2]])}, "different lengths"),
         ({"public": PUBLIC.astype(object)}, "dtype object"),
-        ({"public": csr_matrix(PUBLIC)}, "public is a sparse matrix; pass a dense array, public.toarray()"),
-        ({"test": (csr_matrix(X), Y)}, "test is a sparse matrix; pass a dense array, test.toarray()"),
+        (
+            {"public": csr_matrix(PUBLIC)},
+            "public is a sparse matrix; pass a dense array, public.toarray()",
+        ),
+        (
+            {"test": (csr_matrix(X), Y)},
+            "test is a sparse matrix; pass a dense array, test.toarray()",
+        ),
         ({"public": [[1.0], [1.0, 2.0]]}, "public cannot be read as a numeric array"),
         ({"public": np.ones((5, 3), dtype=np.uint8)}, "encode both the same way"),
         ({"X": X.astype(np.uint8)}, "encode both the same way"),
@@ -136,7 +146,12 @@ def test_parameters(ledger, given, message):
     ],
 )
 def test_records(ledger, fit, message):
-    refused(ledger, message, fit, **({"budget": "rho=0.5", "budgets": {"a": 1.0}} if "groups" in fit else {}))
+    refused(
+        ledger,
+        message,
+        fit,
+        **({"budget": "rho=0.5", "budgets": {"a": 1.0}} if "groups" in fit else {}),
+    )
 
 
 def test_a_folder_of_another_fit_is_refused_before_a_charge(ledger, folder):
@@ -144,8 +159,12 @@ def test_a_folder_of_another_fit_is_refused_before_a_charge(ledger, folder):
     refused(ledger, "other records, queries or settings", {"y": 1 - Y}, folder=folder)
 
 
-@pytest.mark.parametrize(("full", "message"), [("votes", "cannot take .* bytes of votes"), ("records", "the records")])
-def test_a_full_disk_is_one_line_and_nothing_is_charged(ledger, tmp_path, monkeypatch, full, message):
+@pytest.mark.parametrize(
+    ("full", "message"), [("votes", "cannot take .* bytes of votes"), ("records", "the records")]
+)
+def test_a_full_disk_is_one_line_and_nothing_is_charged(
+    ledger, tmp_path, monkeypatch, full, message
+):
     def no_space(checkpoint, name, content):
         if (checkpoint.folder.name == "records") is (full == "records") and name != "key.txt":
             raise OSError(28, "No space left on device")
@@ -164,8 +183,12 @@ def test_a_full_disk_is_one_line_and_nothing_is_charged(ledger, tmp_path, monkey
 
 def test_more_jobs_need_no_engine_and_change_no_vote(tmp_path):
     one = pate(noise="research", random_state=0).fit(X, Y, public=PUBLIC)
-    two = pate(noise="research", random_state=0, jobs=2, folder=tmp_path / "run").fit(X, Y, public=PUBLIC)
-    again = pate(noise="research", random_state=0, folder=tmp_path / "run", engine="joblib").fit(X, Y, public=PUBLIC)
+    two = pate(noise="research", random_state=0, jobs=2, folder=tmp_path / "run").fit(
+        X, Y, public=PUBLIC
+    )
+    again = pate(noise="research", random_state=0, folder=tmp_path / "run", engine="joblib").fit(
+        X, Y, public=PUBLIC
+    )
     for model in (two, again):
         np.testing.assert_array_equal(model.votes_.votes, one.votes_.votes)
         np.testing.assert_array_equal(model.answers_.labels, one.answers_.labels)
@@ -201,7 +224,10 @@ def test_a_voting_that_claims_terabytes_or_never_ends_is_one_line(ledger, folder
     refused(ledger, "nested more than", folder=folder)
     (folder / "voting.json").write_text(stated)
     header = np.lib.format.magic(1, 0) + struct.pack("<H", 118)
-    header += f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({2**41},), }}".encode().ljust(117) + b"\n"
+    header += (
+        f"{{'descr': '<i8', 'fortran_order': False, 'shape': ({2**41},), }}".encode().ljust(117)
+        + b"\n"
+    )
     with zipfile.ZipFile(folder / "voting.npz", "w") as archive:
         for name in ("labels", "paid"):
             archive.writestr(f"{name}.npy", header)
@@ -222,7 +248,10 @@ def test_damaged_teachers_are_refused_before_a_charge(ledger, folder, content):
 
 @pytest.mark.parametrize("what", ["labels", "paid", "run", "votes", "charges", "answers"])
 def test_changed_answers_are_refused_before_a_charge(ledger, folder, what):
-    arrays, facts = dict(np.load(folder / "voting.npz")), json.loads((folder / "voting.json").read_text())
+    arrays, facts = (
+        dict(np.load(folder / "voting.npz")),
+        json.loads((folder / "voting.json").read_text()),
+    )
     if what in arrays:
         arrays[what][0] = not arrays[what][0]
     else:
@@ -252,7 +281,13 @@ def test_a_folder_is_private_and_one_that_others_read_holds_nothing_else(ledger,
 
 
 def test_a_bootstrap_that_leaves_no_query_just_ends():
-    own = {"aggregator": "interactive", "sigma": 5.0, "sigma1": 5.0, "threshold": 5.0, "confidence": 0.9}
+    own = {
+        "aggregator": "interactive",
+        "sigma": 5.0,
+        "sigma1": 5.0,
+        "threshold": 5.0,
+        "confidence": 0.9,
+    }
     model = pate(budget="rho=100", bootstrap=0.99, n_queries=20, **own).fit(X, Y, public=PUBLIC)
     assert model.answers_.asked == 20
 
@@ -268,7 +303,9 @@ def test_data_frames_and_tensors_of_public_and_test_rows():
     pd, torch = pytest.importorskip("pandas"), pytest.importorskip("torch")
     learn = {"noise": "research", "random_state": 0}
     of_arrays = pate(**learn).fit(X, Y, public=PUBLIC, test=(X, Y))
-    of_frames = pate(**learn).fit(X, Y, public=pd.DataFrame(PUBLIC), test=(pd.DataFrame(X), pd.Series(Y)))
+    of_frames = pate(**learn).fit(
+        X, Y, public=pd.DataFrame(PUBLIC), test=(pd.DataFrame(X), pd.Series(Y))
+    )
     tensor = torch.tensor(PUBLIC, requires_grad=True)
     of_tensors = pate(**learn).fit(X, Y, public=tensor, test=(torch.tensor(X), torch.tensor(Y)))
     for model in (of_frames, of_tensors):
@@ -288,15 +325,28 @@ def test_the_table_of_a_voting_states_settings_and_costs(tmp_path):
     )  # fmt: skip
     model.fit(X, Y, groups=groups, public=PUBLIC, test=(X, Y))
     (voting,) = csv.DictReader((tmp_path / "run" / "votings.csv").open())
-    stated = {"teachers": "30", "collector": "weighting", "budget": "a=1 b=2", "seed": "3", "random_state": "7"}
+    stated = {
+        "teachers": "30",
+        "collector": "weighting",
+        "budget": "a=1 b=2",
+        "seed": "3",
+        "random_state": "7",
+    }
     assert stated.items() <= voting.items()
     plan = model.answers_
     for group, account in plan.spent_.groups:
-        allowance = allowance_of(Budget.approx(model.budgets[group], model.delta), model.aggregator_)
+        allowance = allowance_of(
+            Budget.approx(model.budgets[group], model.delta), model.aggregator_
+        )
         assert float(voting[f"allowed {group}"]) == allowance.total
         check, label = (float(voting[f"cost of a {what} {group}"]) for what in ("check", "label"))
-        assert plan.asked * check + plan.answered * label == pytest.approx(allowance.cost(account), rel=1e-6)
-        internal, spent = float(voting[f"internal epsilon {group}"]), float(voting[f"epsilon {group}"])
+        assert plan.asked * check + plan.answered * label == pytest.approx(
+            allowance.cost(account), rel=1e-6
+        )
+        internal, spent = (
+            float(voting[f"internal epsilon {group}"]),
+            float(voting[f"epsilon {group}"]),
+        )
         assert internal <= spent <= model.budgets[group]
     (student,) = csv.DictReader((tmp_path / "run" / "students.csv").open())
     right = model.predict(X) == Y

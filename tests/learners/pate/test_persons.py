@@ -1,4 +1,6 @@
-"""PATE per person: one person moves one vote, whatever their records; what is promised, stated and refused."""
+"""PATE per person: one person moves one vote, whatever their records; what is promised, stated and
+refused.
+"""
 
 import itertools
 import math
@@ -34,18 +36,24 @@ def records(n, seed):
 
 
 X, Y = records(1000, 0)
-IDS = np.concatenate([np.arange(PERSONS), np.random.default_rng(1).integers(0, PERSONS, 1000 - PERSONS)])
+IDS = np.concatenate(
+    [np.arange(PERSONS), np.random.default_rng(1).integers(0, PERSONS, 1000 - PERSONS)]
+)
 OF_PERSONS = np.random.default_rng(2).choice(["a", "b"], PERSONS)
 PUBLIC = records(200, 3)[0]
 PER_PERSON = {"classes": 3, "unit": "replace-person", "noise": "research", "random_state": 0}
 
 
 def pate(budget=None, **parameters):
-    return tacit.PATE.of_flat(**PER_PERSON | parameters | ({} if budget is None else {"budget": budget}))
+    return tacit.PATE.of_flat(
+        **PER_PERSON | parameters | ({} if budget is None else {"budget": budget})
+    )
 
 
 def replaced(person, how):
-    """X, labels and ids where a person has other records; the place in the list, the first record's, stays."""
+    """X, labels and ids where a person has other records; the place in the list, the first
+    record's, stays.
+    """
     own = person == IDS
     rows = np.flatnonzero(own)
     if how == "values":
@@ -57,7 +65,11 @@ def replaced(person, how):
         return x, y, ids
     more, labels = records(150, 9)
     x[rows[0]], y[rows[0]], ids[rows[0]] = more[0], labels[0], 10**6
-    return np.concatenate([x, more[1:]]), np.concatenate([y, labels[1:]]), np.append(ids, np.full(149, 10**6))
+    return (
+        np.concatenate([x, more[1:]]),
+        np.concatenate([y, labels[1:]]),
+        np.append(ids, np.full(149, 10**6)),
+    )
 
 
 @pytest.mark.parametrize("teacher", [KNeighborsClassifier(1), "mlp"])
@@ -67,7 +79,13 @@ def test_a_replaced_person_moves_one_vote(teacher, how):
         pytest.importorskip("torch", reason="networks need torch")
 
     def fit(x, y, ids):
-        facts = {"n_teachers": 20, "teacher": teacher, "aggregator": "gnmax", "sigma": 5.0, "allow_overlap": True}
+        facts = {
+            "n_teachers": 20,
+            "teacher": teacher,
+            "aggregator": "gnmax",
+            "sigma": 5.0,
+            "allow_overlap": True,
+        }
         facts |= {"teacher_training": {"epochs": 4}} if isinstance(teacher, str) else {}
         return pate("rho=0.5", public=asked, **facts).fit(x, y, persons=ids).votes_.votes
 
@@ -80,7 +98,12 @@ def test_a_replaced_person_moves_one_vote(teacher, how):
 @pytest.mark.parametrize("collector", ["gnmax", "upsampling", "vanishing", "weighting"])
 def test_with_budgets_a_replaced_person_moves_the_votes_that_are_paid_for(collector):
     def fit(x, y, ids, person=0):
-        facts = {"collector": collector, "teacher": KNeighborsClassifier(1), "n_teachers": 20, "budgets": BUDGETS}
+        facts = {
+            "collector": collector,
+            "teacher": KNeighborsClassifier(1),
+            "n_teachers": 20,
+            "budgets": BUDGETS,
+        }
         groups = OF_PERSONS[np.where(ids == 10**6, person, ids)]
         model = pate(**facts, allow_overlap=True)
         return model.fit(x, y, persons=ids, groups=groups, public=asked).votes_.votes
@@ -97,27 +120,43 @@ def hockey_stick(log_p, log_q, epsilon):
 
 
 def test_all_neighbours_of_small_data_differ_by_one_vote_and_cost_what_is_stated():
-    """Three persons with up to three records in up to three classes; each of them replaced in every way."""
-    blocks = [block for size in (1, 2, 3) for block in itertools.combinations_with_replacement(range(3), size)]
+    """Three persons with up to three records in up to three classes; each of them replaced in every
+    way.
+    """
+    blocks = [
+        block
+        for size in (1, 2, 3)
+        for block in itertools.combinations_with_replacement(range(3), size)
+    ]
     some = [(0,), (1, 1, 2), (0, 2)]
     sigma, sigma1, threshold = 1.5, 2.0, 2.0
 
     def counts(data):
-        """Votes of three teachers on one query, of shape (3,); the records of the persons alternate."""
+        """Votes of three teachers on one query, of shape (3,); the records of the persons
+        alternate.
+        """
         rows = [
-            (place, label) for number in range(3) for place, b in enumerate(data) for label in b[number : number + 1]
+            (place, label)
+            for number in range(3)
+            for place, b in enumerate(data)
+            for label in b[number : number + 1]
         ]
         ids, y = (np.array(column) for column in zip(*rows, strict=True))
-        parts = allocate(np.full(len(y), "all"), {"all": math.inf}, 3, "gnmax", 0, Persons.of(ids, len(y))).parts
+        parts = allocate(
+            np.full(len(y), "all"), {"all": math.inf}, 3, "gnmax", 0, Persons.of(ids, len(y))
+        ).parts
         x = np.eye(3)[y]
         ensemble = Ensemble(DummyClassifier(), parts, x, y, x[:1], n_classes=3, private_sizes=True)
         return np.bincount(ensemble.votes().votes[0], minlength=3)
 
     pairs = set()
     for place, others in itertools.product(range(3), itertools.product(some, repeat=2)):
-        found = {tuple(counts([*others[:place], block, *others[place:]]).tolist()) for block in blocks}
+        found = {
+            tuple(counts([*others[:place], block, *others[place:]]).tolist()) for block in blocks
+        }
         pairs |= set(itertools.permutations(found, 2))
-    assert max(np.abs(np.subtract(*pair)).sum() for pair in pairs) == 2  # one vote, from one class to another
+    # one vote, from one class to another
+    assert max(np.abs(np.subtract(*pair)).sum() for pair in pairs) == 2
     label, check = label_event(sigma, 1.0), check_event(sigma1, 1.0)
     for epsilon in (0.0, 0.5, 1.0):
         for event, chances in (
@@ -153,11 +192,16 @@ def test_what_is_promised_per_person():
     )  # fmt: skip
     assert with_groups.unit is Unit.REPLACE_PERSON
     per_record = pate("rho=1", unit="replace").promise()
-    assert (per_record.unit, per_record.unprotected) == (Unit.REPLACE, ("number of records", OVERLAP))
+    assert (per_record.unit, per_record.unprotected) == (
+        Unit.REPLACE,
+        ("number of records", OVERLAP),
+    )
 
 
 def test_a_release_says_that_it_is_about_persons():
-    model = pate("epsilon=2,delta=1e-5", noise="secure", random_state=None).fit(X, Y, persons=IDS, public=PUBLIC)
+    model = pate("epsilon=2,delta=1e-5", noise="secure", random_state=None).fit(
+        X, Y, persons=IDS, public=PUBLIC
+    )
     release = tacit.Release.of(model)
     release.verify()
     assert release.guarantee.unit is Unit.REPLACE_PERSON
@@ -193,7 +237,9 @@ def test_ids_are_needed_per_person_and_unused_per_record():
         match=stating("unit=replace", "unit='replace-person'", "unused"),
     ):
         given = pate("rho=0.5", unit="replace").fit(X, Y, persons=IDS, public=PUBLIC)
-    assert np.array_equal(given.votes_.votes, pate("rho=0.5", unit="replace").fit(X, Y, public=PUBLIC).votes_.votes)
+    assert np.array_equal(
+        given.votes_.votes, pate("rho=0.5", unit="replace").fit(X, Y, public=PUBLIC).votes_.votes
+    )
     mixed = np.where(np.arange(1000) < 700, "a", "b")
     with pytest.raises(InputError, match=stating("person", "several budget groups")):
         pate(budgets=BUDGETS).fit(X, Y, persons=IDS, groups=mixed, public=PUBLIC)
@@ -202,9 +248,19 @@ def test_ids_are_needed_per_person_and_unused_per_record():
 @pytest.mark.parametrize("budgets", [1.0, BUDGETS])
 def test_votes_of_ones_own_may_be_of_persons(budgets):
     ballots = np.random.default_rng(0).integers(0, 3, (50, 200))
-    facts = {"classes": 3, "aggregator": "gnmax", "sigma": 40.0, "budgets": budgets, "noise": "research"}
+    facts = {
+        "classes": 3,
+        "aggregator": "gnmax",
+        "sigma": 40.0,
+        "budgets": budgets,
+        "noise": "research",
+    }
     facts |= {"shares": {"a": 0.5, "b": 0.5}} if isinstance(budgets, dict) else {}
-    one, other = (tacit.pate.aggregate(ballots, unit=unit, random_state=0, **facts) for unit in Unit if "repl" in unit)
+    one, other = (
+        tacit.pate.aggregate(ballots, unit=unit, random_state=0, **facts)
+        for unit in Unit
+        if "repl" in unit
+    )
     assert (one.guarantee_.unit, other.guarantee_.unit) == (Unit.REPLACE, Unit.REPLACE_PERSON)
     assert np.array_equal(one.labels, other.labels)
     assert one.guarantee_.totals() == other.guarantee_.totals()

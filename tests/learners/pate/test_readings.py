@@ -19,7 +19,11 @@ FACTS = {"classes": 5, "noise": "research", "random_state": 0}
 def ballots(n_queries=1500, n_teachers=120):
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 5, n_queries)
-    return np.where(rng.random((n_queries, n_teachers)) < 0.8, truth[:, None], rng.integers(0, 5, (1, n_teachers)))
+    return np.where(
+        rng.random((n_queries, n_teachers)) < 0.8,
+        truth[:, None],
+        rng.integers(0, 5, (1, n_teachers)),
+    )
 
 
 VOTES = ballots()
@@ -35,8 +39,18 @@ def same(reading, voting):
 @pytest.mark.parametrize("collector", ["gnmax", "upsampling", "vanishing", "weighting"])
 def test_a_reading_is_what_a_voting_of_that_budget_releases(collector, aggregator):
     noise = NOISE if aggregator == "confident" else {"sigma": 30.0}
-    facts = FACTS | noise | {"aggregator": aggregator, "collector": collector, "shares": {"a": 0.3, "b": 0.4, "c": 0.3}}
-    limits = [{group: share * epsilon for group, epsilon in GROUPS.items()} for share in (0.25, 0.5, 1.0)]
+    facts = (
+        FACTS
+        | noise
+        | {
+            "aggregator": aggregator,
+            "collector": collector,
+            "shares": {"a": 0.3, "b": 0.4, "c": 0.3},
+        }
+    )
+    limits = [
+        {group: share * epsilon for group, epsilon in GROUPS.items()} for share in (0.25, 0.5, 1.0)
+    ]
     largest = tacit.pate.aggregate(VOTES, budgets=GROUPS, **facts)
     found = tacit.pate.readings(largest, limits)
     for limit, reading in zip(limits, found, strict=True):
@@ -49,7 +63,11 @@ def test_a_reading_is_what_a_voting_of_that_budget_releases(collector, aggregato
 
 @pytest.mark.parametrize("aggregator", ["laplace", "gnmax"])
 def test_a_reading_without_groups(aggregator):
-    facts = FACTS | {"aggregator": aggregator} | ({"sigma": 30.0} if aggregator == "gnmax" else {"gamma": 0.02})
+    facts = (
+        FACTS
+        | {"aggregator": aggregator}
+        | ({"sigma": 30.0} if aggregator == "gnmax" else {"gamma": 0.02})
+    )
     largest = tacit.pate.aggregate(VOTES, budgets=1.0, **facts)
     (reading,) = tacit.pate.readings(largest, 0.4)
     same(reading, tacit.pate.aggregate(VOTES, budgets=0.4, **facts))
@@ -69,7 +87,11 @@ def test_a_voting_without_budgets_is_read_at_any():
 
 def test_costs_end_at_what_was_spent():
     budgets = {"a": 1.0, "b": 2.0}
-    facts = FACTS | NOISE | {"collector": "weighting", "budgets": budgets, "shares": {"a": 0.5, "b": 0.5}}
+    facts = (
+        FACTS
+        | NOISE
+        | {"collector": "weighting", "budgets": budgets, "shares": {"a": 0.5, "b": 0.5}}
+    )
     out = tacit.pate.aggregate(VOTES, **facts)
     costs = out.costs
     assert [(one.asked, one.answered) for one in (costs[0], costs[-1])] == [
@@ -119,12 +141,18 @@ def test_limits_that_no_prefix_tells_of_are_refused(limits, message):
 
 @pytest.mark.parametrize("answers", [VOTES, tacit.PATE("rho=1"), None])
 def test_only_answers_are_read(answers):
-    with pytest.raises(InputError, match=stating(type(answers).__name__, "aggregate", "model.answers_")):
+    with pytest.raises(
+        InputError, match=stating(type(answers).__name__, "aggregate", "model.answers_")
+    ):
         tacit.pate.readings(answers, 0.5)
 
 
 def test_limits_name_every_group():
-    facts = GNMAX | {"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 0.5, "b": 0.5}, "collector": "weighting"}
+    facts = GNMAX | {
+        "budgets": {"a": 1.0, "b": 2.0},
+        "shares": {"a": 0.5, "b": 0.5},
+        "collector": "weighting",
+    }
     out = tacit.pate.aggregate(VOTES[:200], **facts)
     for limit in (0.5, {"a": 0.5}, {"a": 0.5, "z": 1.0}):
         with pytest.raises(BudgetError, match=stating("{'a': ..., 'b': ...}")):

@@ -17,7 +17,9 @@ N_CLASSES = 3
 
 
 def fit_both(student, *given, unlabelled=None, **more):
-    """A student and its accuracy on validation labels; labels are spread to unlabelled records if there are any."""
+    """A student and its accuracy on validation labels; labels are spread to unlabelled records if
+    there are any.
+    """
     options = [module.Option(student, unlabelled is not None)]
     return module.fit_student(options, *given, unlabelled=unlabelled, **more)
 
@@ -36,7 +38,9 @@ def records(n, seed=0, d=4, near=2.5):
 KINDS = [LogisticRegression(), RandomForestClassifier(20), "linear", "mlp"]
 
 
-@pytest.fixture(params=KINDS, ids=lambda kind: kind if isinstance(kind, str) else type(kind).__name__)
+@pytest.fixture(
+    params=KINDS, ids=lambda kind: kind if isinstance(kind, str) else type(kind).__name__
+)
 def kind(request):
     if isinstance(request.param, str):
         pytest.importorskip("torch", reason="networks need torch")
@@ -51,7 +55,10 @@ def unlabelled(request):
 def test_students_learn_and_repeat(kind, unlabelled):
     X, y = records(120)
     test = records(300, seed=1)
-    students = [fit_student(kind, X, y, n_classes=N_CLASSES, unlabelled=unlabelled, seed=3) for _ in range(2)]
+    students = [
+        fit_student(kind, X, y, n_classes=N_CLASSES, unlabelled=unlabelled, seed=3)
+        for _ in range(2)
+    ]
     said = [student.nearest(test[0]) for student in students]
     assert said[0].dtype == np.int64
     assert (said[0] == test[1]).mean() > 0.8
@@ -73,7 +80,9 @@ def test_validation_is_on_labels_kept_aside(kind, unlabelled):
 
 
 @pytest.mark.parametrize("present", [[0, 1, 2], [0, 2], [1]])
-@pytest.mark.parametrize("kind", [LogisticRegression(), "linear"], ids=["LogisticRegression", "linear"])
+@pytest.mark.parametrize(
+    "kind", [LogisticRegression(), "linear"], ids=["LogisticRegression", "linear"]
+)
 def test_a_linear_students_head_predicts_as_it_does(kind, present):
     if kind == "linear":
         pytest.importorskip("torch", reason="networks need torch")
@@ -105,7 +114,9 @@ def test_labels_spread_to_unlabelled_records():
         np.flatnonzero(side == 1)[along[side == 1].argmax()],
     ]
     rest = np.setdiff1d(np.arange(400), labelled)
-    student = fit_student(RandomForestClassifier(20), X[labelled], side[labelled], n_classes=2, unlabelled=X[rest])
+    student = fit_student(
+        RandomForestClassifier(20), X[labelled], side[labelled], n_classes=2, unlabelled=X[rest]
+    )
     assert (student.nearest(X[rest]) == side[rest]).mean() > 0.95
 
 
@@ -123,7 +134,9 @@ def bars(n, seed):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, n)
     X = rng.integers(0, 60, (n, 1, 12, 12), dtype=np.uint8)
-    for picture, row, left in zip(X[:, 0], 1 + 4 * y + rng.integers(0, 2, n), rng.integers(0, 6, n), strict=True):
+    for picture, row, left in zip(
+        X[:, 0], 1 + 4 * y + rng.integers(0, 2, n), rng.integers(0, 6, n), strict=True
+    ):
         picture[row, left : left + 6] += 150
     return X, y
 
@@ -155,7 +168,12 @@ def test_students_of_pictures(semi):
 def test_bad_input(wrong, match):
     X, y = records(20)
     with pytest.raises(InputError, match=match):
-        fit_student(**({"student": LogisticRegression(), "X": X, "labels": y, "n_classes": N_CLASSES} | wrong))
+        fit_student(
+            **(
+                {"student": LogisticRegression(), "X": X, "labels": y, "n_classes": N_CLASSES}
+                | wrong
+            )
+        )
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +194,9 @@ def test_few_labels_and_many_digits_are_enough(digits):
     answered, rest = np.split(rng.permutation(9000)[:3000], [350])
     training = Training(epochs=10)
     alone = fit_student("cnn", X[answered], y[answered], n_classes=10, training=training)
-    more = fit_student("cnn", X[answered], y[answered], n_classes=10, training=training, unlabelled=X[rest])
+    more = fit_student(
+        "cnn", X[answered], y[answered], n_classes=10, training=training, unlabelled=X[rest]
+    )
     scores = [(student.nearest(X[9000:]) == y[9000:]).mean() for student in (alone, more)]
     assert scores[1] > max(0.9, scores[0] + 0.02)
 
@@ -198,7 +218,9 @@ def test_names_lead_a_student_of_few_or_wrong_labels():
     wrong = np.where(np.random.default_rng(2).random(60) < 0.5, (y + 1) % N_CLASSES, y)
     names = np.eye(N_CLASSES, 20)
     plain = fit_student(LogisticRegression(C=30.0), X, wrong, n_classes=N_CLASSES)
-    assert (named(X, wrong, names).nearest(test) == truth).mean() > (plain.nearest(test) == truth).mean() + 0.1
+    assert (named(X, wrong, names).nearest(test) == truth).mean() > (
+        plain.nearest(test) == truth
+    ).mean() + 0.1
 
 
 def test_names_of_another_order_leave_the_student_as_it_is():
@@ -215,7 +237,9 @@ def test_without_labels_the_names_alone_decide():
 
 
 def test_the_penalty_is_on_the_distance_from_the_names():
-    """At the optimum the gradients of loss and penalty are equal, also for a class without labels."""
+    """At the optimum the gradients of loss and penalty are equal, also for a class without
+    labels.
+    """
     X, y = unit_records(80)
     X, y = X[y < 2], y[y < 2]
     centre = 5 * np.eye(N_CLASSES, 20)
@@ -234,7 +258,9 @@ def clusters(n, seed, away=3.0):
 
 
 def test_wrong_labels_choose_a_strong_penalty():
-    """Of 200 labels, of 30 columns, 60 % are right: a nearly free logistic regression learns the mistakes."""
+    """Of 200 labels, of 30 columns, 60 % are right: a nearly free logistic regression learns the
+    mistakes.
+    """
     X, y = clusters(200, 0, away=1.5)
     rng = np.random.default_rng(1)
     noisy = np.where(rng.random(200) < 0.4, y, rng.integers(0, N_CLASSES, 200))
@@ -259,21 +285,27 @@ def test_labels_are_spread_unless_held_out_ones_are_likelier_without():
     assert any(chosen is option.model for option in options[1:])
 
 
-@pytest.mark.parametrize("unlabelled", [None, clusters(400, 3, away=2.0)[0]], ids=["alone", "spread"])
+@pytest.mark.parametrize(
+    "unlabelled", [None, clusters(400, 3, away=2.0)[0]], ids=["alone", "spread"]
+)
 def test_noise_that_favours_a_class_hides_no_other(unlabelled):
     """Of 300 labels, 40 % are drawn at random, three quarters of these as class 0."""
     X, y = clusters(300, 0, away=2.0)
     rng = np.random.default_rng(1)
     noisy = np.where(rng.random(300) < 0.6, y, rng.choice(N_CLASSES, 300, p=[0.75, 0.125, 0.125]))
     test, truth = clusters(2000, 2, away=2.0)
-    student = module.fit_student(module.Student().options(), X, noisy, n_classes=N_CLASSES, unlabelled=unlabelled)[0]
+    student = module.fit_student(
+        module.Student().options(), X, noisy, n_classes=N_CLASSES, unlabelled=unlabelled
+    )[0]
     right = student.nearest(test) == truth
     assert min(right[truth == c].mean() for c in range(N_CLASSES)) > 0.5
 
 
 def test_what_is_chosen_leaves_no_options():
     assert [option.spread for option in module.Student(semi_supervised=True).options()] == [True]
-    assert [option.spread for option in module.Student(semi_supervised=False).options()] == [False] * 3
+    assert [option.spread for option in module.Student(semi_supervised=False).options()] == [
+        False
+    ] * 3
     (named,) = module.Student("naive-bayes").options()
     assert (type(named.model), named.spread) == (GaussianNB, False)
 

@@ -37,7 +37,11 @@ def split(n=90, n_teachers=6):
 
 def votes(teacher, X, y, parts=None, **options):
     parts = split(len(X)) if parts is None else parts
-    options = {"queries": records(40, X.shape[1], seed=2)[0], "n_classes": N_CLASSES, "training": QUICK} | options
+    options = {
+        "queries": records(40, X.shape[1], seed=2)[0],
+        "n_classes": N_CLASSES,
+        "training": QUICK,
+    } | options
     engine = options.pop("engine", None)
     return Ensemble(teacher, parts, X, y, options.pop("queries"), **options).votes(engine)
 
@@ -46,7 +50,9 @@ FOREST = RandomForestClassifier(5)
 KINDS = [LogisticRegression(), FOREST, make_pipeline(StandardScaler(), FOREST), "linear", "mlp"]
 
 
-@pytest.fixture(params=KINDS, ids=lambda kind: kind if isinstance(kind, str) else type(kind).__name__)
+@pytest.fixture(
+    params=KINDS, ids=lambda kind: kind if isinstance(kind, str) else type(kind).__name__
+)
 def teacher(request):
     if isinstance(request.param, str):
         pytest.importorskip("torch", reason="networks need torch")
@@ -60,7 +66,9 @@ def test_votes_are_class_indices_and_mostly_right(teacher):
     assert said.votes.shape == (40, 6)
     assert said.votes.dtype == np.uint8
     assert said.test_votes.shape == (200, 6)
-    np.testing.assert_array_equal(said.accuracies, (said.test_votes == test[1][:, None]).mean(axis=0))
+    np.testing.assert_array_equal(
+        said.accuracies, (said.test_votes == test[1][:, None]).mean(axis=0)
+    )
     assert said.accuracies.mean() > 0.75
 
 
@@ -72,9 +80,12 @@ def test_votes_are_a_function_of_the_seed(teacher):
 
 def test_the_seed_reaches_nested_random_states():
     X, y = records()
-    said = [votes(make_pipeline(StandardScaler(), FOREST), X, y, seed=seed).votes for seed in (7, 8)]
+    said = [
+        votes(make_pipeline(StandardScaler(), FOREST), X, y, seed=seed).votes for seed in (7, 8)
+    ]
     assert (said[0] != said[1]).any()
-    alike = votes(FOREST, X, y, parts=[split()[0]] * 5).votes  # one part five times: only the seeds differ
+    # one part five times: only the seeds differ
+    alike = votes(FOREST, X, y, parts=[split()[0]] * 5).votes
     assert (alike != alike[:, :1]).any()
 
 
@@ -106,7 +117,13 @@ def moved_weights(folder, n_teachers):
 
     before, after = weights("before"), weights("after")
     assert {int(name.split(".")[0]) for name in before} == {*range(n_teachers)}
-    return sorted({int(name.split(".")[0]) for name in before if before[name].tobytes() != after[name].tobytes()})
+    return sorted(
+        {
+            int(name.split(".")[0])
+            for name in before
+            if before[name].tobytes() != after[name].tobytes()
+        }
+    )
 
 
 def test_a_record_that_matters_moves_its_teachers_votes():
@@ -115,16 +132,19 @@ def test_a_record_that_matters_moves_its_teachers_votes():
     parts = split()
     other = y.copy()
     other[parts[3]] = (other[parts[3]] + 1) % N_CLASSES
-    moved = (votes(LogisticRegression(), X, y, parts).votes != votes(LogisticRegression(), X, other, parts).votes).any(
-        0
-    )
+    moved = (
+        votes(LogisticRegression(), X, y, parts).votes
+        != votes(LogisticRegression(), X, other, parts).votes
+    ).any(0)
     np.testing.assert_array_equal(np.flatnonzero(moved), [3])
 
 
 @pytest.mark.parametrize("size", [3, 400])  # fewer records than any other teacher has, and far more
 @pytest.mark.parametrize("blocks", [2, 6])
 def test_the_size_of_a_part_moves_one_teacher(teacher, size, blocks, tmp_path, monkeypatch):
-    """To the last bit of the weights; 400 records change the steps, the padding and the solver of all if they may."""
+    """To the last bit of the weights; 400 records change the steps, the padding and the solver of
+    all if they may.
+    """
     monkeypatch.setattr(module, "BLOCKS", blocks)
     X, y = records(500)
     parts = split()
@@ -151,7 +171,12 @@ def test_public_sizes_set_the_steps_of_all(teacher, tmp_path):
 
 def test_teachers_vote_for_classes_of_their_part_alone(teacher):
     X, y = records()
-    parts = [np.flatnonzero(y == 2), np.flatnonzero(y != 1), np.flatnonzero(y == 0)[:1], np.arange(90)]
+    parts = [
+        np.flatnonzero(y == 2),
+        np.flatnonzero(y != 1),
+        np.flatnonzero(y == 0)[:1],
+        np.arange(90),
+    ]
     said = votes(teacher, X, y, parts).votes
     assert [set(column) for column in said.T[[0, 2]]] == [{2}, {0}]
     assert set(said[:, 1]) == {0, 2}
@@ -162,7 +187,9 @@ def test_pictures_are_rows_to_scikit_learn():
     X, y = records(d=16)
     queries = records(10, 16, seed=4)[0]
     flat = votes(LogisticRegression(), X, y, queries=queries).votes
-    pictures = votes(LogisticRegression(), X.reshape(-1, 1, 4, 4), y, queries=queries.reshape(-1, 1, 4, 4)).votes
+    pictures = votes(
+        LogisticRegression(), X.reshape(-1, 1, 4, 4), y, queries=queries.reshape(-1, 1, 4, 4)
+    ).votes
     np.testing.assert_array_equal(flat, pictures)
 
 
@@ -177,18 +204,26 @@ PLACES = [
 @pytest.mark.parametrize(("name", "place"), PLACES)
 def test_engines_give_the_same_bits(name, place, teacher, tmp_path):
     """From records in memory and in a file, with a folder and without."""
-    for library in ({"slurm": "submitit"}.get(name, name), "torch" if teacher == "linear" else "joblib"):
+    for library in (
+        {"slurm": "submitit"}.get(name, name),
+        "torch" if teacher == "linear" else "joblib",
+    ):
         pytest.importorskip(library, reason=f"{library} is not installed")
-    elsewhere = engine(name, 2, **({"folder": tmp_path / "slurm", "cluster": "local"} if name == "slurm" else {}))
+    elsewhere = engine(
+        name, 2, **({"folder": tmp_path / "slurm", "cluster": "local"} if name == "slurm" else {})
+    )
     X, y = records()
     expected = votes(teacher, X, y, folder=tmp_path / "here").votes
     if place == "file":
         np.save(tmp_path / "x.npy", X)
         X = np.load(tmp_path / "x.npy", mmap_mode="r")
     folder = None if place is None else tmp_path / place
-    np.testing.assert_array_equal(votes(teacher, X, y, folder=folder, engine=elsewhere).votes, expected)
+    np.testing.assert_array_equal(
+        votes(teacher, X, y, folder=folder, engine=elsewhere).votes, expected
+    )
     if folder is not None:
-        assert contents(folder) == contents(tmp_path / "here")  # weights too, and no copies of records
+        # weights too, and no copies of records
+        assert contents(folder) == contents(tmp_path / "here")
 
 
 def contents(folder):
@@ -268,7 +303,9 @@ def test_ten_thousand_teachers_on_two_ray_workers_of_which_one_is_killed(tmp_pat
         one_ray_worker_killed(tmp_path / "ray" / "teachers", "0*.npy", enough=51),
         reporting(lambda *report: reports.append(report)),
     ):
-        said = votes(GaussianNB(), X, y, parts, folder=tmp_path / "ray", engine=engine("ray", 2)).votes
+        said = votes(
+            GaussianNB(), X, y, parts, folder=tmp_path / "ray", engine=engine("ray", 2)
+        ).votes
     np.testing.assert_array_equal(said, expected)
     assert contents(tmp_path / "ray") == contents(tmp_path / "here")
     assert reports[-1] == ("training teachers", 10_000, 10_000)
@@ -313,8 +350,16 @@ def test_networks_are_kept_and_go_on(tmp_path, monkeypatch):
     assert {path: path.read_bytes() for path in (tmp_path / "teachers").iterdir()} == kept
     from safetensors.numpy import load_file
 
-    shapes = {name: array.shape for name, array in load_file(tmp_path / "teachers" / "00002.safetensors").items()}
-    assert shapes == {"2.1.weight": (3, 6), "2.1.bias": (3,), "3.1.weight": (3, 6), "3.1.bias": (3,)}
+    shapes = {
+        name: array.shape
+        for name, array in load_file(tmp_path / "teachers" / "00002.safetensors").items()
+    }
+    assert shapes == {
+        "2.1.weight": (3, 6),
+        "2.1.bias": (3,),
+        "3.1.weight": (3, 6),
+        "3.1.bias": (3,),
+    }
 
 
 CHANGES = {
@@ -348,7 +393,9 @@ def test_training_of_networks_is_part_of_the_plan(tmp_path):
         votes("linear", X, y, folder=tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"\x93NUMPY", np.full(3, 9), np.full((1, 40), 9, np.uint8)])
+@pytest.mark.parametrize(
+    "content", [b"", b"\x93NUMPY", np.full(3, 9), np.full((1, 40), 9, np.uint8)]
+)
 def test_a_damaged_file_is_named(tmp_path, content):
     X, y = records()
     votes(LogisticRegression(), X, y, folder=tmp_path)

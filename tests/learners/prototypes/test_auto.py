@@ -43,7 +43,8 @@ CENTRE = (PUBLIC / np.linalg.norm(PUBLIC, axis=1, keepdims=True)).mean(axis=0)
 ROWS = unit_rows_about(X, CENTRE)
 SUMS = np.stack([np.append(ROWS[c == Y].sum(axis=0), (c == Y).sum()) for c in range(4)])
 FIT = {"public": PUBLIC, "classes": 4, "noise": "research", "random_state": 0}
-ROUTES = {0.25: [np.inf, np.inf], 0.5: [-np.inf, np.inf], 1.0: [-np.inf, -np.inf]}  # share of the sums: two signals
+# share of the sums: two signals
+ROUTES = {0.25: [np.inf, np.inf], 0.5: [-np.inf, np.inf], 1.0: [-np.inf, -np.inf]}
 NAME_ROWS = CENTRES + RNG.normal(size=(4, 12)) / 2
 WRONG = np.roll(CENTRES, 1, axis=0)
 
@@ -52,7 +53,9 @@ WRONG = np.roll(CENTRES, 1, axis=0)
 def test_the_promise_is_a_quarter_for_the_sums_and_the_rest_for_what_follows(budget):
     z = Budget.parse(budget).gaussian(split=True)
     promise = tacit.AutoPrototypes(budget, public=PUBLIC).promise()
-    assert promise.event == compose([Parallel(Gaussian(2 * z), "classes"), Gaussian(z * (1 / 0.75) ** 0.5)])
+    assert promise.event == compose(
+        [Parallel(Gaussian(2 * z), "classes"), Gaussian(z * (1 / 0.75) ** 0.5)]
+    )
     assert Budget.parse(budget).permits(promise.event)
     assert promise.unprotected == ("class list (read off the private labels)", OVERLAP)
 
@@ -60,7 +63,9 @@ def test_the_promise_is_a_quarter_for_the_sums_and_the_rest_for_what_follows(bud
 def test_names_change_no_promise():
     for unit in ("add-remove", "replace", "change-label"):
         plain = tacit.AutoPrototypes("rho=0.5", public=PUBLIC, classes=4, unit=unit)
-        named = tacit.AutoPrototypes("rho=0.5", public=PUBLIC, classes=4, unit=unit, names=NAME_ROWS)
+        named = tacit.AutoPrototypes(
+            "rho=0.5", public=PUBLIC, classes=4, unit=unit, names=NAME_ROWS
+        )
         assert named.promise() == plain.promise()
 
 
@@ -91,7 +96,10 @@ def draws(monkeypatch):
         blocks = list(blocks)
         assert all((np.linalg.norm(rows, axis=1) < 1 + 1e-9).all() for rows, *_ in blocks)
         released = class_sums(blocks, **settings)
-        exact = gaussian.class_sums(blocks, n_classes=settings["n_classes"], width=settings["width"]) / 2**32
+        exact = (
+            gaussian.class_sums(blocks, n_classes=settings["n_classes"], width=settings["width"])
+            / 2**32
+        )
         seen.append(("sums", settings["noise_multiplier"], released - exact, released))
         return released
 
@@ -115,7 +123,8 @@ def draws(monkeypatch):
     return seen
 
 
-# by how much each release moves under each unit; clip norms of gradients here are below sqrt(1/2), so theirs is 2
+# by how much each release moves under each unit; clip norms of gradients here are below sqrt(1/2),
+# so theirs is 2
 MOVED = {
     "add-remove": {"sums": 1.0, "moments": 1.0, "step": 1.0},
     "replace": {"sums": 2.0, "moments": 2**0.5, "step": 2.0},
@@ -131,18 +140,27 @@ def test_every_route_spends_exactly_the_budget(monkeypatch, draws, route, unit):
     assert (model.spent_on_sums_, model.refined_) == (route, route < 1)
     z = Budget.parse("rho=0.05").gaussian(split=True)
     kinds = [kind for kind, _, _, _ in draws]
-    shares = np.array([(z * MOVED[unit][kind] / multiplier) ** 2 for kind, multiplier, _, _ in draws])
+    shares = np.array(
+        [(z * MOVED[unit][kind] / multiplier) ** 2 for kind, multiplier, _, _ in draws]
+    )
     assert shares.sum() == pytest.approx(1, abs=1e-12)
-    steps = [kind for kind in ["moments", *["step"] * STEPS] if kind in MOVED[unit]] if route < 1 else []
+    steps = (
+        [kind for kind in ["moments", *["step"] * STEPS] if kind in MOVED[unit]]
+        if route < 1
+        else []
+    )
     assert kinds == ["sums"] * {0.25: 1, 0.5: 2, 1.0: 3}[route] + steps
     assert shares[0] == pytest.approx(0.25, abs=1e-12)
     assert model.guarantee_.rho == pytest.approx(0.05, rel=1e-9)
     noise = [drawn / multiplier for _, multiplier, drawn, _ in draws]
     for kind in set(kinds):
-        own = np.stack([drawn.ravel() for drawn, other in zip(noise, kinds, strict=True) if other == kind])
+        own = np.stack(
+            [drawn.ravel() for drawn, other in zip(noise, kinds, strict=True) if other == kind]
+        )
         assert own.std() == pytest.approx(1, rel=0.2)
         if len(own) > 1:
-            assert np.abs(np.corrcoef(own) - np.eye(len(own))).max() < 0.8  # nothing is drawn once and used twice
+            # nothing is drawn once and used twice
+            assert np.abs(np.corrcoef(own) - np.eye(len(own))).max() < 0.8
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -162,10 +180,19 @@ def test_sums_are_weighted_by_their_precision(monkeypatch, draws, route):
     assert len(used) == len(released)
     for i, (prior, release) in enumerate(used, 1):
         mean = np.average(released[:i], axis=0, weights=precisions[:i])
-        assert np.allclose(release.sums @ prior.axes.T, mean[:, :-1] / (1 - COUNT_SHARE) ** 0.5, rtol=1e-9, atol=1e-9)
+        assert np.allclose(
+            release.sums @ prior.axes.T,
+            mean[:, :-1] / (1 - COUNT_SHARE) ** 0.5,
+            rtol=1e-9,
+            atol=1e-9,
+        )
         assert np.allclose(release.counts, mean[:, -1] / COUNT_SHARE**0.5, rtol=1e-9)
-        assert release.noise == pytest.approx((sum(precisions[:i]) * (1 - COUNT_SHARE)) ** -0.5, rel=1e-9)
-        assert release.count_noise == pytest.approx((sum(precisions[:i]) * COUNT_SHARE) ** -0.5, rel=1e-9)
+        assert release.noise == pytest.approx(
+            (sum(precisions[:i]) * (1 - COUNT_SHARE)) ** -0.5, rel=1e-9
+        )
+        assert release.count_noise == pytest.approx(
+            (sum(precisions[:i]) * COUNT_SHARE) ** -0.5, rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -175,7 +202,9 @@ def test_names_are_directions_along_the_axes_and_meet_the_last_sums(monkeypatch,
     monkeypatch.setattr(module, "named_posterior", lambda *given: used.append(given))
     found = module.class_posterior
     monkeypatch.setattr(
-        module, "class_posterior", lambda prior, release: releases.append(release) or found(prior, release)
+        module,
+        "class_posterior",
+        lambda prior, release: releases.append(release) or found(prior, release),
     )
     tacit.AutoPrototypes("rho=0.05", names=NAME_ROWS, **FIT).fit(X, Y)
     ((prior, release, plain, names),) = used
@@ -200,7 +229,9 @@ def test_clarity_is_at_the_noise_of_all_sums(monkeypatch, route):
     ((posterior, clarity),) = used
     noise = (0.5 / 0.02 / (route * (1 - COUNT_SHARE))) ** 0.5
     assert np.allclose(clarity, posterior.clarity(noise), rtol=1e-6)
-    assert model.released_.mechanism["noise multiplier of the sums"] == pytest.approx((0.5 / 0.02 / route) ** 0.5)
+    assert model.released_.mechanism["noise multiplier of the sums"] == pytest.approx(
+        (0.5 / 0.02 / route) ** 0.5
+    )
 
 
 def ready(budget, width=3, n_classes=2):
@@ -218,8 +249,12 @@ def test_noise_of_the_sums_agrees_with_their_event():
     nothing = UnitRows(np.zeros((2, 3)), np.array([0, 1]))
     drawn = np.stack([model._noisy_sums(nothing, multiplier, noise) for _ in range(2000)])
     assert multiplier == pytest.approx(10)
-    assert drawn[:, :, :-1].var(axis=0).mean() == pytest.approx(multiplier**2 / (1 - COUNT_SHARE), rel=0.05)
-    assert drawn[:, :, -1].var(axis=0).mean() == pytest.approx(multiplier**2 / COUNT_SHARE, rel=0.05)
+    assert drawn[:, :, :-1].var(axis=0).mean() == pytest.approx(
+        multiplier**2 / (1 - COUNT_SHARE), rel=0.05
+    )
+    assert drawn[:, :, -1].var(axis=0).mean() == pytest.approx(
+        multiplier**2 / COUNT_SHARE, rel=0.05
+    )
     assert np.abs(drawn.mean(axis=0)).max() < 5 * multiplier / COUNT_SHARE**0.5 / 2000**0.5
 
 
@@ -228,7 +263,9 @@ def test_sums_and_counts_are_exact_at_a_huge_budget_and_unbiased_at_others():
     records = UnitRows(X, Y, CENTRE)
     exact = model._noisy_sums(records, 1e-6, noise_source("research", 0))
     assert np.allclose(exact, SUMS, atol=1e-4)
-    assert np.allclose(model._noisy_sums(records, 0.0, noise_source("research", 0)), SUMS, rtol=1e-12)
+    assert np.allclose(
+        model._noisy_sums(records, 0.0, noise_source("research", 0)), SUMS, rtol=1e-12
+    )
     noise = noise_source("research", 0)
     drawn = np.stack([model._noisy_sums(records, 5.0, noise) for _ in range(400)])
     z = (drawn.mean(axis=0) - SUMS) / drawn.std(axis=0) * 20
@@ -258,8 +295,12 @@ def test_a_row_and_its_count_have_norm_1_and_a_row_of_zeros_has_neither(monkeypa
 @pytest.mark.parametrize("multiplier", [0.0, 3.0])
 @pytest.mark.parametrize("within", [0.6, 1.0])
 @pytest.mark.parametrize("trust", [0.0, 0.5, 1.0])
-def test_the_signal_is_that_of_small_classes_under_trust_and_else_of_average_ones(multiplier, within, trust):
-    model = tacit.AutoPrototypes(f"rho={0.5 / multiplier**2}" if multiplier else "rho=inf", public=PUBLIC)
+def test_the_signal_is_that_of_small_classes_under_trust_and_else_of_average_ones(
+    multiplier, within, trust
+):
+    model = tacit.AutoPrototypes(
+        f"rho={0.5 / multiplier**2}" if multiplier else "rho=inf", public=PUBLIC
+    )
     sizes = np.array([7.0, 100.0, 30.0, 900.0, 12.0])
     posterior = ClassPosterior(np.zeros((5, 12)), np.ones((5, 12)), sizes, trust, within)
     n = trust * np.quantile(sizes, SMALL_CLASSES) + (1 - trust) * sizes.mean()
@@ -294,7 +335,9 @@ def directly(posterior, prior, names=None, clip=np.inf):
     within = posterior.within * prior.variances + FLOOR * prior.variances.max()
     a = min(ROOT, STEEP * posterior.between**0.5)
     slopes, variance = posterior.mean / within**a, posterior.variance / within**a
-    lengths = (slopes * posterior.mean).sum(axis=1) + 2 * posterior.trust / 16 * variance.sum(axis=1)
+    lengths = (slopes * posterior.mean).sum(axis=1) + 2 * posterior.trust / 16 * variance.sum(
+        axis=1
+    )
     slopes = slopes / lengths[:, None] ** 0.5 @ prior.axes.T
     slopes /= unit_deviation(rows @ slopes.T)
     if names is not None:
@@ -302,7 +345,9 @@ def directly(posterior, prior, names=None, clip=np.inf):
         slopes /= unit_deviation(rows @ slopes.T)
     known = CarriedPosterior(posterior, prior.axes, prior.variances, np.ones(4), None)
     simulation = simulated(known, prior.sample)
-    scale = posterior_probabilities(posterior, simulation, lambda sample: sample @ (slopes @ prior.axes).T).scale
+    scale = posterior_probabilities(
+        posterior, simulation, lambda sample: sample @ (slopes @ prior.axes).T
+    ).scale
     start, beside = min(START * scale, LONGEST_START) * slopes, BALANCE * np.log(posterior.sizes)
     ridge = RIDGE * posterior.within**2 / posterior.between
     over_moments = np.linalg.inv(ROWS.T @ ROWS + ridge * 4 * np.eye(12))
@@ -317,17 +362,28 @@ def directly(posterior, prior, names=None, clip=np.inf):
 
 def exact_posterior():
     prior = public_prior(PUBLIC, CENTRE)
-    return prior, class_posterior(prior, NoisySums(SUMS[:, :-1] @ prior.axes, 0.0, SUMS[:, -1], 0.0))
+    return prior, class_posterior(
+        prior, NoisySums(SUMS[:, :-1] @ prior.axes, 0.0, SUMS[:, -1], 0.0)
+    )
 
 
 @pytest.mark.parametrize("names", [None, NAME_ROWS])
 def test_infinite_budget_is_the_direct_formula(names):
     settings = {"public": PUBLIC, "classes": 4, "names": names}
-    models = [tacit.AutoPrototypes("rho=inf", noise=noise, **settings).fit(X, Y) for noise in ("research", "secure")]
+    models = [
+        tacit.AutoPrototypes("rho=inf", noise=noise, **settings).fit(X, Y)
+        for noise in ("research", "secure")
+    ]
     prior, posterior = exact_posterior()
-    coefficients = directly(posterior, prior, None if names is None else unit_rows_about(names, CENTRE))
+    coefficients = directly(
+        posterior, prior, None if names is None else unit_rows_about(names, CENTRE)
+    )
     for model in models:
-        assert (model.refined_, model.spent_on_sums_, model.names_used_) == (True, 0.25, names is not None)
+        assert (model.refined_, model.spent_on_sums_, model.names_used_) == (
+            True,
+            0.25,
+            names is not None,
+        )
         assert np.allclose(model.coefficients_, coefficients, rtol=1e-9, atol=1e-9)
         assert not model.intercepts_.any()
         assert np.allclose(model.prototypes_, posterior.mean @ prior.axes.T, atol=1e-9)
@@ -340,7 +396,9 @@ def test_infinite_budget_is_the_direct_formula(names):
 def test_a_large_budget_is_the_clipped_formula():
     model = tacit.AutoPrototypes("rho=1e9", **FIT).fit(X, Y)
     prior, posterior = exact_posterior()
-    assert np.allclose(model.coefficients_, directly(posterior, prior, clip=clip_norm(posterior.sizes)), atol=0.02)
+    assert np.allclose(
+        model.coefficients_, directly(posterior, prior, clip=clip_norm(posterior.sizes)), atol=0.02
+    )
     assert not np.allclose(model.coefficients_, directly(posterior, prior), atol=0.05)
 
 
@@ -351,7 +409,9 @@ def test_few_records_at_an_infinite_budget_are_decided_by_their_sums(monkeypatch
     prior = public_prior(PUBLIC, CENTRE)
     sums = np.stack([ROWS[few[2 * c : 2 * c + 2]].sum(axis=0) for c in range(4)])
     posterior = class_posterior(prior, NoisySums(sums @ prior.axes, 0.0, np.full(4, 2.0), 0.0))
-    scores = blended(posterior, prior.variances, unit_rows_about(PUBLIC, CENTRE) @ prior.axes, np.ones(4), None)
+    scores = blended(
+        posterior, prior.variances, unit_rows_about(PUBLIC, CENTRE) @ prior.axes, np.ones(4), None
+    )
     assert not model.refined_
     assert model.released_.mechanism["releases of the sums"] == "one"
     assert np.allclose(model.decision_function(X), scores.of(ROWS @ prior.axes))
@@ -368,21 +428,29 @@ def test_it_decides_as_released(monkeypatch, route, budget, names, tmp_path):
         scores += (ROWS @ model.axes_) ** 2 @ model.squares_.T
     assert model.refined_ == (route < 1)
     assert isinstance(model.released_.decision, LinearHead if model.refined_ else QuadraticHead)
-    assert ("squares" in model.released_.arrays) == hasattr(model, "squares_") == (not model.refined_)
+    assert (
+        ("squares" in model.released_.arrays) == hasattr(model, "squares_") == (not model.refined_)
+    )
     assert np.allclose(model.decision_function(X), scores)
-    release = tacit.Release.load(tacit.Release.of(model).save(tmp_path / "out", allow_research=True)).verify()
+    release = tacit.Release.load(
+        tacit.Release.of(model).save(tmp_path / "out", allow_research=True)
+    ).verify()
     assert np.array_equal(release.predict(X), model.predict(X))
     assert np.array_equal(model.predict(X), scores.argmax(axis=1))
 
 
 @pytest.mark.parametrize("names", [None, NAME_ROWS])
-def test_offsets_after_gradient_steps_are_those_of_the_coefficients_that_the_steps_gave(monkeypatch, names):
+def test_offsets_after_gradient_steps_are_those_of_the_coefficients_that_the_steps_gave(
+    monkeypatch, names
+):
     take(0.25, monkeypatch)
     rare = np.flatnonzero((Y > 0) | (np.arange(500) < 60))
     model = tacit.AutoPrototypes("rho=0.05", names=names, **FIT).fit(X[rare], Y[rare])
     known, sample = carried(model.released_.carried), public_prior(PUBLIC, CENTRE).sample
     simulation = simulated(known, sample)
-    found = fair_offsets(known.clarity, simulation, lambda rows: rows @ (model.coefficients_ @ known.axes).T)
+    found = fair_offsets(
+        known.clarity, simulation, lambda rows: rows @ (model.coefficients_ @ known.axes).T
+    )
     assert np.allclose(model.intercepts_, found, atol=1e-4 * np.ptp(found))
     assert found.argmax() == 0
 
@@ -392,7 +460,9 @@ def test_offsets_of_sums_count_less_where_no_names_are_used(monkeypatch, names, 
     take(1, monkeypatch)
     asked = []
     monkeypatch.setattr(
-        module, "fair_offsets", lambda *_, sums_alone: asked.append(sums_alone) or np.array([9, 0, 0, 0])
+        module,
+        "fair_offsets",
+        lambda *_, sums_alone: asked.append(sums_alone) or np.array([9, 0, 0, 0]),
     )
     model = tacit.AutoPrototypes("rho=0.5", names=names, **FIT).fit(X, Y)
     assert asked == [alone]
@@ -402,7 +472,9 @@ def test_offsets_of_sums_count_less_where_no_names_are_used(monkeypatch, names, 
 @pytest.mark.parametrize("seed", range(3))
 def test_right_names_help_where_sums_are_noise_and_do_no_harm_where_they_are_clear(seed):
     def accuracy(budget, names):
-        model = tacit.AutoPrototypes(budget, **(FIT | {"random_state": seed, "names": names})).fit(X, Y)
+        model = tacit.AutoPrototypes(budget, **(FIT | {"random_state": seed, "names": names})).fit(
+            X, Y
+        )
         return (model.predict(X) == Y).mean()
 
     assert accuracy("rho=1e-5", NAME_ROWS) > accuracy("rho=1e-5", None) + 0.1
@@ -437,15 +509,22 @@ def clusters(seed, width=100, n_classes=20):
     return rows(y), y, rows(test_y), test_y, rows(rng.integers(0, 60, 3000))
 
 
-@pytest.mark.parametrize(("budget", "margin"), [("rho=0.005", 0.06), ("rho=0.05", 0.08), ("rho=0.5", 0.02)])
+@pytest.mark.parametrize(
+    ("budget", "margin"), [("rho=0.005", 0.06), ("rho=0.05", 0.08), ("rho=0.5", 0.02)]
+)
 def test_it_is_better_than_noisy_sums_where_classes_are_small(budget, margin):
     gains = []
     for seed in range(3):
         x, y, test_x, test_y, public = clusters(seed)
         # another seed than that of the clusters: the noise would be their middles
         fit = {"public": public, "classes": 20, "noise": "research", "random_state": seed + 100}
-        models = [kind(budget, **fit).fit(x, y) for kind in (tacit.AutoPrototypes, tacit.NoisySumPrototypes)]
-        auto, sums = (evaluate(test_y, model.predict(test_x), np.arange(20)).balanced for model in models)
+        models = [
+            kind(budget, **fit).fit(x, y)
+            for kind in (tacit.AutoPrototypes, tacit.NoisySumPrototypes)
+        ]
+        auto, sums = (
+            evaluate(test_y, model.predict(test_x), np.arange(20)).balanced for model in models
+        )
         gains.append(auto - sums)
     assert np.mean(gains) > margin
 
@@ -457,7 +536,9 @@ def test_in_hopeless_noise_names_decide():
     for seed in range(5):
         names = means + 5 * np.random.default_rng(seed + 50).normal(size=means.shape)
         by_name = tacit.NamePrototypes(names=names, **rows).fit(x, y).predict(test_x)
-        model = tacit.AutoPrototypes("rho=1e-6", names=names, noise="research", random_state=seed, **rows).fit(x, y)
+        model = tacit.AutoPrototypes(
+            "rho=1e-6", names=names, noise="research", random_state=seed, **rows
+        ).fit(x, y)
         assert not model.refined_
         assert model.names_used_
         assert 0.3 < (by_name == test_y).mean() < 0.99
@@ -489,12 +570,15 @@ def test_extremes_simply_work(rows, labels, public, budget):
 @pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("ratio", "budget", "balanced", "minority"), [(10, "rho=0.125", 0.53, 0.36), (100, "rho=2", 0.475, 0.25)]
+    ("ratio", "budget", "balanced", "minority"),
+    [(10, "rho=0.125", 0.53, 0.36), (100, "rho=2", 0.475, 0.25)],
 )
 def test_accuracy_on_imbalanced_real_embeddings(cifar100, ratio, budget, balanced, minority):
     kept = imbalanced_subset(cifar100.train_y, ratio, 0)
     x, y = cifar100.train_x[kept], cifar100.train_y[kept]
-    model = tacit.AutoPrototypes(budget, public=cifar100.public, classes=100, noise="research", random_state=0)
+    model = tacit.AutoPrototypes(
+        budget, public=cifar100.public, classes=100, noise="research", random_state=0
+    )
     predicted = model.fit(x, y).predict(cifar100.test_x)
     scores = evaluate(cifar100.test_y, predicted, np.arange(100), np.bincount(y, minlength=100))
     assert scores.balanced >= balanced
@@ -509,14 +593,22 @@ def test_accuracy_on_imbalanced_real_embeddings(cifar100, ratio, budget, balance
         ({"public": None}, InputError, stating("public=None", "rows")),
         ({"public": np.ones((3, 2))}, InputError, "encode both the same way"),
         ({"public": np.zeros((3, 12))}, InputError, "public row 0 is all zeros"),
-        ({"names": NAME_ROWS, "classes": None}, InputError, stating("names", "declared class list")),
+        (
+            {"names": NAME_ROWS, "classes": None},
+            InputError,
+            stating("names", "declared class list"),
+        ),
         (
             {"names": NAME_ROWS[:3]},
             InputError,
             stating("names", "3 classes", "4"),
         ),
         ({"names": NAME_ROWS[:, :5]}, InputError, stating("names[0]", "(1, 5)", "12 columns")),
-        ({"names": np.where(np.eye(4, 12) > 0, np.nan, 1.0)}, InputError, r"names\[0\] row 0 is not finite"),
+        (
+            {"names": np.where(np.eye(4, 12) > 0, np.nan, 1.0)},
+            InputError,
+            r"names\[0\] row 0 is not finite",
+        ),
         ({"names": [*NAME_ROWS[:3], np.zeros(12)]}, InputError, r"names\[3\]"),
         ({"names": [*NAME_ROWS[:3], []]}, InputError, r"names\[3\]"),
     ],

@@ -10,7 +10,9 @@ from tacit.privacy.events import Gaussian, Parallel
 
 
 def direct(x, y, counts, rho, rng, radius=None):
-    """Section 2 of the specification in plain numpy, with declared counts; returns centres and steps."""
+    """Section 2 of the specification in plain numpy, with declared counts; returns centres and
+    steps.
+    """
     d = x.shape[1]
     gamma = math.sqrt(d + 2 * math.sqrt(d * math.log(100)) + 2 * math.log(100))
     centres, trace = [], []
@@ -34,7 +36,9 @@ def clip_of(radius, width):
 
 
 def published_sum(x, centre, clip):
-    """The sum of a step of a published version: it adds the centre back to rows outside the ball alone."""
+    """The sum of a step of a published version: it adds the centre back to rows outside the ball
+    alone.
+    """
     moved = x - centre
     norms = np.linalg.norm(moved, axis=1, keepdims=True)
     return np.where(norms > clip, centre + moved * clip / norms, moved).sum(axis=0)
@@ -49,27 +53,38 @@ def test_the_published_step_misses_the_mean_by_three_and_ours_finds_it():
         centre = published_sum(x, centre, clip_of(radius, width)) / n
         radius = clip_of(0, width) / math.sqrt(n)  # at radius 0 the clip is gamma
     assert np.linalg.norm(centre - x.mean(axis=0)) == pytest.approx(3.2, abs=0.05)
-    ours = tacit.CoinPressPrototypes("rho=1e9", classes=1, counts=n, noise="research", random_state=0)
+    ours = tacit.CoinPressPrototypes(
+        "rho=1e9", classes=1, counts=n, noise="research", random_state=0
+    )
     found = ours.fit(x, np.zeros(n, int)).prototypes_[0]
     assert np.linalg.norm(found - x.mean(axis=0)) < 0.02
 
 
-@pytest.mark.parametrize(("width", "times", "rho"), [(16, 1.9, 3.7), (64, 1.6, 2.5), (1024, 1.2, 1.4)])
+@pytest.mark.parametrize(
+    ("width", "times", "rho"), [(16, 1.9, 3.7), (64, 1.6, 2.5), (1024, 1.2, 1.4)]
+)
 def test_one_record_moves_the_published_sum_beyond_its_bound_and_ours_to_it(width, times, rho):
-    """Replacing a record just inside the ball by one outside, where the last step found a centre of length 12."""
+    """Replacing a record just inside the ball by one outside, where the last step found a centre of
+    length 12.
+    """
     centre = np.zeros(width)
     centre[0] = 12.0
     clip = clip_of(clip_of(0, width) / math.sqrt(5000), width)
     out = centre / 12
-    before, after = (row[None] for row in (centre - out * clip * (1 - 1e-12), centre + out * 2 * clip))
+    before, after = (
+        row[None] for row in (centre - out * clip * (1 - 1e-12), centre + out * 2 * clip)
+    )
     moved = np.linalg.norm(published_sum(after, centre, clip) - published_sum(before, centre, clip))
     claimed = 2 * clip
     assert moved / claimed == pytest.approx(times, abs=0.05)
     assert (moved / claimed) ** 2 == pytest.approx(rho, abs=0.05)  # rho = bound^2/(2 sd^2)
     one, other = (
-        class_sums([(row, np.zeros(1, int))], n_classes=1, width=width, balls=(centre[None], np.array([clip]))).astype(
-            float
-        )
+        class_sums(
+            [(row, np.zeros(1, int))],
+            n_classes=1,
+            width=width,
+            balls=(centre[None], np.array([clip])),
+        ).astype(float)
         for row in (before, after)
     )
     assert 2 * (1 - 1e-6) < np.linalg.norm(one - other) / UNIT <= 2
@@ -83,7 +98,9 @@ def blobs():
 
 
 def fit(x, y, budget="rho=8", **parameters):
-    return tacit.CoinPressPrototypes(budget, classes=3, noise="research", random_state=0, **parameters).fit(x, y)
+    return tacit.CoinPressPrototypes(
+        budget, classes=3, noise="research", random_state=0, **parameters
+    ).fit(x, y)
 
 
 def test_the_steps_are_those_of_the_specification(blobs):
@@ -127,7 +144,9 @@ def test_noisy_counts_are_paid_for_and_near_the_truth(blobs):
 
 
 def test_an_overflowing_record_moves_the_mean_no_more_than_the_clip(blobs):
-    """One finite record whose pooled value overflows; its neighbours' contributions must not move either."""
+    """One finite record whose pooled value overflows; its neighbours' contributions must not move
+    either.
+    """
     x, y = blobs
     huge = np.full((1, 8), 1.7e308)
     with np.errstate(over="ignore"):
@@ -141,7 +160,12 @@ def test_an_overflowing_record_moves_the_mean_no_more_than_the_clip(blobs):
 @pytest.mark.parametrize("n", [1, 2])
 def test_many_steps_on_little_budget_stay_finite(n):
     model = tacit.CoinPressPrototypes(
-        "rho=0.5", classes=2, counts=[1, 50], steps=[1 / 150] * 150, noise="research", random_state=0
+        "rho=0.5",
+        classes=2,
+        counts=[1, 50],
+        steps=[1 / 150] * 150,
+        noise="research",
+        random_state=0,
     ).fit(np.ones((n, 3)), np.zeros(n))
     assert np.isfinite(model.prototypes_).all()
     assert all(np.isfinite(step.radius).all() for step in model.steps_)
@@ -149,17 +173,22 @@ def test_many_steps_on_little_budget_stay_finite(n):
 
 def test_bought_counts_are_noisy_at_low_budgets(blobs):
     fits = [
-        tacit.CoinPressPrototypes("rho=0.01", classes=3, noise="research", random_state=seed).fit(*blobs)
+        tacit.CoinPressPrototypes("rho=0.01", classes=3, noise="research", random_state=seed).fit(
+            *blobs
+        )
         for seed in range(30)
     ]
-    counts = np.array([fit.steps_[0].clip / fit.steps_[0].noise for fit in fits])  # proportional to the counts
+    # proportional to the counts
+    counts = np.array([fit.steps_[0].clip / fit.steps_[0].noise for fit in fits])
     deviation = counts.std(axis=0) / counts.mean(axis=0) * [200, 100, 50]
     assert deviation == pytest.approx(np.full(3, math.sqrt(1 / (2 * 0.01 * 0.05))), rel=0.5)
 
 
 @pytest.mark.parametrize("steps", [(1.0,), (0.1, 0.9), (5 / 64, 7 / 64, 52 / 64)])
 def test_what_is_released_is_as_noisy_as_promised(steps):
-    """The mean of a class without records is noise alone: of clip/N, times the multiplier of each step's event."""
+    """The mean of a class without records is noise alone: of clip/N, times the multiplier of each
+    step's event.
+    """
     width, count = 3000, 40
     model = tacit.CoinPressPrototypes(
         "rho=0.5", classes=3, counts=count, steps=steps, noise="research", random_state=0
@@ -173,9 +202,9 @@ def test_what_is_released_is_as_noisy_as_promised(steps):
 def test_bought_counts_are_as_noisy_as_promised():
     n_classes, size = 2000, 20
     labels = np.repeat(np.arange(n_classes), size)
-    model = tacit.CoinPressPrototypes("rho=8", classes=n_classes, noise="research", random_state=0).fit(
-        np.ones((len(labels), 1)), labels
-    )
+    model = tacit.CoinPressPrototypes(
+        "rho=8", classes=n_classes, noise="research", random_state=0
+    ).fit(np.ones((len(labels), 1)), labels)
     *_, of_counts = (event.event.noise_multiplier for event in model.promise().events)
     first = model.promise().events[0].event.noise_multiplier
     counts = first * model.steps_[0].clip / model.steps_[0].noise
@@ -197,7 +226,9 @@ def test_infinite_budget_is_the_class_mean_bit_for_bit(blobs):
     x, y = blobs
     for budget in ("epsilon=inf", "rho=inf"):
         model = fit(x, y, budget)
-        assert np.array_equal(model.prototypes_, np.stack([x[y == c].mean(axis=0) for c in range(3)]))
+        assert np.array_equal(
+            model.prototypes_, np.stack([x[y == c].mean(axis=0) for c in range(3)])
+        )
         assert model.steps_ == ()
 
 

@@ -21,8 +21,12 @@ def test_the_nearest_name_by_cosine_about_the_public_centre(public):
 
 
 def test_several_names_of_a_class_are_averaged_as_unit_rows():
-    model = tacit.NamePrototypes(classes=2, names=[[[9.0, 0.0], [0.0, 1.0]], [0.0, 5.0]]).fit(2 * np.eye(2), [0, 1])
-    assert np.allclose(model.prototypes_, [[np.sqrt(0.5), np.sqrt(0.5)], [0.0, 1.0]], rtol=0, atol=1e-15)
+    model = tacit.NamePrototypes(classes=2, names=[[[9.0, 0.0], [0.0, 1.0]], [0.0, 5.0]]).fit(
+        2 * np.eye(2), [0, 1]
+    )
+    assert np.allclose(
+        model.prototypes_, [[np.sqrt(0.5), np.sqrt(0.5)], [0.0, 1.0]], rtol=0, atol=1e-15
+    )
 
 
 def test_the_release_says_that_no_record_was_used(tmp_path):
@@ -45,7 +49,9 @@ def test_names_must_be_passed():
 
 def test_names_adapt_to_public_rows_by_expectation_maximisation():
     """The rounds written out; what is private changes nothing, and nothing is spent."""
-    model = tacit.NamePrototypes(classes=4, names=NAMES, public=PUBLIC, adapt=True).fit(X[:3], Y[:3])
+    model = tacit.NamePrototypes(classes=4, names=NAMES, public=PUBLIC, adapt=True).fit(
+        X[:3], Y[:3]
+    )
     centre = unit(PUBLIC).mean(axis=0)
     rows, names = unit(unit(PUBLIC) - centre), unit(unit(NAMES) - centre)
     directions = names
@@ -65,7 +71,9 @@ def test_adapting_needs_public_rows():
         tacit.NamePrototypes(classes=4, names=NAMES, public=PUBLIC, adapt=1).fit(X, Y)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, list, scipy.sparse.csr_array], ids=["array", "list", "sparse"])
+@pytest.mark.parametrize(
+    "kind", [np.asarray, list, scipy.sparse.csr_array], ids=["array", "list", "sparse"]
+)
 def test_rows_need_no_labels_and_decide_nothing(kind):
     labelled = tacit.NamePrototypes(classes=4, names=NAMES, public=PUBLIC, adapt=True).fit(X, Y)
     model = tacit.NamePrototypes(classes=4, names=NAMES, public=PUBLIC, adapt=True).fit(kind(X[:5]))
@@ -75,7 +83,8 @@ def test_rows_need_no_labels_and_decide_nothing(kind):
 
 
 @pytest.mark.parametrize(
-    "x", [3.0, np.array(3.0), None, "ab", [[1.0], [2.0, 3.0]], np.ones((0, 4)), np.full((2, 4), np.nan)]
+    "x",
+    [3.0, np.array(3.0), None, "ab", [[1.0], [2.0, 3.0]], np.ones((0, 4)), np.full((2, 4), np.nan)],
 )
 def test_unlabelled_rows_that_are_none_are_refused_in_one_line(x):
     with pytest.raises(InputError) as raised:

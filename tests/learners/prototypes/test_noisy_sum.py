@@ -58,7 +58,9 @@ def test_noise_has_the_variance_of_the_specification(blobs, rho):
     x, y = blobs
     exact = tacit.NoisySumPrototypes("rho=inf", classes=4).fit(x, y).prototypes_
     draws = [
-        tacit.NoisySumPrototypes(f"rho={rho}", classes=4, noise="research", random_state=seed).fit(x, y).prototypes_
+        tacit.NoisySumPrototypes(f"rho={rho}", classes=4, noise="research", random_state=seed)
+        .fit(x, y)
+        .prototypes_
         for seed in range(100)
     ]
     residual = np.stack(draws) - exact
@@ -70,7 +72,9 @@ def test_the_result_does_not_depend_on_order_or_scale_of_rows(blobs):
     x, y = blobs
     order = np.random.default_rng(1).permutation(len(x))
     fit = [
-        tacit.NoisySumPrototypes("rho=1", classes=4, noise="research", random_state=0).fit(*data).prototypes_
+        tacit.NoisySumPrototypes("rho=1", classes=4, noise="research", random_state=0)
+        .fit(*data)
+        .prototypes_
         for data in ((x, y), (x[order], y[order]), (x * 2.0**10, y), (x * 2.0**-10, y))
     ]
     assert np.array_equal(fit[0], fit[1])

@@ -39,11 +39,16 @@ def test_infinite_budget_is_the_direct_formula(public, dimension):
     rows = unit(X) if public is None else unit(unit(X) - unit(public).mean(axis=0))
     sums = sums_of(rows, Y)
     shares = np.bincount(Y) + 1.0
-    model = tacit.ProjectedPrototypes("rho=inf", classes=4, public=public, dimension=dimension).fit(X, Y)
+    model = tacit.ProjectedPrototypes("rho=inf", classes=4, public=public, dimension=dimension).fit(
+        X, Y
+    )
     layer = previous = ahead = np.linalg.svd(unit(sums))[2][: dimension or 4]
     for step in range(60):
         prototypes = unit(sums @ ahead.T)
-        residual = softmax(20 * rows @ ahead.T @ prototypes.T + np.log(shares / shares.mean()), axis=1) - np.eye(4)[Y]
+        residual = (
+            softmax(20 * rows @ ahead.T @ prototypes.T + np.log(shares / shares.mean()), axis=1)
+            - np.eye(4)[Y]
+        )
         layer = ahead - (40 if public is None else 10) / 500 * (residual @ prototypes).T @ rows
         ahead = layer + step / (step + 3) * (layer - previous)
         previous = layer
@@ -56,7 +61,10 @@ def test_infinite_budget_is_the_direct_formula(public, dimension):
 
 def test_it_starts_as_noisy_sums():
     still = tacit.ProjectedPrototypes("rho=inf", classes=4, learning_rate=1e-9).fit(X, Y)
-    assert np.allclose(still.coefficients_, unit(tacit.NoisySumPrototypes("rho=inf", classes=4).fit(X, Y).prototypes_))
+    assert np.allclose(
+        still.coefficients_,
+        unit(tacit.NoisySumPrototypes("rho=inf", classes=4).fit(X, Y).prototypes_),
+    )
 
 
 @pytest.mark.parametrize("step", [1e-6, -1e-6])
@@ -93,7 +101,10 @@ def test_a_pull_does_not_depend_on_the_other_rows(scale, n_classes, width):
     """Bit for bit: in blocks of any shape, at any place, in any order."""
     rng = np.random.default_rng(2)
     rows, labels = unit(rng.normal(size=(301, width))), rng.integers(0, n_classes, 301)
-    head, prototypes = rng.normal(size=(n_classes, width)), rng.normal(size=(n_classes, min(width, 40))) * scale
+    head, prototypes = (
+        rng.normal(size=(n_classes, width)),
+        rng.normal(size=(n_classes, min(width, 40))) * scale,
+    )
 
     def of(chosen):
         own = residuals(rounded(rows[chosen]), labels[chosen], head, np.zeros(n_classes))
@@ -115,7 +126,11 @@ def test_pulls_are_products():
 def test_the_budget_is_spent_in_sums_steps_and_counts():
     promise = tacit.ProjectedPrototypes("rho=0.5", steps=7, share=0.3).promise()
     z = Budget.parse("rho=0.5").gaussian(split=True)
-    of_sums, of_step, of_counts = z / 0.3**0.5, z * (7 / (0.7 - COUNT_SHARE)) ** 0.5, z / COUNT_SHARE**0.5
+    of_sums, of_step, of_counts = (
+        z / 0.3**0.5,
+        z * (7 / (0.7 - COUNT_SHARE)) ** 0.5,
+        z / COUNT_SHARE**0.5,
+    )
     sums, counts = (Parallel(Gaussian(z), "classes") for z in (of_sums, of_counts))
     assert promise.event == compose([sums, 7 * Gaussian(of_step), counts])
     assert promise.rho == pytest.approx(0.5)
@@ -128,14 +143,22 @@ def test_the_budget_is_spent_in_sums_steps_and_counts():
 @pytest.mark.parametrize("counts", [None, 125])
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.9])
 def test_the_budget_is_spent_in_a_choice_steps_and_counts(share, counts):
-    """rho_1 = share rho for the choice, at epsilon = sqrt(8 rho_1); rho_counts + T/(2 sigma^2) is the rest."""
+    """rho_1 = share rho for the choice, at epsilon = sqrt(8 rho_1); rho_counts + T/(2 sigma^2) is
+    the rest.
+    """
     settings = {"prototypes": "public", "steps": 7, "share": share, "counts": counts, "classes": 4}
     promise = tacit.ProjectedPrototypes("rho=0.5", **settings).promise()
     count_share = 0.0 if counts else COUNT_SHARE
-    rhos = {type(event.base()): event.rho * uses for event, uses in promise.event.counted() if event.base() != event}
+    rhos = {
+        type(event.base()): event.rho * uses
+        for event, uses in promise.event.counted()
+        if event.base() != event
+    }
     assert rhos.pop(Exponential) == pytest.approx(share * 0.5)
     assert rhos == ({} if counts else {Gaussian: pytest.approx(COUNT_SHARE * 0.5)})
-    ((step, uses),) = ((event, uses) for event, uses in promise.event.counted() if event.base() == event)
+    ((step, uses),) = (
+        (event, uses) for event, uses in promise.event.counted() if event.base() == event
+    )
     assert uses == 7
     assert uses / (2 * step.noise_multiplier**2) == pytest.approx((1 - share - count_share) * 0.5)
     assert promise.rho == pytest.approx(0.5, rel=1e-11)
@@ -164,7 +187,13 @@ def test_public_prototypes_are_drawn_at_the_epsilon_of_their_event(monkeypatch, 
         return select(row, **settings)
 
     monkeypatch.setattr(selection.exponential, "select", noted)
-    settings = {"prototypes": "public", "public": PUBLIC, "classes": 4, "steps": 12, "noise": "research"}
+    settings = {
+        "prototypes": "public",
+        "public": PUBLIC,
+        "classes": 4,
+        "steps": 12,
+        "noise": "research",
+    }
     for neighbours in ("add-remove", "replace"):
         drawn.clear()
         steps_drawn.clear()
@@ -182,7 +211,9 @@ def test_public_prototypes_are_drawn_at_the_epsilon_of_their_event(monkeypatch, 
 def test_public_prototypes_start_as_those_of_public():
     """At an infinite budget and a layer that does not move; the release has what it predicts by."""
     settings = {"classes": 4, "public": PUBLIC, "d_min": 0.9, "d_max": 1.9}
-    still = tacit.ProjectedPrototypes("rho=inf", prototypes="public", learning_rate=1e-9, **settings).fit(X, Y)
+    still = tacit.ProjectedPrototypes(
+        "rho=inf", prototypes="public", learning_rate=1e-9, **settings
+    ).fit(X, Y)
     chosen = tacit.PublicPrototypes("rho=inf", centre=True, **settings).fit(X, Y)
     assert np.array_equal(still.indices_, chosen.indices_)
     assert still.window_ == chosen.window_ == (0.9, 1.9)
@@ -190,27 +221,52 @@ def test_public_prototypes_start_as_those_of_public():
     assert np.allclose(still.coefficients_, rows, atol=1e-6)
     assert np.allclose(still.prototypes_ @ still.projection_, rows, atol=1e-6)
     assert np.array_equal(still.predict(X), chosen.predict(X))
-    by_default = tacit.ProjectedPrototypes("rho=inf", prototypes="public", classes=4, public=PUBLIC).fit(X, Y)
-    assert by_default.window_ == tacit.PublicPrototypes("rho=inf", classes=4, public=PUBLIC).fit(X, Y).window_
+    by_default = tacit.ProjectedPrototypes(
+        "rho=inf", prototypes="public", classes=4, public=PUBLIC
+    ).fit(X, Y)
+    assert (
+        by_default.window_
+        == tacit.PublicPrototypes("rho=inf", classes=4, public=PUBLIC).fit(X, Y).window_
+    )
 
 
 def test_public_prototypes_can_be_released(tmp_path):
-    model = tacit.ProjectedPrototypes("epsilon=2,delta=1e-6", prototypes="public", public=PUBLIC, classes=4).fit(X, Y)
-    release = tacit.Release.load(tacit.Release.of(model, name="projected").save(tmp_path / "release")).verify()
+    model = tacit.ProjectedPrototypes(
+        "epsilon=2,delta=1e-6", prototypes="public", public=PUBLIC, classes=4
+    ).fit(X, Y)
+    release = tacit.Release.load(
+        tacit.Release.of(model, name="projected").save(tmp_path / "release")
+    ).verify()
     assert np.array_equal(release.predict(X), model.predict(X))
     assert release.document.stamp is None
     card = release.card()
-    assert f"exponential, epsilon {model._shares().epsilon(model._multiplier()):g} per class" in card
+    assert (
+        f"exponential, epsilon {model._shares().epsilon(model._multiplier()):g} per class" in card
+    )
     assert not lacking(card, "public record", "layer")
 
 
 @pytest.mark.parametrize("clip", [1.0, 0.5])
 def test_noise_of_sums_and_of_a_step_agrees_with_their_events(clip):
-    """Of no records, 36 entries over 300 draws: variances z^2, and (learning rate x clip x z/n)^2."""
-    settings = {"classes": 6, "steps": 1, "counts": 1, "learning_rate": 1.0, "clip": clip, "noise": "research"}
+    """Of no records, 36 entries over 300 draws: variances z^2, and (learning rate x clip x
+    z/n)^2.
+    """
+    settings = {
+        "classes": 6,
+        "steps": 1,
+        "counts": 1,
+        "learning_rate": 1.0,
+        "clip": clip,
+        "noise": "research",
+    }
     nothing = np.zeros((2, 6)), np.array([0, 1])
-    models = [tacit.ProjectedPrototypes("rho=0.02", random_state=s, **settings).fit(*nothing) for s in range(300)]
-    multipliers = [event.base().noise_multiplier for event, _ in models[0].guarantee_.event.counted()]
+    models = [
+        tacit.ProjectedPrototypes("rho=0.02", random_state=s, **settings).fit(*nothing)
+        for s in range(300)
+    ]
+    multipliers = [
+        event.base().noise_multiplier for event, _ in models[0].guarantee_.event.counted()
+    ]
     assert multipliers == pytest.approx([(25 / 0.7) ** 0.5, (25 / 0.3) ** 0.5])
     layers = np.stack([model.projection_ for model in models])
     sums = np.stack([np.linalg.solve(model.projection_, model.prototypes_.T).T for model in models])
@@ -227,7 +283,9 @@ def test_noise_of_each_release_is_fresh_at_the_multiplier_of_its_event(monkeypat
         return class_sums(blocks, **settings)
 
     monkeypatch.setattr(gaussian, "noisy_class_sums", noisy_class_sums)
-    model = tacit.ProjectedPrototypes("rho=0.1", classes=4, steps=12, noise="research", random_state=0).fit(X, Y)
+    model = tacit.ProjectedPrototypes(
+        "rho=0.1", classes=4, steps=12, noise="research", random_state=0
+    ).fit(X, Y)
     done = [Gaussian(z) for z, _ in steps_drawn] + [Parallel(Gaussian(z), "classes") for z in sums]
     assert dict(compose(done).counted()) == dict(model.guarantee_.event.counted())
     assert len(steps_drawn) == 12
@@ -247,7 +305,9 @@ def test_the_learning_rate_is_the_longest_that_noise_allows():
 
 def test_counts_are_noisy_unless_declared():
     def rate(n, seed, **parameters):
-        model = tacit.ProjectedPrototypes("rho=0.005", classes=4, noise="research", random_state=seed, **parameters)
+        model = tacit.ProjectedPrototypes(
+            "rho=0.005", classes=4, noise="research", random_state=seed, **parameters
+        )
         return model.fit(X[:n], Y[:n]).learning_rate_
 
     assert len({rate(500, seed) for seed in range(20)}) > 10
@@ -255,7 +315,10 @@ def test_counts_are_noisy_unless_declared():
 
 
 def test_a_class_without_records_is_farthest_without_noise():
-    for chosen in ({}, {"prototypes": "public", "public": np.random.default_rng(0).normal(size=(50, X.shape[1]))}):
+    for chosen in (
+        {},
+        {"prototypes": "public", "public": np.random.default_rng(0).normal(size=(50, X.shape[1]))},
+    ):
         model = tacit.ProjectedPrototypes("rho=inf", classes=5, **chosen).fit(X, Y)
         assert model.intercepts_.tolist() == [0, 0, 0, 0, FARTHEST]
         assert set(model.predict(-X)) <= {0, 1, 2, 3}
@@ -272,7 +335,9 @@ def test_accuracy_on_a_tenth_of_real_embeddings_is_above_that_of_noisy_sums(cifa
         return model.score(cifar100.test_x, cifar100.test_y)
 
     for rho, floor in (("inf", 0.58), (3200, 0.58), (50, 0.59)):
-        assert score(tacit.ProjectedPrototypes, rho) > max(floor, score(tacit.NoisySumPrototypes, rho) + 0.01)
+        assert score(tacit.ProjectedPrototypes, rho) > max(
+            floor, score(tacit.NoisySumPrototypes, rho) + 0.01
+        )
     assert score(tacit.ProjectedPrototypes, 0.5) > 0.51
 
 
@@ -293,11 +358,31 @@ def test_accuracy_on_a_tenth_of_real_embeddings_is_above_that_of_noisy_sums(cifa
         ({"prototypes": 3}, InputError, stating("prototypes=3", "'sums'", "'public'")),
         ({"d_min": 0.5}, InputError, stating("d_min=0.5", "d_max='public'", "prototypes='public'")),
         ({"prototypes": "public"}, InputError, stating("public=None", "rows")),
-        ({"prototypes": "public", "public": np.ones((3, 2))}, InputError, "encode both the same way"),
-        ({"prototypes": "public", "public": PUBLIC, "d_min": 1.5, "d_max": 1.0}, InputError, "d_min=1.5 must be below"),
-        ({"prototypes": "public", "public": PUBLIC, "budget": "epsilon=1"}, BudgetError, "no pure epsilon"),
-        ({"prototypes": "public", "public": PUBLIC, "share": 1}, InputError, "share=1 must be a number"),
-        ({"prototypes": "public", "public": PUBLIC, "balanced": 1}, InputError, stating("balanced=1", "False", "True")),
+        (
+            {"prototypes": "public", "public": np.ones((3, 2))},
+            InputError,
+            "encode both the same way",
+        ),
+        (
+            {"prototypes": "public", "public": PUBLIC, "d_min": 1.5, "d_max": 1.0},
+            InputError,
+            "d_min=1.5 must be below",
+        ),
+        (
+            {"prototypes": "public", "public": PUBLIC, "budget": "epsilon=1"},
+            BudgetError,
+            "no pure epsilon",
+        ),
+        (
+            {"prototypes": "public", "public": PUBLIC, "share": 1},
+            InputError,
+            "share=1 must be a number",
+        ),
+        (
+            {"prototypes": "public", "public": PUBLIC, "balanced": 1},
+            InputError,
+            stating("balanced=1", "False", "True"),
+        ),
     ],
 )
 def test_bad_parameters(parameters, error, message):

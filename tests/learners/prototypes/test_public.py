@@ -74,7 +74,10 @@ def test_a_window_from_public_rows_implies_a_centre_and_shows_its_bounds(data):
 
 def test_a_window_from_public_rows_does_not_look_at_private_ones(data):
     x, y, public = data
-    windows = {fit((rows, y, public), d_min="public", d_max="public").window_ for rows in (x, -x, x[::-1] + 3)}
+    windows = {
+        fit((rows, y, public), d_min="public", d_max="public").window_
+        for rows in (x, -x, x[::-1] + 3)
+    }
     assert len(windows) == 1
 
 
@@ -99,7 +102,9 @@ def test_predictions_are_by_the_mean_cosine_distance_over_the_prototypes(data):
 @pytest.mark.parametrize("k", [1, 3])
 @pytest.mark.parametrize("bounds", [(0.0, 2.0), (1.3, 1.6)])
 def test_the_learner_draws_the_mechanism_it_states(k, bounds):
-    """Frequencies of the whole learner against exp(epsilon u) over all sets, u computed in float64."""
+    """Frequencies of the whole learner against exp(epsilon u) over all sets, u computed in
+    float64.
+    """
     rng = np.random.default_rng(1)
     x, public = np.abs(rng.normal(size=(6, 4))), np.abs(rng.normal(size=(5, 4)))
     p, q = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (public, x))
@@ -126,20 +131,28 @@ def test_the_learner_draws_the_mechanism_it_states(k, bounds):
 @pytest.mark.parametrize("budget", ["epsilon=2", "rho=0.5"])
 @pytest.mark.parametrize("k", [1, 3])
 def test_a_larger_unit_is_drawn_at_less(data, budget, k):
-    """Under replacement an exponential mechanism has twice the epsilon, so it is drawn at half the epsilon."""
+    """Under replacement an exponential mechanism has twice the epsilon, so it is drawn at half the
+    epsilon.
+    """
     halved = {"epsilon=2": "epsilon=1", "rho=0.5": "rho=0.125"}[budget]
 
     def drawn(budget, unit):
         few = {"noise": "research", "k": k, "unit": unit} | WHOLE
-        return np.array([fit(data, budget, random_state=seed, **few).indices_ for seed in range(20)])
+        return np.array(
+            [fit(data, budget, random_state=seed, **few).indices_ for seed in range(20)]
+        )
 
     assert np.array_equal(drawn(budget, "replace"), drawn(halved, "add-remove"))
     assert not np.array_equal(drawn(budget, "replace"), drawn(budget, "add-remove"))
 
 
 def test_events():
-    assert tacit.PublicPrototypes("epsilon=1.5").promise().event == Parallel(Exponential(1.5), "classes")
-    assert tacit.PublicPrototypes("epsilon=1.5", k=7).promise().event == Parallel(Exponential(1.5), "classes")
+    assert tacit.PublicPrototypes("epsilon=1.5").promise().event == Parallel(
+        Exponential(1.5), "classes"
+    )
+    assert tacit.PublicPrototypes("epsilon=1.5", k=7).promise().event == Parallel(
+        Exponential(1.5), "classes"
+    )
     assert tacit.PublicPrototypes("rho=0.5").promise().epsilon(0) == pytest.approx(2.0)
     flip = tacit.PublicPrototypes("epsilon=1", selection="permute-and-flip")
     assert flip.promise().event == Parallel(PureDP(1.0), "classes")
@@ -149,7 +162,10 @@ def test_public_rows_may_be_a_list_of_lists_or_a_sharded_store(data, tmp_path):
     x, y, public = data
     store = tacit.EmbeddingStore.write(tmp_path / "public", public, dtype="float64", shard_rows=7)
     for k in (1, 3):
-        fits = [fit((x, y, rows), "epsilon=inf", k=k).prototypes_ for rows in (public, public.tolist(), store.x)]
+        fits = [
+            fit((x, y, rows), "epsilon=inf", k=k).prototypes_
+            for rows in (public, public.tolist(), store.x)
+        ]
         assert np.array_equal(fits[0], fits[1])
         assert np.array_equal(fits[0], fits[2])
 
@@ -169,14 +185,21 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100, k):
     public = cifar100.public[:20000]
     models = [
         tacit.PublicPrototypes(
-            "epsilon=2", public=public, classes=100, k=k, noise="research", random_state=seed, **WHOLE
+            "epsilon=2",
+            public=public,
+            classes=100,
+            k=k,
+            noise="research",
+            random_state=seed,
+            **WHOLE,
         )
         for seed in range(3)
     ]
     found = np.mean([model.fit(x, y).score(test_x, test_y) for model in models])
 
     unit = [
-        rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (a.astype(float) for a in (public, x, test_x))
+        rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        for rows in (a.astype(float) for a in (public, x, test_x))
     ]
     rng = np.random.default_rng(0)
     expected = []
@@ -184,7 +207,8 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100, k):
         prototypes = []
         for c in range(100):
             own = unit[1][y == c]
-            utility = (len(own) + unit[0] @ own.sum(axis=0)) / 2  # the sum over own rows of (1 + cosine)/2
+            # the sum over own rows of (1 + cosine)/2
+            utility = (len(own) + unit[0] @ own.sum(axis=0)) / 2
             if k == 1:
                 chosen = [np.argmax(2 * utility - np.log(rng.exponential(size=len(utility))))]
             else:
@@ -192,9 +216,15 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100, k):
                 rank = np.arange(k, len(utility) + 1)
                 log_sets = sum(np.log(rank - i) for i in range(1, k))
                 y_drawn = rank[
-                    np.argmax(2 * utility[ranked[k - 1 :]] + log_sets - np.log(rng.exponential(size=len(rank))))
+                    np.argmax(
+                        2 * utility[ranked[k - 1 :]]
+                        + log_sets
+                        - np.log(rng.exponential(size=len(rank)))
+                    )
                 ]
-                chosen = ranked[np.append(rng.choice(y_drawn - 1, k - 1, replace=False), y_drawn - 1)]
+                chosen = ranked[
+                    np.append(rng.choice(y_drawn - 1, k - 1, replace=False), y_drawn - 1)
+                ]
             prototypes.append(unit[0][chosen].mean(axis=0))
         expected.append((np.argmax(unit[2] @ np.array(prototypes).T, axis=1) == test_y).mean())
     assert found == pytest.approx(np.mean(expected), abs=0.02)
@@ -219,7 +249,11 @@ def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100, k):
         ({"d_min": 1.9999}, InputError, "d_min=1.9999, d_max='public' are 1.999900 and"),
         ({"selection": "gumbel"}, InputError, "selection='gumbel'"),
         ({"selection": "permute-and-flip", "k": 2}, BudgetError, "needs k=1 and a pure budget"),
-        ({"selection": "permute-and-flip", "budget": "rho=1"}, BudgetError, "needs k=1 and a pure budget"),
+        (
+            {"selection": "permute-and-flip", "budget": "rho=1"},
+            BudgetError,
+            "needs k=1 and a pure budget",
+        ),
     ],
 )
 def test_bad_parameters(data, parameters, error, message):
@@ -229,7 +263,9 @@ def test_bad_parameters(data, parameters, error, message):
 
 def test_public_rows_of_whole_numbers_are_released_as_floats(tmp_path):
     public = np.array([[3, 0], [0, 2], [-1, -1]])
-    model = tacit.PublicPrototypes("epsilon=inf", public=public, classes=2, noise="research", **WHOLE)
+    model = tacit.PublicPrototypes(
+        "epsilon=inf", public=public, classes=2, noise="research", **WHOLE
+    )
     model.fit(np.array([[1.0, 0.1], [0.1, 1.0]]), np.array([0, 1]))
     assert model.prototypes_.dtype == np.float64
     assert model.prototypes_.tolist() == [[3, 0], [0, 2]]
@@ -279,7 +315,13 @@ def test_a_name_is_kept_as_a_row_of_its_direction_about_the_centre(data):
 def test_a_class_without_records_keeps_its_name_half_of_the_time(data, epsilon):
     x, y, public = data
     chosen = [
-        fit((x[y < 2], y[y < 2], public), f"epsilon={epsilon}", names=NAMES, noise="research", random_state=seed)
+        fit(
+            (x[y < 2], y[y < 2], public),
+            f"epsilon={epsilon}",
+            names=NAMES,
+            noise="research",
+            random_state=seed,
+        )
         for seed in range(200)
     ]
     own = np.mean([model.indices_[2] == len(public) + 2 for model in chosen])
@@ -290,7 +332,13 @@ def test_a_class_without_records_keeps_its_name_half_of_the_time(data, epsilon):
 def test_a_record_moves_the_scores_of_its_class_by_one_at_most(data, bounds):
     """Of names too, and what is added to the class's own name does not depend on records."""
     x, y, public = data
-    given = {"names": NAMES, "d_min": bounds[0], "d_max": bounds[1], "noise": "research", "random_state": 0}
+    given = {
+        "names": NAMES,
+        "d_min": bounds[0],
+        "d_max": bounds[1],
+        "noise": "research",
+        "random_state": 0,
+    }
     more, fewer = fit(data, **given).utilities_, fit((x[1:], y[1:], public), **given).utilities_
     assert more.shape == (3, len(public) + 3)
     moved = more - fewer

@@ -40,7 +40,9 @@ def dampings(monkeypatch):
     damping_for = module.damping_for
 
     def spy(values, deviation, least, most):
-        seen.append((values.copy(), deviation, least, most, damping_for(values, deviation, least, most)))
+        seen.append(
+            (values.copy(), deviation, least, most, damping_for(values, deviation, least, most))
+        )
         return seen[-1][-1]
 
     monkeypatch.setattr(module, "damping_for", spy)
@@ -56,7 +58,9 @@ def multipliers(multiplier):
     return rest(multiplier).noise_of_moments, rest(multiplier).noise_of_step(SIZES)
 
 
-@pytest.mark.parametrize(("sizes", "clip", "moved"), [(np.full(4, 9.0), 0.5, 2.0), (np.array([1.0, 1e4]), 2**0.5, 1.0)])
+@pytest.mark.parametrize(
+    ("sizes", "clip", "moved"), [(np.full(4, 9.0), 0.5, 2.0), (np.array([1.0, 1e4]), 2**0.5, 1.0)]
+)
 def test_under_change_label_moments_are_exact_and_each_clip_norm_costs_the_same(sizes, clip, moved):
     """All is spent on the steps: 1/16 = STEPS (moved/deviation)^2."""
     ours = rest(4.0, "change-label")
@@ -102,7 +106,9 @@ def test_each_release_has_the_noise_that_is_stated(monkeypatch, dampings):
     monkeypatch.setattr(module, "second_moments", kept)
     monkeypatch.setattr(module, "descend", no_descent)
     nothing = UnitRows(np.zeros((2, 3)), np.array([0, 1]))
-    refine(np.ones((2, 3)), nothing, known([30.0, 10.0]), rest(multiplier), noise_source("research", 0))
+    refine(
+        np.ones((2, 3)), nothing, known([30.0, 10.0]), rest(multiplier), noise_source("research", 0)
+    )
     ((values, *_, damping),) = dampings
     of_moments, of_step = multipliers(multiplier)
     assert np.stack(moments).std(axis=0).mean() == pytest.approx(of_moments, rel=0.1)
@@ -112,7 +118,9 @@ def test_each_release_has_the_noise_that_is_stated(monkeypatch, dampings):
 
 @pytest.mark.parametrize("multiplier", [0.0, 1e-6, 4.0])
 def test_the_damping_covers_the_ridge_and_the_noise_of_moments_and_steps(dampings, multiplier):
-    refine(START, UnitRows(X, Y, CENTRE), known(SIZES), rest(multiplier), noise_source("research", 0))
+    refine(
+        START, UnitRows(X, Y, CENTRE), known(SIZES), rest(multiplier), noise_source("research", 0)
+    )
     ((values, deviation, least, most, damping),) = dampings
     of_moments, of_step = multipliers(multiplier)
     assert least == pytest.approx(RIDGE * 4 + of_moments * 12**0.5)
@@ -130,33 +138,58 @@ def test_gradients_are_clipped_to_half_where_classes_are_alike():
     assert 0.6 < CLIP < 0.9
 
 
-@pytest.mark.parametrize(("within", "ridge"), [(0.4, 0.16 / 0.6), (0.7, 0.49 / 0.3), (1.0, 1 / 0.02)])
+@pytest.mark.parametrize(
+    ("within", "ridge"), [(0.4, 0.16 / 0.6), (0.7, 0.49 / 0.3), (1.0, 1 / 0.02)]
+)
 def test_the_ridge_follows_the_share_within_classes(dampings, within, ridge):
-    refine(START, UnitRows(X, Y, CENTRE), known(SIZES, within), rest(0.0), noise_source("research", 0))
+    refine(
+        START, UnitRows(X, Y, CENTRE), known(SIZES, within), rest(0.0), noise_source("research", 0)
+    )
     assert dampings[0][2] == pytest.approx(4 * module.RIDGE * ridge)
 
 
 @pytest.mark.parametrize("n_classes", [3, 30])
 def test_the_learning_rate_is_the_number_of_classes_within_a_bound(monkeypatch, n_classes):
-    monkeypatch.setattr(module, "descend", lambda gradient, start, rate, steps: np.full_like(start, rate))
+    monkeypatch.setattr(
+        module, "descend", lambda gradient, start, rate, steps: np.full_like(start, rate)
+    )
     y, start = np.arange(300) % n_classes, np.zeros((n_classes, 12))
     found = refine(
-        start, UnitRows(X, y, CENTRE), known(np.full(n_classes, 10.0)), rest(1.0), noise_source("research", 0)
+        start,
+        UnitRows(X, y, CENTRE),
+        known(np.full(n_classes, 10.0)),
+        rest(1.0),
+        noise_source("research", 0),
     )
     assert (found == min(n_classes, module.LONGEST)).all()
 
 
 @pytest.mark.parametrize(("multiplier", "clip"), [(1e-6, CLIP), (0.0, np.inf)])
-def test_the_step_is_the_gradient_of_the_scores_beside_log_shares_over_moments(monkeypatch, dampings, multiplier, clip):
+def test_the_step_is_the_gradient_of_the_scores_beside_log_shares_over_moments(
+    monkeypatch, dampings, multiplier, clip
+):
     head, found, slopes = RNG.normal(size=(4, 12)), [], Slopes()
-    monkeypatch.setattr(module, "descend", lambda gradient, start, **_: found.append(gradient(head)) or start)
-    refine(START, UnitRows(X, Y, CENTRE), known(SIZES), rest(multiplier), noise_source("research", 0), slopes)
+    monkeypatch.setattr(
+        module, "descend", lambda gradient, start, **_: found.append(gradient(head)) or start
+    )
+    refine(
+        START,
+        UnitRows(X, Y, CENTRE),
+        known(SIZES),
+        rest(multiplier),
+        noise_source("research", 0),
+        slopes,
+    )
     assert (slopes.clip, slopes.balance) == (clip, BALANCE)
     scores = START + head
-    assert slopes.noises == [pytest.approx(multipliers(multiplier)[1] * CLIP * np.linalg.norm(scores) / SIZES.sum())]
+    assert slopes.noises == [
+        pytest.approx(multipliers(multiplier)[1] * CLIP * np.linalg.norm(scores) / SIZES.sum())
+    ]
     residual = softmax(ROWS @ scores.T + BALANCE * np.log(SIZES), axis=1) - np.eye(4)[Y]
     residual *= np.minimum(1, clip / np.linalg.norm(residual, axis=1, keepdims=True))
-    assert slopes.values[0] == pytest.approx((scores * (residual.T @ ROWS)).sum() / SIZES.sum(), abs=1e-4)
+    assert slopes.values[0] == pytest.approx(
+        (scores * (residual.T @ ROWS)).sum() / SIZES.sum(), abs=1e-4
+    )
     expected = (residual.T @ ROWS + RIDGE * head) @ damped(ROWS.T @ ROWS, dampings[0][-1])
     assert np.allclose(found[0], expected, atol=1e-3 if multiplier else 1e-9)
 
@@ -186,7 +219,9 @@ def test_without_noise_it_ends_where_the_penalised_loss_is_least():
         residual = softmax(ROWS @ theta.T + added, axis=1) - np.eye(4)[Y]
         return np.linalg.norm(residual.T @ ROWS + RIDGE * (theta - START))
 
-    found = refine(START, UnitRows(X, Y, CENTRE), known(sizes), rest(0.0), noise_source("research", 0))
+    found = refine(
+        START, UnitRows(X, Y, CENTRE), known(sizes), rest(0.0), noise_source("research", 0)
+    )
     assert slope(found) < 0.01 * slope(START)
 
 
@@ -196,14 +231,22 @@ def test_noise_of_the_second_moments_is_not_that_of_a_step(monkeypatch):
     def keep(release):
         def kept(*arguments, **settings):
             released = release(*arguments, **settings)
-            drawn.setdefault(release.__name__, released / settings["multiplier"] / settings.get("clip", 1.0))
+            drawn.setdefault(
+                release.__name__, released / settings["multiplier"] / settings.get("clip", 1.0)
+            )
             return released.copy()
 
         return kept
 
     for release in releases:
         monkeypatch.setattr(module, release.__name__, keep(release))
-    refine(START, UnitRows(np.zeros((2, 12)), np.array([0, 1])), known(SIZES), rest(4.0), noise_source("research", 0))
+    refine(
+        START,
+        UnitRows(np.zeros((2, 12)), np.array([0, 1])),
+        known(SIZES),
+        rest(4.0),
+        noise_source("research", 0),
+    )
     moments, step = (np.round(drawn[name], 6) for name in ("second_moments", "noisy_gradient"))
     assert moments.std() > 0.5
     assert not np.isin(moments, step).any()
@@ -211,20 +254,28 @@ def test_noise_of_the_second_moments_is_not_that_of_a_step(monkeypatch):
 
 @pytest.mark.parametrize("multiplier", [0.0, 0.05])
 def test_steps_do_not_oscillate_where_noise_is_small(multiplier):
-    """At twice the longest learning rate the loss ends above its start: large classes that hardly differ."""
+    """At twice the longest learning rate the loss ends above its start: large classes that hardly
+    differ.
+    """
     rng, sizes = np.random.default_rng(0), np.array([2000 // 100 ** (c / 9) for c in range(10)])
     y = np.repeat(np.arange(10), sizes.astype(int))
     x = rng.normal(size=(len(y), 32)) + 0.05 * rng.normal(size=(10, 32))[y] + 20 * np.eye(32)[0]
     start, rows = np.zeros((10, 32)), unit_rows_about(x, None)
 
     def loss(theta):
-        return -np.mean(log_softmax(rows @ theta.T + BALANCE * np.log(sizes), axis=1)[np.arange(len(y)), y])
+        return -np.mean(
+            log_softmax(rows @ theta.T + BALANCE * np.log(sizes), axis=1)[np.arange(len(y)), y]
+        )
 
-    found = refine(start, UnitRows(x, y), known(sizes), rest(multiplier), noise_source("research", 0))
+    found = refine(
+        start, UnitRows(x, y), known(sizes), rest(multiplier), noise_source("research", 0)
+    )
     assert loss(found) < loss(start)
 
 
 def test_in_much_noise_it_stays_where_it_started():
-    found = refine(START, UnitRows(X, Y, CENTRE), known(SIZES), rest(1e3), noise_source("research", 0))
+    found = refine(
+        START, UnitRows(X, Y, CENTRE), known(SIZES), rest(1e3), noise_source("research", 0)
+    )
     rows = unit_rows_about(RNG.normal(size=(500, 12)), None)
     assert (rows @ (found - START).T).std() < 1.5

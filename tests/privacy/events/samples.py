@@ -44,7 +44,11 @@ def response_divergence(epsilon, n_classes, order):
     """Renyi divergence of randomized response between two labels, straight from its two rows."""
     keep = math.exp(epsilon) / (math.exp(epsilon) + n_classes - 1)
     other = (1 - keep) / (n_classes - 1)
-    total = keep**order * other ** (1 - order) + other**order * keep ** (1 - order) + (n_classes - 2) * other
+    total = (
+        keep**order * other ** (1 - order)
+        + other**order * keep ** (1 - order)
+        + (n_classes - 2) * other
+    )
     return math.log(total) / (order - 1)
 
 

@@ -1,4 +1,6 @@
-"""Sums, group privacy, JSON and words of all kinds of events, by formulas that are independent of tacit."""
+"""Sums, group privacy, JSON and words of all kinds of events, by formulas that are independent of
+tacit.
+"""
 
 import math
 from dataclasses import replace
@@ -42,13 +44,17 @@ def test_composing_n_times_equals_n_compositions(event, n):
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=repr)
-@pytest.mark.parametrize("convert", [lambda event: event.for_group(2), lambda event: event.for_label_change()])
+@pytest.mark.parametrize(
+    "convert", [lambda event: event.for_group(2), lambda event: event.for_label_change()]
+)
 def test_group_privacy_keeps_every_use(event, convert):
     """Two changes of n uses cost n uses at two changes, in every fact and on the curves."""
     one = convert(event)
     converted = convert(5 * event)
     assert converted == 5 * one
-    assert (converted.pure, converted.rho, converted.mu) == pytest.approx((5 * one.pure, 5 * one.rho, 5**0.5 * one.mu))
+    assert (converted.pure, converted.rho, converted.mu) == pytest.approx(
+        (5 * one.pure, 5 * one.rho, 5**0.5 * one.mu)
+    )
     orders = np.array([1.5, 4.0])
     assert converted.renyi(orders) == pytest.approx(5 * one.renyi(orders))
     assert accounting.epsilon(converted, 1e-5) >= accounting.epsilon(5 * event, 1e-5)
@@ -59,7 +65,9 @@ def test_group_privacy_keeps_every_use(event, convert):
 @pytest.mark.parametrize("event", EVENTS, ids=repr)
 def test_nothing_is_free_and_order_does_not_matter(event):
     other = Exponential(0.3)
-    assert accounting.epsilon(event + other, 1e-5) == pytest.approx(accounting.epsilon(other + event, 1e-5), rel=1e-9)
+    assert accounting.epsilon(event + other, 1e-5) == pytest.approx(
+        accounting.epsilon(other + event, 1e-5), rel=1e-9
+    )
     assert accounting.epsilon(event + other, 1e-5) > accounting.epsilon(event, 1e-5)
     assert 0 * event == Composition(())
     assert accounting.epsilon(0 * event, 0.0) == 0
@@ -78,17 +86,30 @@ STEP = 2e-4  # of the loss distributions below
 
 
 def loss_masses(event):
-    """The masses of one use's privacy loss, on multiples of STEP, and the first multiple; from the densities alone."""
+    """The masses of one use's privacy loss, on multiples of STEP, and the first multiple; from the
+    densities alone.
+    """
     if isinstance(event, RandomizedResponse | PureDP):
         size = getattr(event, "n_classes", 2)
         other = 1 / (math.exp(event.epsilon) + size - 1)
-        masses = {event.epsilon: other * math.exp(event.epsilon), -event.epsilon: other, 0.0: (size - 2) * other}
+        masses = {
+            event.epsilon: other * math.exp(event.epsilon),
+            -event.epsilon: other,
+            0.0: (size - 2) * other,
+        }
     elif isinstance(event, Gaussian):
         mean, deviation = event.rho, 1 / event.noise_multiplier
         grid = np.arange(mean - 9 * deviation, mean + 9 * deviation, STEP)
-        masses = dict(zip(grid + STEP / 2, np.diff(norm.cdf(np.append(grid, math.inf), mean, deviation)), strict=True))
+        masses = dict(
+            zip(
+                grid + STEP / 2,
+                np.diff(norm.cdf(np.append(grid, math.inf), mean, deviation)),
+                strict=True,
+            )
+        )
     else:
-        b = event.noise_multiplier  # the loss at x is (|x - 1| - |x|)/b, so 1/b below 0, and -1/b above 1
+        # the loss at x is (|x - 1| - |x|)/b, so 1/b below 0, and -1/b above 1
+        b = event.noise_multiplier
         grid = np.arange(0, 1, b * STEP / 2)
         between = np.diff(1 - 0.5 * np.exp(-np.append(grid, 1.0) / b))
         masses = dict(zip((1 - 2 * grid) / b - STEP / 2, between, strict=True))
@@ -100,7 +121,9 @@ def loss_masses(event):
 
 
 def composed_delta(events, epsilon):
-    """Delta at `epsilon` of these events together, by convolving the distributions of their losses."""
+    """Delta at `epsilon` of these events together, by convolving the distributions of their
+    losses.
+    """
     least, total = 0, np.ones(1)
     for event in events:
         first, masses = loss_masses(event)
@@ -122,14 +145,22 @@ def composed_delta(events, epsilon):
     ids=lambda events: repr(compose(events)),
 )
 def test_composed_losses_are_those_of_the_mechanisms(events):
-    """The stated epsilon has the delta that the mechanisms' own densities give, every use counted."""
+    """The stated epsilon has the delta that the mechanisms' own densities give, every use
+    counted.
+    """
     delta = 1e-4
-    assert composed_delta(events, accounting.epsilon(compose(events), delta)) == pytest.approx(delta, rel=0.02)
+    assert composed_delta(events, accounting.epsilon(compose(events), delta)) == pytest.approx(
+        delta, rel=0.02
+    )
 
 
-@pytest.mark.parametrize("event", [event for event in EVENTS if event.base().losses(1)], ids=lambda event: repr(event))
+@pytest.mark.parametrize(
+    "event", [event for event in EVENTS if event.base().losses(1)], ids=lambda event: repr(event)
+)
 def test_uses_counted_together_cost_what_they_cost_one_by_one(event):
-    """Uses whose parameters differ in the tenth digit are composed one by one, equal ones by their count."""
+    """Uses whose parameters differ in the tenth digit are composed one by one, equal ones by their
+    count.
+    """
     name, value = next(iter(vars(event.base()).items()))
     apart = [replace(event.base(), **{name: value * (1 + i * 1e-10)}) for i in range(3)]
     assert len(compose(apart).counted()) == 3
@@ -155,7 +186,9 @@ def test_group_privacy_for_two():
 
 @pytest.mark.parametrize("event", EVENTS, ids=repr)
 def test_group_privacy_for_two_doubles_pure_epsilon_and_mu(event):
-    """Group privacy, exact for these: a loss of at most epsilon on each change, a shift by mu on each."""
+    """Group privacy, exact for these: a loss of at most epsilon on each change, a shift by mu on
+    each.
+    """
     kind = type(event.base())
     if kind in (Exponential, PureDP, RandomizedResponse, Laplace):
         assert event.for_group(2).pure == pytest.approx(2 * event.pure)
@@ -166,13 +199,29 @@ def test_group_privacy_for_two_doubles_pure_epsilon_and_mu(event):
     assert event.rho < event.for_group(2).rho <= 4 * event.rho * (1 + 1e-9) or math.isinf(event.rho)
 
 
-FREE = [Gaussian(math.inf), SampledGaussian(math.inf, 0.1), Laplace(math.inf), PureDP(0), Exponential(0), ZCDP(0)]
+FREE = [
+    Gaussian(math.inf),
+    SampledGaussian(math.inf, 0.1),
+    Laplace(math.inf),
+    PureDP(0),
+    Exponential(0),
+    ZCDP(0),
+]
 
 
-USELESS = [Gaussian(0), SampledGaussian(0, 0.1), Laplace(0), PureDP(math.inf), Exponential(math.inf), ZCDP(math.inf)]
+USELESS = [
+    Gaussian(0),
+    SampledGaussian(0, 0.1),
+    Laplace(0),
+    PureDP(math.inf),
+    Exponential(math.inf),
+    ZCDP(math.inf),
+]
 
 
-@pytest.mark.parametrize("event", [*FREE, RandomizedResponse(0, 3), RepeatAndSelect(PureDP(0), 5, 1)], ids=repr)
+@pytest.mark.parametrize(
+    "event", [*FREE, RandomizedResponse(0, 3), RepeatAndSelect(PureDP(0), 5, 1)], ids=repr
+)
 def test_an_event_that_reveals_nothing_costs_nothing(event):
     for one in (event, 3 * event, Parallel(event, "classes"), event.for_group(2)):
         assert (one.pure, one.rho, one.mu) == (0, 0, 0)
@@ -196,7 +245,11 @@ def test_negative_and_nan_parameters_are_refused(make, value):
 
 
 def test_descriptions_state_counts_and_parts():
-    assert Gaussian(2.0).describe() == (1 * Gaussian(2.0)).describe() == "Gaussian noise of 2 times the L2 sensitivity"
+    assert (
+        Gaussian(2.0).describe()
+        == (1 * Gaussian(2.0)).describe()
+        == "Gaussian noise of 2 times the L2 sensitivity"
+    )
     for n in (2, 3):
         assert (n * Gaussian(2.0)).describe() == f"{n} x ({Gaussian(2.0).describe()})"
     both = (2 * Gaussian(2.0) + Exponential(1.0)).describe()

@@ -27,7 +27,9 @@ def bounded_range_loss(epsilon, t):
 @pytest.mark.parametrize("epsilon", [1e-3, 0.2, 1.0, 6.0])
 @pytest.mark.parametrize("delta", [0.1, 1e-3, 1e-6])
 def test_two_exponential_mechanisms_have_their_exact_epsilon(epsilon, delta, monkeypatch):
-    """The integral of the density of two losses gives delta back, and the library's distribution hardly more."""
+    """The integral of the density of two losses gives delta back, and the library's distribution
+    hardly more.
+    """
     stated = accounting.epsilon(2 * Exponential(epsilon), delta)
     scale = math.exp(epsilon / 2) / (2 * math.expm1(epsilon))
     reached, _ = quad(
@@ -37,7 +39,11 @@ def test_two_exponential_mechanisms_have_their_exact_epsilon(epsilon, delta, mon
     )
     assert reached == pytest.approx(delta, rel=1e-6) if stated else reached <= delta
     monkeypatch.setattr(Exponential, "exact_epsilon", lambda *_: None)
-    assert stated <= accounting.epsilon.__wrapped__(2 * Exponential(epsilon), delta) <= stated * (1 + 1e-5)
+    assert (
+        stated
+        <= accounting.epsilon.__wrapped__(2 * Exponential(epsilon), delta)
+        <= stated * (1 + 1e-5)
+    )
 
 
 def test_no_other_number_of_exponential_mechanisms_is_taken_for_two():
@@ -48,14 +54,17 @@ def test_no_other_number_of_exponential_mechanisms_is_taken_for_two():
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 def test_exponential_mechanism_bounds_cover_every_bounded_range_pair(epsilon):
-    """Three pairs with losses {t, t - epsilon}, composed by enumeration, never exceed the stated epsilon."""
+    """Three pairs with losses {t, t - epsilon}, composed by enumeration, never exceed the stated
+    epsilon.
+    """
     n, delta = 3, 1e-3
     stated = accounting.epsilon(n * Exponential(epsilon), delta)
     worst = 0.0
     for t in np.linspace(1e-3, epsilon - 1e-3, 60):
         loss, p = bounded_range_loss(epsilon, t)
         losses = [
-            (i * loss + (n - i) * (loss - epsilon), math.comb(n, i) * p**i * (1 - p) ** (n - i)) for i in range(n + 1)
+            (i * loss + (n - i) * (loss - epsilon), math.comb(n, i) * p**i * (1 - p) ** (n - i))
+            for i in range(n + 1)
         ]
         worst = max(worst, sum(w * max(0.0, 1 - math.exp(stated - x)) for x, w in losses))
     assert 0.3 * delta < worst <= delta * (1 + 1e-6)

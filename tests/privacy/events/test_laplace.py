@@ -14,7 +14,10 @@ def laplace_divergence(scale, order):
     def integrand(x):
         return math.exp(order * -abs(x) / scale + (1 - order) * -abs(x - 1) / scale) / (2 * scale)
 
-    total = sum(quad(integrand, a, b, epsabs=1e-13)[0] for a, b in ((-60 * scale, 0), (0, 1), (1, 60 * scale)))
+    total = sum(
+        quad(integrand, a, b, epsabs=1e-13)[0]
+        for a, b in ((-60 * scale, 0), (0, 1), (1, 60 * scale))
+    )
     return math.log(total) / (order - 1)
 
 
@@ -34,7 +37,9 @@ def test_rho_is_the_largest_divergence_over_order(epsilon):
 
 
 def discrete_divergence(units, scale, order):
-    """Renyi divergence between discrete Laplace noise of this scale and the same, shifted by so many units."""
+    """Renyi divergence between discrete Laplace noise of this scale and the same, shifted by so
+    many units.
+    """
     step, a, shift = 1 / mpmath.mpf(scale), mpmath.mpf(order), units / mpmath.mpf(scale)
     ratio = mpmath.exp(-(2 * a - 1) * step)
     outside = (mpmath.exp((a - 1) * shift) + mpmath.exp(-a * shift)) / (1 - mpmath.exp(-step))
@@ -45,7 +50,9 @@ def discrete_divergence(units, scale, order):
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0, 20.0])
 @pytest.mark.parametrize("order", [1.01, 2.0, 50.0])
 def test_discrete_noise_adds_less_than_the_card_states(epsilon, order):
-    """Noise on votes, in units of 2^-20: 1e-8 in all is 1e-12 for a use of epsilon 1, and so for 10^4 of them."""
+    """Noise on votes, in units of 2^-20: 1e-8 in all is 1e-12 for a use of epsilon 1, and so for
+    10^4 of them.
+    """
     units = 2**20
     with mpmath.workdps(60):
         a, e = mpmath.mpf(order), mpmath.mpf(epsilon)

@@ -31,7 +31,9 @@ def test_mu_of_a_pure_mechanism_is_not_below_the_quantile(epsilon):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("order", [1.5, 4.0, 32.0])
 def test_the_renyi_curve_is_that_of_binary_randomized_response(epsilon, order):
-    assert PureDP(epsilon).renyi(np.array([order]))[0] == pytest.approx(response_divergence(epsilon, 2, order))
+    assert PureDP(epsilon).renyi(np.array([order]))[0] == pytest.approx(
+        response_divergence(epsilon, 2, order)
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 2.0, 6.0])

@@ -10,7 +10,9 @@ from tacit.privacy import accounting
 from tacit.privacy.events import RandomizedResponse
 
 
-@pytest.mark.parametrize(("epsilon", "n_classes"), [(1e-6, 2), (1e-6, 1000), (1e-4, 10**6), (1e-9, 3), (300.0, 5)])
+@pytest.mark.parametrize(
+    ("epsilon", "n_classes"), [(1e-6, 2), (1e-6, 1000), (1e-4, 10**6), (1e-9, 3), (300.0, 5)]
+)
 def test_response_curves_are_accurate_for_tiny_and_huge_epsilons(epsilon, n_classes):
     with mpmath.workdps(60):
         e, k = mpmath.mpf(epsilon), n_classes

@@ -14,7 +14,15 @@ from tacit.errors import InputError
 from tacit.privacy import accounting
 from tacit.privacy.account import figure
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import ZCDP, Exponential, Gaussian, Parallel, PureDP, RepeatAndSelect, event_from_json
+from tacit.privacy.events import (
+    ZCDP,
+    Exponential,
+    Gaussian,
+    Parallel,
+    PureDP,
+    RepeatAndSelect,
+    event_from_json,
+)
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
@@ -37,7 +45,9 @@ def probabilities(mean, shape):
 
 
 def selected(one, mean, shape):
-    """Probability of each output of the search, from that of one run; outputs in order from worst to best."""
+    """Probability of each output of the search, from that of one run; outputs in order from worst
+    to best.
+    """
     chances = probabilities(mean, shape)
     upto = np.concatenate([[0.0], np.cumsum(one)])
     powers = np.array([(chances * t**RUNS).sum() for t in upto])
@@ -46,9 +56,13 @@ def selected(one, mean, shape):
 
 
 def response(epsilon, pieces=150):
-    """Two neighbours' outputs under binary randomized response, each answer split into equally likely pieces."""
+    """Two neighbours' outputs under binary randomized response, each answer split into equally
+    likely pieces.
+    """
     low, high = 1 / (1 + math.exp(epsilon)), 1 / (1 + math.exp(-epsilon))
-    return np.repeat([low / pieces, high / pieces], pieces), np.repeat([high / pieces, low / pieces], pieces)
+    return np.repeat([low / pieces, high / pieces], pieces), np.repeat(
+        [high / pieces, low / pieces], pieces
+    )
 
 
 def divergence(p, q, order):
@@ -61,7 +75,9 @@ def test_the_distribution_has_the_declared_mean(mean, shape):
     event = RepeatAndSelect(Gaussian(1.0), mean, shape)
     chances = probabilities(mean, shape)
     if shape:
-        assert chances[0] == pytest.approx(shape * (1 - event.halt) * event.halt**shape / (1 - event.halt**shape))
+        assert chances[0] == pytest.approx(
+            shape * (1 - event.halt) * event.halt**shape / (1 - event.halt**shape)
+        )
     assert chances[1] / chances[0] == pytest.approx((1 - event.halt) * (1 + shape) / 2, rel=1e-6)
     assert RepeatAndSelect(Gaussian(1.0), mean, 1.0).halt == pytest.approx(1 / mean, rel=1e-12)
 
@@ -113,7 +129,10 @@ def gaussian_search(mu, mean, shape):
 
 
 def delta_of(p, q, epsilon):
-    return max(np.maximum(p - math.exp(epsilon) * q, 0).sum(), np.maximum(q - math.exp(epsilon) * p, 0).sum())
+    return max(
+        np.maximum(p - math.exp(epsilon) * q, 0).sum(),
+        np.maximum(q - math.exp(epsilon) * p, 0).sum(),
+    )
 
 
 @pytest.mark.thorough
@@ -125,7 +144,8 @@ def test_epsilon_of_gaussian_runs_holds_and_is_near(shape, z):
     stated = accounting.epsilon(RepeatAndSelect(Gaussian(z), mean, shape), delta)
     assert delta_of(p, q, stated) <= delta
     assert delta_of(p, q, stated * (0.4 if shape == 3 else 0.5)) > delta
-    assert delta_of(p, q, accounting.epsilon(Gaussian(z), delta)) > delta  # the cost of one run is not enough
+    # the cost of one run is not enough
+    assert delta_of(p, q, accounting.epsilon(Gaussian(z), delta)) > delta
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -135,7 +155,9 @@ def test_the_library_agrees(shape, z, mean):
     from dp_accounting.dp_event import RepeatAndSelectDpEvent
     from dp_accounting.rdp import RdpAccountant
 
-    accountant = RdpAccountant(list(1 + np.logspace(-3, 4, 300)), NeighboringRelation.ADD_OR_REMOVE_ONE)
+    accountant = RdpAccountant(
+        list(1 + np.logspace(-3, 4, 300)), NeighboringRelation.ADD_OR_REMOVE_ONE
+    )
     accountant.compose(RepeatAndSelectDpEvent(GaussianDpEvent(z), mean, shape))
     for delta in (1e-5, 1e-9):
         ours = accounting.epsilon(RepeatAndSelect(Gaussian(z), mean, shape), delta)
@@ -145,7 +167,9 @@ def test_the_library_agrees(shape, z, mean):
 def test_one_run_for_certain_is_one_run():
     event = RepeatAndSelect(PureDP(0.7), 1, 1)
     assert event.pure == pytest.approx(0.7, rel=1e-12)
-    assert accounting.epsilon(RepeatAndSelect(ZCDP(0.1), 1, 0), 1e-6) == accounting.epsilon(ZCDP(0.1), 1e-6)
+    assert accounting.epsilon(RepeatAndSelect(ZCDP(0.1), 1, 0), 1e-6) == accounting.epsilon(
+        ZCDP(0.1), 1e-6
+    )
 
 
 def test_facts_of_a_search_without_rho():
@@ -153,8 +177,12 @@ def test_facts_of_a_search_without_rho():
     assert event.bounded
     assert (event.pure, event.rho, event.mu) == (math.inf,) * 3
     assert 0 < accounting.epsilon(event, 1e-6) < accounting.epsilon(event + event, 1e-6) < math.inf
-    assert event.for_group(2) == RepeatAndSelect(Parallel(Gaussian(2.0), "classes") + Gaussian(4.5), 5, 1)
-    assert event.for_label_change() == RepeatAndSelect(2 * Parallel(Gaussian(4.0), "classes") + Gaussian(4.5), 5, 1)
+    assert event.for_group(2) == RepeatAndSelect(
+        Parallel(Gaussian(2.0), "classes") + Gaussian(4.5), 5, 1
+    )
+    assert event.for_label_change() == RepeatAndSelect(
+        2 * Parallel(Gaussian(4.0), "classes") + Gaussian(4.5), 5, 1
+    )
     assert event.base() == RepeatAndSelect(Gaussian(4.0) + Gaussian(9.0), 5, 1)
     assert [part for part, _ in event.contained()] == [event, Gaussian(4.0), Gaussian(9.0)]
     assert event_from_json(event.to_json()) == event
@@ -165,7 +193,11 @@ def test_facts_of_a_search_without_rho():
 def test_no_bound_stays_no_bound():
     event = RepeatAndSelect(Gaussian(0.0), 5, 1)
     assert not event.bounded
-    assert accounting.epsilon(event, 1e-6) == accounting.epsilon(Gaussian(1.0) + event, 1e-6) == math.inf
+    assert (
+        accounting.epsilon(event, 1e-6)
+        == accounting.epsilon(Gaussian(1.0) + event, 1e-6)
+        == math.inf
+    )
     assert not lacking(Guarantee(Unit.ADD_REMOVE, event).figures(), "no bound", "not private")
     assert not Guarantee(Unit.ADD_REMOVE, Gaussian(1.0), groups=(("some", Gaussian(0.0)),)).bounded
 
@@ -178,7 +210,9 @@ def test_the_statement_gives_epsilon_and_claims_no_rho():
     assert "not private" not in guarantee.statement()
 
 
-@pytest.mark.parametrize(("budget", "permitted"), [("rho=100", False), ("epsilon=2.07,delta=1e-6", True)])
+@pytest.mark.parametrize(
+    ("budget", "permitted"), [("rho=100", False), ("epsilon=2.07,delta=1e-6", True)]
+)
 def test_budgets_permit_exactly_the_searches_within_them(budget, permitted):
     search = RepeatAndSelect(Gaussian(4.0), 5, 1)
     assert Budget.parse(budget).permits(search) == permitted
@@ -228,11 +262,18 @@ def test_bad_shapes_are_refused(shape):
 def test_nested_events_are_counted():
     search = RepeatAndSelect(2 * Gaussian(4.0) + Exponential(0.1), 5, 1)
     total = 3 * Parallel(search, "splits") + Gaussian(9.0)
-    assert dict(total.contained()) == {search: 3, Gaussian(4.0): 6, Exponential(0.1): 3, Gaussian(9.0): 1}
+    assert dict(total.contained()) == {
+        search: 3,
+        Gaussian(4.0): 6,
+        Exponential(0.1): 3,
+        Gaussian(9.0): 1,
+    }
 
 
 def test_a_search_inside_a_search_is_refused():
     with pytest.raises(InputError, match="search inside a search"):
-        RepeatAndSelect(Gaussian(1.0) + Parallel(RepeatAndSelect(Gaussian(1.0), 5, 1), "splits"), 5, 1)
+        RepeatAndSelect(
+            Gaussian(1.0) + Parallel(RepeatAndSelect(Gaussian(1.0), 5, 1), "splits"), 5, 1
+        )
     with pytest.raises(InputError, match="must be an event"):
         RepeatAndSelect(1.0, 5, 1)

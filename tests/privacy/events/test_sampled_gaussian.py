@@ -1,4 +1,6 @@
-"""Gaussian noise on Poisson samples: its privacy cost against divergences that are integrated here."""
+"""Gaussian noise on Poisson samples: its privacy cost against divergences that are integrated
+here.
+"""
 
 import math
 
@@ -39,7 +41,11 @@ def delta(z, rate, epsilon):
 @pytest.mark.parametrize("at", [1e-2, 1e-4, 1e-6])
 def test_one_use_follows_the_exact_curve(z, rate, at):
     found = accounting.epsilon(SampledGaussian(z, rate), at)
-    exact = brentq(lambda e: delta(z, rate, e) - at, 0, 30, xtol=1e-6) if delta(z, rate, 0) > at else 0.0
+    exact = (
+        brentq(lambda e: delta(z, rate, e) - at, 0, 30, xtol=1e-6)
+        if delta(z, rate, 0) > at
+        else 0.0
+    )
     assert exact - 1e-6 <= found <= exact * 1.001 + 1e-4
 
 
@@ -76,7 +82,9 @@ def test_group_privacy_covers_every_group(z, rate, size):
 
 
 def composed(one, other, uses, step=0.002):
-    """Losses of so many uses of a pair of log densities on X under the first, as values and probabilities."""
+    """Losses of so many uses of a pair of log densities on X under the first, as values and
+    probabilities.
+    """
     bins = np.ceil((one - other) / step).astype(int)
     low = bins.min()
     chances = np.bincount(bins - low, weights=np.exp(one) * (X[1] - X[0]))
@@ -94,7 +102,9 @@ def test_two_changes_in_several_uses_stay_below_the_group(z, rate, uses):
     """One record is replaced: not proven beyond one use, so the composed pair is compared."""
 
     def log_density(rate, shift, z):
-        return np.logaddexp(math.log1p(-rate) + norm.logpdf(X, 0, z), math.log(rate) + norm.logpdf(X, shift, z))
+        return np.logaddexp(
+            math.log1p(-rate) + norm.logpdf(X, 0, z), math.log(rate) + norm.logpdf(X, shift, z)
+        )
 
     def delta_of(losses, epsilon):
         values, chances = losses
@@ -105,12 +115,17 @@ def test_two_changes_in_several_uses_stay_below_the_group(z, rate, uses):
     replaced = composed(log_density(rate, 1, z), log_density(rate, -1, z), uses)
     bounds = composed(group, none, uses), composed(none, group, uses)
     for epsilon in (0.1, 0.5, 2.0, 5.0):
-        assert delta_of(replaced, epsilon) <= max(delta_of(bound, epsilon) for bound in bounds) * 1.001 + 1e-9
+        assert (
+            delta_of(replaced, epsilon)
+            <= max(delta_of(bound, epsilon) for bound in bounds) * 1.001 + 1e-9
+        )
 
 
 @pytest.mark.parametrize("size", [2, 5])
 def test_no_smaller_rate_or_shift_covers_a_group(size):
-    """A group that is sampled at all, at a tiny noise, is seen: at epsilon 0 the cost is attained up to a percent."""
+    """A group that is sampled at all, at a tiny noise, is seen: at epsilon 0 the cost is attained
+    up to a percent.
+    """
     event = SampledGaussian(0.05, 0.1).for_group(size)
     group = mixture(0.05, {k: binom.pmf(k, size, 0.1) for k in range(size + 1)})
     found = hockey_stick(group, mixture(0.05, {0: 1.0}), 0.0)
@@ -128,7 +143,9 @@ def test_a_rate_of_one_is_no_sampling():
 
 
 def test_the_epsilon_that_the_notebook_of_label_privacy_states_and_the_one_it_has():
-    """It sets its noise by Renyi curves so that 720 Poisson samples cost 1, but shuffles: three uses of each record."""
+    """It sets its noise by Renyi curves so that 720 Poisson samples cost 1, but shuffles: three
+    uses of each record.
+    """
     orders = np.arange(2.0, 257.0)
 
     def stated(z):
@@ -136,12 +153,15 @@ def test_the_epsilon_that_the_notebook_of_label_privacy_states_and_the_one_it_ha
         return float(accounting.renyi_epsilons(curve, orders, 1e-5)) - 1
 
     z = brentq(stated, 0.7, 3)
-    assert accounting.epsilon(720 * SampledGaussian(z, 1 / 240), 1e-5) == pytest.approx(0.585, abs=0.03)
+    assert accounting.epsilon(720 * SampledGaussian(z, 1 / 240), 1e-5) == pytest.approx(
+        0.585, abs=0.03
+    )
     assert accounting.epsilon(3 * Gaussian(z), 1e-5) == pytest.approx(8.2, abs=0.3)
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "at", "rate", "count"), [(1.0, 1e-5, 0.05, 30), (0.2, 1e-6, 0.3, 5), (8.0, 1e-5, 0.2, 10)]
+    ("epsilon", "at", "rate", "count"),
+    [(1.0, 1e-5, 0.05, 30), (0.2, 1e-6, 0.3, 5), (8.0, 1e-5, 0.2, 10)],
 )
 def test_noise_is_the_least_that_meets_the_budget(epsilon, at, rate, count):
     z = Budget.approx(epsilon, at).sampled_gaussian(rate, count)
@@ -149,7 +169,9 @@ def test_noise_is_the_least_that_meets_the_budget(epsilon, at, rate, count):
     assert accounting.epsilon(count * SampledGaussian(z * 0.997, rate), at) > epsilon
 
 
-@pytest.mark.parametrize("given", [(-1.0, 0.1), (math.nan, 0.1), (1.0, 0.0), (1.0, 1.1), (1.0, math.nan)])
+@pytest.mark.parametrize(
+    "given", [(-1.0, 0.1), (math.nan, 0.1), (1.0, 0.0), (1.0, 1.1), (1.0, math.nan)]
+)
 def test_parameters_out_of_range_are_refused(given):
     with pytest.raises(InputError, match="noise_multiplier|sampling_rate"):
         SampledGaussian(*given)

@@ -19,7 +19,9 @@ def test_zcdp_conversion_agrees_with_mpmath(rho, delta):
     orders = [1 + mpmath.mpf(10) ** (mpmath.mpf(i) / 200) for i in range(-400, 1600)]
     best = min(orders, key=bound)
     exact = bound(mpmath.findroot(lambda a: mpmath.diff(bound, a), best))
-    assert accounting.epsilon(ZCDP(rho), delta) == pytest.approx(float(max(exact, 0)), rel=1e-7, abs=1e-9)
+    assert accounting.epsilon(ZCDP(rho), delta) == pytest.approx(
+        float(max(exact, 0)), rel=1e-7, abs=1e-9
+    )
     assert accounting.epsilon(ZCDP(rho), delta) >= float(exact) * (1 - 1e-12)
 
 

@@ -1,4 +1,6 @@
-"""Certified prices: never below what neighbouring votes can cost, close to it, and those of an independent table."""
+"""Certified prices: never below what neighbouring votes can cost, close to it, and those of an
+independent table.
+"""
 
 import json
 import math
@@ -42,7 +44,10 @@ def test_an_argmax_costs_more_than_two_classes_do():
 def test_prices_are_certified_for_larger_steps_too(product):
     """To a tolerance of a hundredth instead of a thousandth where they take long."""
     for order in (4.0, 17.75):
-        price, found = price_of_argmax(order, product / order), estimate_of_argmax(order, product / order)
+        price, found = (
+            price_of_argmax(order, product / order),
+            estimate_of_argmax(order, product / order),
+        )
         assert found < price <= found * 1.0101 < 1
 
 
@@ -52,7 +57,9 @@ def test_a_certificate_checks_cells_at_the_smallest_costs_too():
     assert not argmax._certified(order, step, 0.6395)
 
 
-@pytest.mark.parametrize(("order", "step"), [(1.01, 0.1), (5000.0, 0.1), (2.0, 1e-7), (2.0, 2.5), (100.0, 0.5)])
+@pytest.mark.parametrize(
+    ("order", "step"), [(1.01, 0.1), (5000.0, 0.1), (2.0, 1e-7), (2.0, 2.5), (100.0, 0.5)]
+)
 def test_where_nothing_is_certified_the_price_is_that_of_the_counts(order, step):
     assert price_of_argmax(order, step) == price_of_bit(order, step) == 1.0
 
@@ -72,7 +79,9 @@ def test_the_cost_grows_with_the_step():
 
 @pytest.mark.parametrize(("order", "step"), [(2.0, 0.1), (17.75, 0.025), (2.0, 1.2), (100.0, 0.03)])
 def test_no_price_below_the_largest_cost_is_certified(order, step):
-    assert argmax._certified(order, step, estimate_of_argmax(order, step) * (1 + 0.8 * tolerance(order, step)))
+    assert argmax._certified(
+        order, step, estimate_of_argmax(order, step) * (1 + 0.8 * tolerance(order, step))
+    )
     assert not argmax._certified(order, step, estimate_of_argmax(order, step) * 0.9999)
     assert bit._certified(order, step, estimate_of_bit(order, step) * 1.0005)
     assert not bit._certified(order, step, estimate_of_bit(order, step) * 0.9999)
@@ -81,14 +90,20 @@ def test_no_price_below_the_largest_cost_is_certified(order, step):
 def test_laws_are_accurate_relative_to_their_size():
     """The error that every bound is widened by, against integration with 40 digits."""
     rng = np.random.default_rng(0)
-    points = [(rng.uniform(-8, 8), rng.uniform(-8, 4)) for _ in range(3)] + [(0.74, 0.74), (-7.5, 9.0), (5.9, -5.9)]
+    points = [(rng.uniform(-8, 8), rng.uniform(-8, 4)) for _ in range(3)] + [
+        (0.74, 0.74),
+        (-7.5, 9.0),
+        (5.9, -5.9),
+    ]
     law = np.empty(3)
     with mpmath.workdps(30):
         for u, v in points:
             argmax._laws(u, v, *argmax._rules(), law)
             for found, (a, b) in zip(law[1:], [(u, v), (v, u)], strict=True):
                 pieces = [*np.arange(0, 12, 0.25), 12, 16, 40]
-                exact = mpmath.quad(lambda x, a=a, b=b: mpmath.npdf(x - a) * mpmath.ncdf(x - b), pieces)
+                exact = mpmath.quad(
+                    lambda x, a=a, b=b: mpmath.npdf(x - a) * mpmath.ncdf(x - b), pieces
+                )
                 assert abs(found / exact - 1) < 1e-12
             assert law.sum() == pytest.approx(1, abs=1e-13)
 
@@ -104,7 +119,9 @@ def laws_at(u, v, step):
 
 def cost_at(u, v, order, step):
     p, q, _, _ = laws_at(u, v, step)
-    return sum(share * bit.excess(math.log(one / share), order) for one, share in zip(p, q, strict=True))
+    return sum(
+        share * bit.excess(math.log(one / share), order) for one, share in zip(p, q, strict=True)
+    )
 
 
 def bound_of(u, v, half, order, step):
@@ -133,7 +150,9 @@ def test_no_votes_of_a_cell_cost_more_than_its_bound():
 
 
 def test_bounds_are_those_of_their_theorem():
-    """Every term of the second derivative is bounded by itself, though terms of different sign would cancel."""
+    """Every term of the second derivative is bounded by itself, though terms of different sign
+    would cancel.
+    """
     rng = np.random.default_rng(0)
     for u, v, half, order, step in random_cells(500, rng):
         slope, terms = terms_at(u, v, 0, 0, order, step)[0], []
@@ -144,7 +163,9 @@ def test_bounds_are_those_of_their_theorem():
 
 
 def terms_at(u, v, a, b, order, step):
-    """The slope of (1) at a place of a cell about (u, v), and a bound on its second derivative in this direction."""
+    """The slope of (1) at a place of a cell about (u, v), and a bound on its second derivative in
+    this direction.
+    """
     p, q, of_p, of_q = laws_at(u + a, v + b, step)
     z = np.log(p / q)
     excess = np.vectorize(bit.excess)(z, order)
@@ -152,20 +173,34 @@ def terms_at(u, v, a, b, order, step):
     slope = q @ (of_q * excess[:, None] + (of_p - of_q) * rise[:, None])
     of_q, of_z = np.abs(of_q @ [a, b]), np.abs((of_p - of_q) @ [a, b])
     third = math.sqrt(2) * step * (a**2 + b**2)
-    return slope, q @ (of_q**2 * excess + (2 * of_q * of_z + third) * abs(rise) + of_z**2 * np.maximum(bend, 0))
+    return slope, q @ (
+        of_q**2 * excess + (2 * of_q * of_z + third) * abs(rise) + of_z**2 * np.maximum(bend, 0)
+    )
 
 
-@pytest.mark.parametrize(("order", "step"), [(1.1, 1.5), (2.0, 0.01), (17.75, 0.025), (20.0, 0.15), (200.0, 0.015)])
+@pytest.mark.parametrize(
+    ("order", "step"), [(1.1, 1.5), (2.0, 0.01), (17.75, 0.025), (20.0, 0.15), (200.0, 0.015)]
+)
 def test_bounds_of_small_cells_are_close(order, step):
-    """By the square of the width at the worst case, where the slope is 0, and by the width elsewhere."""
-    worst = minimize(lambda at: -cost_at(*at, order, step), [0.7, 1.5], method="Nelder-Mead", tol=1e-12).x
+    """By the square of the width at the worst case, where the slope is 0, and by the width
+    elsewhere.
+    """
+    worst = minimize(
+        lambda at: -cost_at(*at, order, step), [0.7, 1.5], method="Nelder-Mead", tol=1e-12
+    ).x
     for half in (0.005, 0.0005):
-        assert bound_of(*worst, half, order, step) <= cost_at(*worst, order, step) * (1 + 100 * half**2 + 1e-7)
-        assert bound_of(0.0, -1.0, half, order, step) <= cost_at(0.0, -1.0, order, step) * (1 + 5 * half)
+        assert bound_of(*worst, half, order, step) <= cost_at(*worst, order, step) * (
+            1 + 100 * half**2 + 1e-7
+        )
+        assert bound_of(0.0, -1.0, half, order, step) <= cost_at(0.0, -1.0, order, step) * (
+            1 + 5 * half
+        )
 
 
 def test_derivatives_of_log_probabilities_obey_their_theorem():
-    """Slopes are those of the logs; Hessians lie in [-I, 0]; and log ratios are as smooth as the step is small."""
+    """Slopes are those of the logs; Hessians lie in [-I, 0]; and log ratios are as smooth as the
+    step is small.
+    """
     rng = np.random.default_rng(0)
     for _ in range(300):
         (u, v), move, step = rng.uniform(-6, 5, 2), 1e-3 * rng.normal(size=2), 0.5
@@ -182,10 +217,18 @@ def test_derivatives_of_log_probabilities_obey_their_theorem():
 def test_the_summand_of_costs_and_its_derivatives_are_bounded_on_intervals():
     rng = np.random.default_rng(0)
     for order in np.geomspace(1.1, 200, 100):
-        z = np.sort(rng.normal(0, [0.1 / order, 4 / order])[:, None] * rng.uniform(-1, 1, 20), axis=1)
+        z = np.sort(
+            rng.normal(0, [0.1 / order, 4 / order])[:, None] * rng.uniform(-1, 1, 20), axis=1
+        )
         for inside in z:
-            rise, bend = (order**n * np.exp(order * inside) - order * np.exp(inside) for n in (1, 2))
-            largest = [max(bit.excess(one, order) for one in inside), abs(rise).max(), max(0.0, bend.max())]
+            rise, bend = (
+                order**n * np.exp(order * inside) - order * np.exp(inside) for n in (1, 2)
+            )
+            largest = [
+                max(bit.excess(one, order) for one in inside),
+                abs(rise).max(),
+                max(0.0, bend.max()),
+            ]
             bounds = argmax._most_excess(inside[0], inside[-1], order)
             assert bounds == pytest.approx(largest, rel=1)
             assert np.all(np.array(bounds) >= np.array(largest) * (1 - 1e-9))
@@ -202,7 +245,9 @@ def assert_prices_of(rows):
     for row in rows:
         price = price_of_argmax(float(row["lam"]), row["s"])
         assert price == pytest.approx(row["c3cert"], abs=2e-6)
-        assert price_of_bit(float(row["lam"]), row["s"] * math.sqrt(2)) == pytest.approx(row["c2"] * 1.001, abs=2e-6)
+        assert price_of_bit(float(row["lam"]), row["s"] * math.sqrt(2)) == pytest.approx(
+            row["c2"] * 1.001, abs=2e-6
+        )
 
 
 def test_prices_are_those_of_the_independent_table():
@@ -220,7 +265,9 @@ def test_all_prices_are_those_of_the_independent_table():
 @pytest.mark.thorough
 @pytest.mark.parametrize("order", [1.5, 2.0, 3.5, 7.0, 17.75, 50.0])
 def test_no_neighbouring_votes_cost_more_than_the_price(order):
-    """2 to 10 classes, 1 to 5 votes that move: 17,000 pairs for each order, of which many are near the worst case."""
+    """2 to 10 classes, 1 to 5 votes that move: 17,000 pairs for each order, of which many are near
+    the worst case.
+    """
     rng = np.random.default_rng(round(order * 10))
     sigma = 5 + 4 * order
     for s in (1, 2, 3, 5):
@@ -238,7 +285,8 @@ def test_no_neighbouring_votes_cost_more_than_the_price(order):
 
 
 @pytest.mark.parametrize(
-    ("sigma", "labels", "with_checks"), [(40, 75, 62), (62.9, 188, 154), (100, 476, 390), (200, 1907, 1562)]
+    ("sigma", "labels", "with_checks"),
+    [(40, 75, 62), (62.9, 188, 154), (100, 476, 390), (200, 1907, 1562)],
 )
 def test_labels_that_epsilon_1_buys(sigma, labels, with_checks):
     """The table of docs/pate.md."""

@@ -1,16 +1,22 @@
-"""Engines run items of work, such as the cells of an experiment: in this process, in several, on Ray or on Slurm.
+"""Engines run items of work, such as the cells of an experiment: in this process, in several, on
+Ray or on Slurm.
 
-`engine(name, jobs).map(function, items)` yields results as they arrive. Every engine keeps these rules:
+`engine(name, jobs).map(function, items)` yields results as they arrive. Every engine keeps these
+rules:
 
 - Each item gives one result, in any order. Nothing starts before the first result is requested.
-- An item computes with one thread of BLAS, OpenMP and torch, so results have the same bits under every engine and
-  number of jobs, on processors of the same kind.
-- Items and results are small picklable values, such as keys and paths. Workers map data from files into memory.
-- The function is defined in a module, or is a `functools.partial` of one. Workers find modules where this process does.
-- An exception of the function ends the map and is raised here. To continue after one, catch it inside the function.
-- An item may run again after its worker (Ray) or node (Slurm) has died, so the function must be safe to repeat.
-- Closing the generator ends running items and cancels the others; no worker is left. `contextlib.closing` closes it
-  however a loop over it ends.
+- An item computes with one thread of BLAS, OpenMP and torch, so results have the same bits under
+  every engine and number of jobs, on processors of the same kind.
+- Items and results are small picklable values, such as keys and paths. Workers map data from files
+  into memory.
+- The function is defined in a module, or is a `functools.partial` of one. Workers find modules
+  where this process does.
+- An exception of the function ends the map and is raised here. To continue after one, catch it
+  inside the function.
+- An item may run again after its worker (Ray) or node (Slurm) has died, so the function must be
+  safe to repeat.
+- Closing the generator ends running items and cancels the others; no worker is left.
+  `contextlib.closing` closes it however a loop over it ends.
 """
 
 import inspect
@@ -79,12 +85,15 @@ def engine(name: str, jobs: int, **options: Any) -> Engine:
     options = {option: value for option, value in options.items() if value is not None}
     for option, value in options.items():
         if option not in inspect.signature(kind).parameters:
-            raise InputError(f"{option}={value!r} does not apply to the engine {name}; leave it out")
+            raise InputError(
+                f"{option}={value!r} does not apply to the engine {name}; leave it out"
+            )
     return cast(Engine, kind(jobs, **options))
 
 
 def engine_from(text: Any, jobs: int, folder: Path | None) -> Engine | None:
-    """The engine of a learner's parameter: None, an `Engine`, or text such as "ray:ADDRESS" or "slurm:PARTITION".
+    """The engine of a learner's parameter: None, an `Engine`, or text such as "ray:ADDRESS" or
+    "slurm:PARTITION".
 
     All workers must see the work folder, which is optional on this machine.
     """
@@ -93,9 +102,14 @@ def engine_from(text: Any, jobs: int, folder: Path | None) -> Engine | None:
     name, _, rest = str(text).partition(":")
     options = {"ray": {"address": rest or None}, "slurm": {"partition": rest or None}}.get(name, {})
     if (rest and not options) or str(text).endswith(":"):
-        raise InputError(f"engine={text!r} must be joblib, ray, ray:ADDRESS, slurm or slurm:PARTITION; correct it")
+        raise InputError(
+            f"engine={text!r} must be joblib, ray, ray:ADDRESS, slurm or slurm:PARTITION;"
+            " correct it"
+        )
     if folder is None and (name == "slurm" or rest):
-        raise InputError(f"engine={text!r} needs folder=... (--folder), which all workers must see; pass it")
+        raise InputError(
+            f"engine={text!r} needs folder=... (--folder), which all workers must see; pass it"
+        )
     if name == "slurm" and folder is not None:
         options["folder"] = str(Path(folder) / "slurm")
     return engine(name, jobs, **options)

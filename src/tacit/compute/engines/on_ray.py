@@ -27,8 +27,8 @@ class Ray(Engine):
     jobs : int
         Tasks that run at the same time, at least 1.
     address : str, optional
-        A cluster to connect to: HOST:PORT, or "auto" for the cluster of this machine. By default a Ray of `jobs` CPUs
-        is started here, and ended after the last result.
+        A cluster to connect to: HOST:PORT, or "auto" for the cluster of this machine. By default a
+        Ray of `jobs` CPUs is started here, and ended after the last result.
     """
 
     def __init__(self, jobs: int, address: str | None = None) -> None:
@@ -49,7 +49,11 @@ def _session(jobs: int, address: str | None) -> Iterator[int]:
     if ray.is_initialized():
         yield jobs
         return
-    options = {"address": address} if address else {"address": "local", "num_cpus": jobs, "include_dashboard": False}
+    options = (
+        {"address": address}
+        if address
+        else {"address": "local", "num_cpus": jobs, "include_dashboard": False}
+    )
     try:
         if address and address != "auto":  # Ray itself would wait forever if no server answers
             host, _, port = address.rpartition(":")
@@ -58,10 +62,14 @@ def _session(jobs: int, address: str | None) -> Iterator[int]:
     except (OSError, ValueError, OverflowError) as error:
         if address is None and not isinstance(error, ConnectionError):
             raise
-        remedy = "pass 'auto' or HOST:PORT of a cluster that runs; set RAY_AUTH_MODE and its token if it needs a token"
+        remedy = (
+            "pass 'auto' or HOST:PORT of a cluster that runs; set RAY_AUTH_MODE and its token if it"
+            " needs a token"
+        )
         raise InputError(f"cannot connect to a Ray at address={address!r}; {remedy}") from error
     try:
-        yield jobs if address else 2 * jobs  # a Ray started here has `jobs` CPUs: the second half waits in its queue
+        # a Ray started here has `jobs` CPUs: the second half waits in its queue
+        yield jobs if address else 2 * jobs
     finally:
         ray.shutdown()
 
@@ -87,7 +95,8 @@ def _results(task: Packed, items: Sequence[Any], ahead: int) -> Iterator[Any]:
             size = _next_size(size, len(results), seconds)
             yield from results
     finally:
-        for _ in range(CANCELS):  # Ray may lose the cancellation of a batch that it is just sending to a worker
+        # Ray may lose the cancellation of a batch that it is just sending to a worker
+        for _ in range(CANCELS):
             for reference in running:
                 ray.cancel(reference, force=True)
             if running:

@@ -19,7 +19,8 @@ POLL = {"slurm": 5.0, "local": 0.1}  # seconds between looks for tasks that ende
 
 
 class Slurm(Engine):
-    """Deals items to the tasks of one job array; a task returns its results when it has run all of its items.
+    """Deals items to the tasks of one job array; a task returns its results when it has run all of
+    its items.
 
     Dead tasks are found by `sacct`; a Slurm without accounting would be waited for forever.
 
@@ -28,12 +29,14 @@ class Slurm(Engine):
     jobs : int
         Most tasks of the array, at least 1; each asks for one CPU.
     folder : path
-        For logs, and for the input and output of tasks; all nodes must see it. It is created if absent, never emptied.
+        For logs, and for the input and output of tasks; all nodes must see it. It is created if
+        absent, never emptied.
     partition : str, optional
     minutes : int, default=60
         Time limit of a task, for all its items together.
     cluster : {"slurm", "local"}, default="slurm"
-        "local" runs the tasks as processes of this machine, all at once, to try plans without Slurm.
+        "local" runs the tasks as processes of this machine, all at once, to try plans without
+        Slurm.
     """
 
     def __init__(
@@ -50,15 +53,21 @@ class Slurm(Engine):
             raise InputError(f"cluster={cluster!r} is unknown; choose one of {', '.join(POLL)}")
         if cluster == "slurm" and shutil.which("sbatch") is None:
             raise InputError(
-                "sbatch is not found, so this is not a Slurm machine; log in to one, or pass cluster='local'"
+                "sbatch is not found, so this is not a Slurm machine; log in to one, or pass"
+                " cluster='local'"
             )
         if folder is None:
-            raise InputError("folder=None must be a folder that all nodes see; pass it, for logs and results of tasks")
+            raise InputError(
+                "folder=None must be a folder that all nodes see; pass it, for logs and results of"
+                " tasks"
+            )
         self.folder, self.cluster = Path(folder), cluster
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"folder={str(folder)!r} cannot be made ({error.strerror}); choose another") from error
+            raise InputError(
+                f"folder={str(folder)!r} cannot be made ({error.strerror}); choose another"
+            ) from error
         self.partition, self.minutes = partition, whole("minutes", minutes)
 
     def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
@@ -95,7 +104,9 @@ class Slurm(Engine):
 
 
 def _end(controller: subprocess.Popen[bytes]) -> None:
-    """Kill a job on this machine, its task first; submitit would interrupt it, which a shielded process ignores."""
+    """Kill a job on this machine, its task first; submitit would interrupt it, which a shielded
+    process ignores.
+    """
     if controller.poll() is not None:
         return
     children = Path(f"/proc/{controller.pid}/task/{controller.pid}/children")
@@ -116,11 +127,15 @@ def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
         return cast(tuple[list[Any], Exception | None], job.result())
     except (FailedJobError, UncompletedJobError) as error:
         lines = (job.stderr() or str(error)).strip().splitlines()
-        raise RuntimeError(f"task {job.job_id} failed: {lines[-1]}; its log is {job.paths.stderr}") from error
+        raise RuntimeError(
+            f"task {job.job_id} failed: {lines[-1]}; its log is {job.paths.stderr}"
+        ) from error
 
 
 def _batch(task: Packed, items: Sequence[Any]) -> tuple[list[Any], Exception | None]:
-    """Results up to the first exception, and that exception; runs in the task. submitit would return only its text."""
+    """Results up to the first exception, and that exception; runs in the task. submitit would
+    return only its text.
+    """
     results: list[Any] = []
     try:
         function = unpack(task)

@@ -1,4 +1,6 @@
-"""What holds in the process that runs an item under any engine: one thread, no Ctrl-C, and the caller's modules."""
+"""What holds in the process that runs an item under any engine: one thread, no Ctrl-C, and the
+caller's modules.
+"""
 
 import os
 import pickle
@@ -18,7 +20,8 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 def alone(function: Callable[[Any], Any], item: Any) -> Any:
     """`function(item)`, computed with one thread of BLAS, OpenMP and torch.
 
-    Loaded libraries get their threads back afterwards; a library that the function loads first stays at one thread.
+    Loaded libraries get their threads back afterwards; a library that the function loads first
+    stays at one thread.
     """
     with environment(ONE_THREAD), one_thread_each():
         return function(item)
@@ -31,15 +34,19 @@ _restore: list[Callable[[], None]] = []
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Within the block, loaded libraries (BLAS, OpenMP, torch) compute with one thread for each thread that calls them.
+    """Within the block, loaded libraries (BLAS, OpenMP, torch) compute with one thread for each
+    thread that calls them.
 
-    Limits hold for the whole process: where blocks overlap, the first sets them and the last restores them.
+    Limits hold for the whole process: where blocks overlap, the first sets them and the last
+    restores them.
     """
     global _users
     with _lock:
         if _users == 0:
             torch: Any = sys.modules.get("torch")
-            of_torch = [] if torch is None else [partial(torch.set_num_threads, torch.get_num_threads())]
+            of_torch = (
+                [] if torch is None else [partial(torch.set_num_threads, torch.get_num_threads())]
+            )
             limits = _libraries(len(sys.modules)).limit(limits=1)
             _restore[:] = [limits.restore_original_limits, *of_torch]
         _users += 1
@@ -80,7 +87,8 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
 def shielding_workers() -> Iterator[None]:
     """Let processes that are started in this block ignore Ctrl-C, which this process still gets.
 
-    A terminal sends Ctrl-C to all processes of a command: each worker would print a traceback. This process ends them.
+    A terminal sends Ctrl-C to all processes of a command: each worker would print a traceback. This
+    process ends them.
     """
     from multiprocessing.resource_tracker import ensure_running
 
@@ -94,7 +102,9 @@ def shielding_workers() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> Any:
-    """The libraries that threadpoolctl finds; the search takes milliseconds, so it is repeated for new modules only."""
+    """The libraries that threadpoolctl finds; the search takes milliseconds, so it is repeated for
+    new modules only.
+    """
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -6,7 +6,9 @@ from tacit.compute.extras import check_installed
 
 
 def load_mlflow() -> Any:
-    """Return mlflow, imported on the first call; InputError that names the extra if it is not installed."""
+    """Return mlflow, imported on the first call; InputError that names the extra if it is not
+    installed.
+    """
     check_installed("mlflow")
     import mlflow
 
@@ -14,7 +16,9 @@ def load_mlflow() -> Any:
 
 
 def load_pyfunc() -> Any:
-    """Return mlflow.pyfunc, which also needs pandas; InputError that names the extra if one is not installed."""
+    """Return mlflow.pyfunc, which also needs pandas; InputError that names the extra if one is not
+    installed.
+    """
     check_installed("mlflow")
     check_installed("pandas")
     import mlflow.pyfunc

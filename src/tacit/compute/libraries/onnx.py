@@ -9,7 +9,9 @@ if TYPE_CHECKING:
 
 
 def load_onnx() -> Any:
-    """Return onnx, imported on the first call; InputError that names the extra if it is not installed."""
+    """Return onnx, imported on the first call; InputError that names the extra if it is not
+    installed.
+    """
     check_installed("onnx")
     import onnx
     import onnx.checker

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 
 def load_torch(extra: str = "torch") -> Any:
-    """Return torch, imported on the first call; InputError that names the extra if it is not installed."""
+    """Return torch, imported on the first call; InputError that names the extra if it is not
+    installed.
+    """
     check_installed("torch", extra)
     import torch
 

@@ -9,7 +9,9 @@ _operators: list[Any] = []  # keeps the operator libraries alive
 
 
 def load_torchvision() -> Any:
-    """Return torchvision, imported on the first call; InputError that names the extra if it is not installed."""
+    """Return torchvision, imported on the first call; InputError that names the extra if it is not
+    installed.
+    """
     load_torch("encoders")
     check_installed("torchvision")
     declare_operators()
@@ -19,10 +21,11 @@ def load_torchvision() -> Any:
 
 
 def declare_operators() -> None:
-    """Let the import of torchvision pass, by this process or a library, if torchvision lacks compiled operators.
+    """Let the import of torchvision pass, by this process or a library, if torchvision lacks
+    compiled operators.
 
-    A torchvision from PyPI beside a torch for processors alone lacks them, and then fails at import. No encoder runs
-    them, so they are declared without code.
+    A torchvision from PyPI beside a torch for processors alone lacks them, and then fails at
+    import. No encoder runs them, so they are declared without code.
     """
     torch = load_torch("encoders")
     try:

@@ -1,4 +1,6 @@
-"""Shared by readers of Parquet and Arrow: one-line errors, and columns as numpy or Python values."""
+"""Shared by readers of Parquet and Arrow: one-line errors, and columns as numpy or Python
+values.
+"""
 
 import struct
 from collections.abc import Iterator
@@ -23,7 +25,15 @@ def arrow_faults(
         yield
     except TacitError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, MemoryError, struct.error, pa.ArrowException) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        MemoryError,
+        struct.error,
+        pa.ArrowException,
+    ) as error:
         if not path.exists():
             raise InputError(f"{path} does not exist; check its name") from error
         raise InputError(f"{path} {fault} ({one_line(error)}); {remedy}") from error
@@ -58,7 +68,9 @@ def as_numpy(column: Any) -> NDArray[Any]:
 
 
 def as_python(column: Any) -> list[Any]:
-    """A column as Python values; a struct, as Hugging Face stores a picture, becomes its field `bytes`."""
+    """A column as Python values; a struct, as Hugging Face stores a picture, becomes its field
+    `bytes`.
+    """
     import pyarrow as pa
 
     values: list[Any] = plain(column).to_pylist()

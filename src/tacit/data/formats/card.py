@@ -9,8 +9,16 @@ from tacit.errors import InputError, quoted
 
 # Label counts and accuracies in a card are facts about records: they stay behind.
 PUBLIC = (
-    "dataset", "source_repository", "source_commit", "licence", "notes", "encoder", "order", "reduction", "class_words",
-)  # fmt: skip
+    "dataset",
+    "source_repository",
+    "source_commit",
+    "licence",
+    "notes",
+    "encoder",
+    "order",
+    "reduction",
+    "class_words",
+)
 
 
 class Card(NamedTuple):
@@ -27,7 +35,9 @@ def beside(path: Path) -> Card:
         return Card(None, {})
     files = _load(card).get("files") or []
     if not isinstance(files, list | dict):
-        raise InputError(f"{card}: files must be a list of names, not {quoted(files)}; correct the card")
+        raise InputError(
+            f"{card}: files must be a list of names, not {quoted(files)}; correct the card"
+        )
     return read(card) if path.name in files else Card(None, {})
 
 
@@ -36,7 +46,10 @@ def read(path: Path) -> Card:
     stated = _load(path)
     classes = stated.get("classes")
     if classes is not None and not isinstance(classes, list):
-        raise InputError(f"{path}: classes must be a list of class values, not {quoted(classes)}; correct the card")
+        raise InputError(
+            f"{path}: classes must be a list of class values, not {quoted(classes)}; correct the"
+            " card"
+        )
     return Card(classes, {key: stated[key] for key in PUBLIC if stated.get(key) is not None})
 
 
@@ -44,6 +57,8 @@ def _load(path: Path) -> dict[str, Any]:
     try:
         return read_object(path)
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}); check its name and permissions") from error
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}); check its name and permissions"
+        ) from error
     except ValueError as error:
         raise InputError(f"{path} is not JSON ({one_line(error)}); correct or remove it") from error

@@ -1,7 +1,8 @@
 """How many values the columns of a Parquet file hold, read from its footer.
 
-pyarrow reads the same footer, but aborts the process when the facts of a column are damaged in some ways. The footer is
-one struct in Thrift's compact protocol (https://github.com/apache/parquet-format, parquet.thrift).
+pyarrow reads the same footer, but aborts the process when the facts of a column are damaged in some
+ways. The footer is one struct in Thrift's compact protocol
+(https://github.com/apache/parquet-format, parquet.thrift).
 """
 
 from pathlib import Path
@@ -41,7 +42,9 @@ def value_counts(path: Path) -> dict[str, int]:
 
 
 def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:
-    """Read a value at a position; return it and the next position. A struct becomes a dict by field number."""
+    """Read a value at a position; return it and the next position. A struct becomes a dict by field
+    number.
+    """
     if kind in (TRUE, FALSE):
         return kind == TRUE, at
     if kind in (BYTE, DOUBLE):
@@ -66,7 +69,8 @@ def _list(data: bytes, at: int) -> tuple[list[Any], int]:
         length, at = _unsigned(data, at)
     values = []
     for _ in range(length):
-        value, at = _value(data, at, BYTE if kind in (TRUE, FALSE) else kind)  # a truth value in a list takes a byte
+        # a truth value in a list takes a byte
+        value, at = _value(data, at, BYTE if kind in (TRUE, FALSE) else kind)
         values.append(value)
         if at > len(data):
             raise ValueError("its footer is damaged")

@@ -28,7 +28,9 @@ def is_dataset_dict(folder: Path) -> bool:
 def splits(folder: Path) -> list[str]:
     """Names of the splits of a saved `DatasetDict`."""
     with faults(folder):
-        return [plain_name(name) for name in _json(folder / "dataset_dict.json").get("splits") or []]
+        return [
+            plain_name(name) for name in _json(folder / "dataset_dict.json").get("splits") or []
+        ]
 
 
 def read(
@@ -40,7 +42,9 @@ def read(
     identity: str | None = None,
     width: int | None = None,
 ) -> Arrays:
-    """Read features, labels and ids of persons; the names of a `ClassLabel` column are the declared classes."""
+    """Read features, labels and ids of persons; the names of a `ClassLabel` column are the declared
+    classes.
+    """
     table = read_table(folder)
     with faults(folder):
         features, label = tables.columns(table.schema, x, y, persons, folder)
@@ -52,14 +56,19 @@ def read(
         check_width(folder, rows.shape, width)
         labels, ids = (None if name is None else as_numpy(table[name]) for name in (label, persons))
     classes = None if label is None else class_names(folder, label)
-    return make_arrays(rows, labels, data_files(folder), identity or folder.absolute().name, classes, persons=ids)
+    return make_arrays(
+        rows, labels, data_files(folder), identity or folder.absolute().name, classes, persons=ids
+    )
 
 
 def data_files(folder: Path) -> tuple[Path, ...]:
     """The Arrow files of a saved data set."""
     state = _json(folder / "state.json")
     if state.get("_indices_data_files"):
-        raise InputError(f"{folder} is an indexed view of its rows; save it again after Dataset.flatten_indices()")
+        raise InputError(
+            f"{folder} is an indexed view of its rows; save it again after"
+            " Dataset.flatten_indices()"
+        )
     with faults(folder):
         files = tuple(folder / plain_name(entry["filename"]) for entry in state["_data_files"])
     if not files:
@@ -76,20 +85,26 @@ def read_table(folder: Path) -> Any:
 
 
 def _stream(path: Path) -> Any:
-    """The rows of a file, memory-mapped. Compressed batches are refused, since nothing states their size."""
+    """The rows of a file, memory-mapped. Compressed batches are refused, since nothing states their
+    size.
+    """
     import pyarrow as pa
 
     with pa.memory_map(os.fsencode(path)) as source:
         for message in pa.ipc.MessageReader.open_stream(source):
             if message.type == "record batch" and _is_packed(message.metadata.to_pybytes()):
-                raise InputError(f"{path} holds packed batches, which are not read; save it with save_to_disk")
+                raise InputError(
+                    f"{path} holds packed batches, which are not read; save it with save_to_disk"
+                )
         source.seek(0)
         with pa.ipc.open_stream(source) as reader:
             return pa.Table.from_batches(list(reader), reader.schema)
 
 
 def _is_packed(metadata: bytes) -> bool:
-    """Whether a record batch is compressed: field 3 of the flatbuffer header, which is field 2 of the message."""
+    """Whether a record batch is compressed: field 3 of the flatbuffer header, which is field 2 of
+    the message.
+    """
 
     def field(table: int, number: int) -> int:
         """Where a field of a table is; 0 if it is absent."""
@@ -107,17 +122,25 @@ def class_names(folder: Path, label: str) -> list[str] | None:
     """The names of a `ClassLabel` column."""
     features = _json(folder / "dataset_info.json").get("features") or {}
     feature = features.get(label, {}) if isinstance(features, dict) else {}
-    if not isinstance(feature, dict) or feature.get("_type") != "ClassLabel" or feature.get("names") is None:
+    if (
+        not isinstance(feature, dict)
+        or feature.get("_type") != "ClassLabel"
+        or feature.get("names") is None
+    ):
         return None
     names = feature["names"]
     if not isinstance(names, list):
-        raise InputError(f"{folder} names the classes of {quoted(label)} as {quoted(names)}; list them")
+        raise InputError(
+            f"{folder} names the classes of {quoted(label)} as {quoted(names)}; list them"
+        )
     return names
 
 
 def faults(folder: Path) -> AbstractContextManager[None]:
     """Turn what a damaged data set raises into a one-line InputError."""
-    return arrow_faults(folder, "is not a complete saved data set", "save it again with save_to_disk")
+    return arrow_faults(
+        folder, "is not a complete saved data set", "save it again with save_to_disk"
+    )
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""`.npy` files: features, and labels in a second file; or a folder of them, one pair for each split.
+"""`.npy` files: features, and labels in a second file; or a folder of them, one pair for each
+split.
 
 | features | labels |
 |---|---|
@@ -25,7 +26,16 @@ LONGEST_HEADER = 1 << 14  # bytes
 TARGETS = "_targets.npy"
 SPLITS = ("train", "test")  # last words of the names under which embeddings are published
 # what a garbled header raises, beside OSError
-FAULTS = (ValueError, TypeError, KeyError, EOFError, SyntaxError, TokenError, RecursionError, MemoryError)
+FAULTS = (
+    ValueError,
+    TypeError,
+    KeyError,
+    EOFError,
+    SyntaxError,
+    TokenError,
+    RecursionError,
+    MemoryError,
+)
 
 
 class Header(NamedTuple):
@@ -42,8 +52,12 @@ class Header(NamedTuple):
         return self.length + math.prod(self.shape) * self.dtype.itemsize
 
 
-def read(features: Path, labels: Path | None, *, identity: str | None = None, width: int | None = None) -> Arrays:
-    """Memory-map the features and the labels; a card beside them is used if it lists the features."""
+def read(
+    features: Path, labels: Path | None, *, identity: str | None = None, width: int | None = None
+) -> Arrays:
+    """Memory-map the features and the labels; a card beside them is used if it lists the
+    features.
+    """
     classes, facts = card.beside(features)
     rows = map_npy(features)
     check_width(features, rows.shape, width)
@@ -67,19 +81,32 @@ def published(folder: Path, split: str) -> Path | None:
 
 
 def splits(folder: Path) -> list[str]:
-    """Names of the splits in a folder; `{split}.npy` without labels is one if its name ends in train or test."""
+    """Names of the splits in a folder; `{split}.npy` without labels is one if its name ends in
+    train or test.
+    """
     pairs = {path.name.removesuffix("_x.npy") for path in folder.glob("*_x.npy")}
-    others = [path for path in folder.glob("*.npy") if not path.name.endswith(("_x.npy", "_y.npy", TARGETS))]
-    published = {path.stem for path in others if targets_of(path) or path.stem.rpartition("_")[2] in SPLITS}
+    others = [
+        path
+        for path in folder.glob("*.npy")
+        if not path.name.endswith(("_x.npy", "_y.npy", TARGETS))
+    ]
+    published = {
+        path.stem for path in others if targets_of(path) or path.stem.rpartition("_")[2] in SPLITS
+    }
     return sorted(pairs | published)
 
 
 def read_header(file: IO[bytes], size: int) -> Header:
-    """The header of an array of numbers that must fit into `size` bytes; a fault raises ValueError or one of FAULTS."""
+    """The header of an array of numbers that must fit into `size` bytes; a fault raises ValueError
+    or one of FAULTS.
+    """
     start = io.BytesIO(file.read(LONGEST_HEADER))
     with quiet():  # numpy warns of headers that Python 2 wrote
         version = np.lib.format.read_magic(start)
-        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        readers = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }
         if version not in readers:
             raise ValueError(f"its format version is {version}")
         header = Header(*readers[version](start), start.tell())
@@ -110,5 +137,9 @@ def broken(path: Path, error: Exception, kind: str, writer: str) -> InputError:
     if isinstance(error, FileNotFoundError):
         return InputError(f"{path} does not exist; check its name")
     if any(words in str(error) for words in ("Python objects", "Object arrays")):
-        return InputError(f"{path} holds pickled objects, which are never read; save plain numbers instead")
-    return InputError(f"{path} is truncated or not {kind} ({one_line(error)}); save it again with {writer}")
+        return InputError(
+            f"{path} holds pickled objects, which are never read; save plain numbers instead"
+        )
+    return InputError(
+        f"{path} is truncated or not {kind} ({one_line(error)}); save it again with {writer}"
+    )

@@ -1,4 +1,6 @@
-"""`.npz` files: several named arrays, of which only those used are read, once their sizes are known to be fair."""
+"""`.npz` files: several named arrays, of which only those used are read, once their sizes are known
+to be fair.
+"""
 
 import lzma
 import struct
@@ -16,17 +18,39 @@ from tacit.data.formats import npy
 from tacit.data.sizes import check_unpacked, quiet
 from tacit.errors import InputError
 
-# what a damaged archive raises, or one that is encrypted (RuntimeError) or packed by a method that Python lacks
+# what a damaged archive raises, or one that is encrypted (RuntimeError) or packed by a method that
+# Python lacks
 FAULTS = (
-    *(OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, RuntimeError, AttributeError),
+    *(
+        OSError,
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        struct.error,
+        RuntimeError,
+        AttributeError,
+    ),
     *npy.FAULTS,
 )
 
 
-def read(path: Path, x: str | None, y: str | None, persons: str | None, width: int | None) -> Arrays:
-    """Read features, labels, ids of persons and the class list (an array `classes`), whichever are there."""
+def read(
+    path: Path, x: str | None, y: str | None, persons: str | None, width: int | None
+) -> Arrays:
+    """Read features, labels, ids of persons and the class list (an array `classes`), whichever are
+    there.
+    """
     archive = Archive(path)
-    return from_named(path, archive.names, lambda name: archive.header(name).shape, archive.read, x, y, persons, width)
+    return from_named(
+        path,
+        archive.names,
+        lambda name: archive.header(name).shape,
+        archive.read,
+        x,
+        y,
+        persons,
+        width,
+    )
 
 
 class Archive:
@@ -36,7 +60,9 @@ class Archive:
         self.path = path
         try:
             with zipfile.ZipFile(path) as file:
-                self.names = [name.removesuffix(".npy") for name in file.namelist() if name.endswith(".npy")]
+                self.names = [
+                    name.removesuffix(".npy") for name in file.namelist() if name.endswith(".npy")
+                ]
         except FAULTS as error:
             raise self._broken(error) from error
 

@@ -12,11 +12,22 @@ from tacit.data.rows import one_line
 from tacit.errors import InputError
 
 
-def read(path: Path, x: str | None, y: str | None, persons: str | None, width: int | None) -> Arrays:
+def read(
+    path: Path, x: str | None, y: str | None, persons: str | None, width: int | None
+) -> Arrays:
     """Read features, labels, ids of persons and the class list, whichever are there."""
     from safetensors import SafetensorError, safe_open
 
-    faults = (SafetensorError, OSError, TypeError, ValueError, KeyError, AttributeError, OverflowError, MemoryError)
+    faults = (
+        SafetensorError,
+        OSError,
+        TypeError,
+        ValueError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        MemoryError,
+    )
 
     def arrays(names: Sequence[str]) -> list[NDArray[Any]]:
         return [np.asarray(file.get_tensor(name)) for name in names]

@@ -1,4 +1,6 @@
-"""Tables with one column of lists (or several numeric columns) as features: Parquet, and Arrow tables in general."""
+"""Tables with one column of lists (or several numeric columns) as features: Parquet, and Arrow
+tables in general.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -16,19 +18,29 @@ LABELS = ("label", "labels", "y", "target", "class")
 LABELS_READ = 4096  # labels read at a time, since the footer does not state the size of texts
 
 
-def read(path: Path, x: str | None, y: str | None, persons: str | None, width: int | None) -> Arrays:
-    """Read the features, labels and ids of persons of a Parquet file; other columns are not loaded."""
+def read(
+    path: Path, x: str | None, y: str | None, persons: str | None, width: int | None
+) -> Arrays:
+    """Read the features, labels and ids of persons of a Parquet file; other columns are not
+    loaded.
+    """
     with open_parquet(path) as file:
         features, label = columns(file.schema_arrow, x, y, persons, path)
         read_too = [name for name in (label, persons) if name is not None]
         check_sizes(file, features, read_too, path, width)
         rows = matrix(file.read(columns=features), features, path)
-        labels, ids = (None if name is None else _column(file, name, path) for name in (label, persons))
+        labels, ids = (
+            None if name is None else _column(file, name, path) for name in (label, persons)
+        )
         return make_arrays(rows, labels, (path,), path.stem, persons=ids)
 
 
-def check_sizes(file: Any, features: list[str], others: list[str], path: Path, width: int | None) -> None:
-    """Refuse a file with too many values, or rows of another width (for lists, their mean length)."""
+def check_sizes(
+    file: Any, features: list[str], others: list[str], path: Path, width: int | None
+) -> None:
+    """Refuse a file with too many values, or rows of another width (for lists, their mean
+    length).
+    """
     rows, counts = file.metadata.num_rows, value_counts(path)
     check_unpacked(path, 8 * sum(max(counts.get(name, 0), rows) for name in (*features, *others)))
     if not _is_list(file.schema_arrow.field(features[0]).type):
@@ -51,8 +63,12 @@ def _column(file: Any, name: str, path: Path) -> NDArray[Any]:
     return as_numpy(pa.Table.from_batches(batches)[name]) if batches else np.empty(0)
 
 
-def columns(schema: Any, x: str | None, y: str | None, persons: str | None, path: Path) -> tuple[list[str], str | None]:
-    """The feature columns (one of lists, or all of floats) and the label column of a schema; `persons` is neither."""
+def columns(
+    schema: Any, x: str | None, y: str | None, persons: str | None, path: Path
+) -> tuple[list[str], str | None]:
+    """The feature columns (one of lists, or all of floats) and the label column of a schema;
+    `persons` is neither.
+    """
     import pyarrow as pa
 
     names = schema.names
@@ -65,7 +81,10 @@ def columns(schema: Any, x: str | None, y: str | None, persons: str | None, path
         choose(names, x, (), "x", path)
         features = [x]
     elif len(lists) > 1:
-        raise InputError(f"{path} has several columns of lists; choose x from: {excerpt(', '.join(sorted(lists)))}")
+        raise InputError(
+            f"{path} has several columns of lists; choose x from:"
+            f" {excerpt(', '.join(sorted(lists)))}"
+        )
     elif not features:
         raise features_missing(names, path)
     for name in features if len(set(names)) < len(names) else ():
@@ -102,4 +121,6 @@ def matrix(table: Any, features: list[str], path: Path) -> NDArray[Any]:
 def _is_list(kind: Any) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )

@@ -19,18 +19,25 @@ from tacit.errors import InputError
 FEW = 4  # columns from which a record is hardly 0,1,2,3 by chance, but numbered columns are
 BLOCK = 1 << 24  # bytes that are parsed at once; no line may be longer
 _NUMBER = re.compile(
-    r"[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)[ \t]*", re.ASCII | re.IGNORECASE
+    r"[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)[ \t]*",
+    re.ASCII | re.IGNORECASE,
 )
 _KIND = "is not a CSV file of numbers in UTF-8"
 
 
-def read(path: Path, x: str | None, y: str | None, persons: str | None, width: int | None) -> Arrays:
-    """Read the columns of numbers, labels and ids of persons; all columns but those two are features."""
+def read(
+    path: Path, x: str | None, y: str | None, persons: str | None, width: int | None
+) -> Arrays:
+    """Read the columns of numbers, labels and ids of persons; all columns but those two are
+    features.
+    """
     import pyarrow as pa
     from pyarrow import csv as text
 
     if x is not None:
-        raise InputError(f"x={x} does not apply to {path}, whose columns are the features; leave it out")
+        raise InputError(
+            f"x={x} does not apply to {path}, whose columns are the features; leave it out"
+        )
     names, heading, skipped = _heading(path)
     _check_quotes(path)
     label, ids = choose(names, y, LABELS, "y", path), choose(names, persons, (), "persons", path)
@@ -41,10 +48,15 @@ def read(path: Path, x: str | None, y: str | None, persons: str | None, width: i
     try:
         table = text.read_csv(
             path,
-            text.ReadOptions(block_size=BLOCK, skip_rows=skipped, column_names=None if heading else names),
-            convert_options=text.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
+            text.ReadOptions(
+                block_size=BLOCK, skip_rows=skipped, column_names=None if heading else names
+            ),
+            convert_options=text.ConvertOptions(
+                column_types=types, null_values=[""], strings_can_be_null=True
+            ),
         )
-    except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:  # whose texts quote cells
+    # whose texts quote cells
+    except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:
         _check_cells(path, names, {label, ids})
         raise InputError(f"{path} {_KIND}; save it again") from error
     if any(table[name].null_count for name in features):
@@ -63,7 +75,8 @@ def _heading(path: Path) -> tuple[list[str], bool, int]:
     """Names of the columns, whether the file states them, and how many empty lines come before."""
     for line, cells in _lines(path):
         numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
-        if numbers != [str(place) for place in range(len(numbers))]:  # pandas names columns by their numbers
+        # pandas names columns by their numbers
+        if numbers != [str(place) for place in range(len(numbers))]:
             return [str(place) for place in range(len(cells))], False, line - 1
         if len(cells) == len(numbers) < FEW:
             fault = f"{path} starts with {','.join(cells)}, which may be a header or a record"
@@ -77,35 +90,51 @@ def _heading(path: Path) -> tuple[list[str], bool, int]:
 
 
 def _check_cells(path: Path, names: list[str], others: set[str | None]) -> None:
-    """Refuse the first line with too many or too few cells, or with a feature that is not a number."""
+    """Refuse the first line with too many or too few cells, or with a feature that is not a
+    number.
+    """
     features = [place for place, name in enumerate(names) if name not in others]
     for place, (line, cells) in enumerate(_lines(path)):
         if len(cells) != len(names):
-            raise InputError(f"{path} line {line} has {len(cells)} cells and the first has {len(names)}; correct it")
+            raise InputError(
+                f"{path} line {line} has {len(cells)} cells and the first has {len(names)};"
+                " correct it"
+            )
         bad = next((column for column in features if not _NUMBER.fullmatch(cells[column])), None)
         if bad is not None and (place or cells != names):
             fault = f"{path} line {line}, column {bad + 1} is not a number"
             raise InputError(f"{fault}; write rows of numbers with commas between them")
 
 
-def _check_spellings(path: Path, label: str, kind: Any, heading: bool, names: list[str], skipped: int) -> None:
+def _check_spellings(
+    path: Path, label: str, kind: Any, heading: bool, names: list[str], skipped: int
+) -> None:
     """Refuse labels that are different texts and one number, which may be different classes."""
     import pyarrow as pa
     from pyarrow import csv as text
 
     texts = text.read_csv(
         path,
-        text.ReadOptions(block_size=BLOCK, skip_rows=skipped, column_names=None if heading else names),
-        convert_options=text.ConvertOptions(include_columns=[label], column_types={label: pa.string()}),
+        text.ReadOptions(
+            block_size=BLOCK, skip_rows=skipped, column_names=None if heading else names
+        ),
+        convert_options=text.ConvertOptions(
+            include_columns=[label], column_types={label: pa.string()}
+        ),
     )[label].unique()
     distinct = pa.array({one.strip() for one in texts.to_pylist()} - {""}, pa.string())
     if len(distinct.cast(kind).unique()) < len(distinct):
-        fault = f"{path} has labels in {label!r} that are different texts but the same number, such as 1 and 01"
+        fault = (
+            f"{path} has labels in {label!r} that are different texts but the same number, such as"
+            " 1 and 01"
+        )
         raise InputError(f"{fault}; write each class in one way, or as a word")
 
 
 def _check_quotes(path: Path) -> None:
-    """Refuse a quote that does not close on its line: it would hide the records up to the next one."""
+    """Refuse a quote that does not close on its line: it would hide the records up to the next
+    one.
+    """
     with path.open("rb") as file:
         quotes = any(b'"' in block for block in iter(partial(file.read, BLOCK), b""))
     if quotes:
@@ -126,6 +155,8 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
                 if cells:
                     yield before, cells
     except csv.Error as error:
-        raise InputError(f"{path} line {before + 1} {fault}; write each record on one line") from error
+        raise InputError(
+            f"{path} line {before + 1} {fault}; write each record on one line"
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} {_KIND}; save it again") from error

@@ -18,7 +18,9 @@ from tacit.errors import InputError
 
 
 class Family(NamedTuple):
-    """What a family of encoders calls its models, which records it takes, and where its weights are looked for."""
+    """What a family of encoders calls its models, which records it takes, and where its weights are
+    looked for.
+    """
 
     model: str
     takes: tuple[Kind, ...]
@@ -28,7 +30,9 @@ class Family(NamedTuple):
 HUB = "the cache of the Hugging Face hub, or `--weights FOLDER`"
 FAMILIES = {
     "timm": Family("NAME", ("picture",), HUB),
-    "torchvision": Family("MODEL/WEIGHTS", ("picture",), "the cache of torch's hub, or `--weights FOLDER`"),
+    "torchvision": Family(
+        "MODEL/WEIGHTS", ("picture",), "the cache of torch's hub, or `--weights FOLDER`"
+    ),
     "open_clip": Family("MODEL/TAG", ("picture", "text"), HUB),
     "transformers": Family("NAME", ("picture", "text"), HUB),
     "sentence-transformers": Family("NAME", ("text",), HUB),
@@ -36,7 +40,9 @@ FAMILIES = {
     "torch": Family("module.path", ("picture", "text"), "your own code, weights by `--weights`"),
     "edges": Family("SIDE", ("picture",), "no weights: directions of edges, for small pictures"),
 }
-"""The families by name. The module of a family has the same name; docs/encoders.md shows this table."""
+"""The families by name. The module of a family has the same name; docs/encoders.md shows this
+table.
+"""
 
 
 def load_encoder(
@@ -79,18 +85,28 @@ def load_encoder(
     Raises
     ------
     InputError
-        If the family or the model is unknown, weights are not on this machine, or an option does not apply.
+        If the family or the model is unknown, weights are not on this machine, or an option does
+        not apply.
     """
     family, _, name = encoder.partition(":")
     if not name or family not in FAMILIES:
-        raise InputError(f"encoder={encoder!r} is unknown; write FAMILY:NAME, with one of: {', '.join(FAMILIES)}")
+        raise InputError(
+            f"encoder={encoder!r} is unknown; write FAMILY:NAME, with one of: {', '.join(FAMILIES)}"
+        )
     if not encoder.isprintable():
         raise InputError(f"encoder={encoder!r} is not plain text; write FAMILY:NAME")
     if sidecar is not None and family not in ("onnx", "torch"):
-        raise InputError(f"sidecar={str(sidecar)!r} does not apply to {family}:, which knows its input; leave it out")
+        raise InputError(
+            f"sidecar={str(sidecar)!r} does not apply to {family}:, which knows its input; leave"
+            " it out"
+        )
     if kind not in FAMILIES[family].takes:
-        takes, instead = ("pictures", "sentence-transformers") if kind == "text" else ("texts", "timm")
-        raise OtherKindError(f"{encoder} takes {takes}, and the source holds {kind}s; choose {instead}:")
+        takes, instead = (
+            ("pictures", "sentence-transformers") if kind == "text" else ("texts", "timm")
+        )
+        raise OtherKindError(
+            f"{encoder} takes {takes}, and the source holds {kind}s; choose {instead}:"
+        )
     if mirror and kind == "text":
         raise InputError("mirror=True is for pictures, and the source holds texts; leave it out")
     matrix = None if projection is None else read_projection(Path(projection))
@@ -113,7 +129,10 @@ def read_projection(path: Path) -> NDArray[np.float32]:
     """The public matrix (dim, new_dim) of a file; anything else is refused."""
     matrix = map_npy(existing(path))
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not np.isfinite(matrix).all():
-        raise InputError(f"{path} is {matrix.dtype} of shape {matrix.shape}; a projection is a matrix of finite floats")
+        raise InputError(
+            f"{path} is {matrix.dtype} of shape {matrix.shape}; a projection is a matrix of finite"
+            " floats"
+        )
     with np.errstate(over="ignore"):
         narrow = np.asarray(matrix, np.float32)
     if not np.isfinite(narrow).all():

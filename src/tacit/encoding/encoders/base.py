@@ -1,6 +1,8 @@
-"""What every family of encoders shares: the request, the backbone that it loads, and the features computed with it.
+"""What every family of encoders shares: the request, the backbone that it loads, and the features
+computed with it.
 
-An encoder is public. What was trained on private records is no encoder: it is outside the guarantee.
+An encoder is public. What was trained on private records is no encoder: it is outside the
+guarantee.
 """
 
 from abc import ABC, abstractmethod
@@ -29,7 +31,9 @@ class OtherKindError(InputError):
 
 @dataclass(frozen=True)
 class Request:
-    """The options of `load_encoder` for a family; `name` is what follows the family's name and a colon."""
+    """The options of `load_encoder` for a family; `name` is what follows the family's name and a
+    colon.
+    """
 
     name: str
     weights: Path | None = None
@@ -61,12 +65,16 @@ class Backbone(ABC):
 
     @abstractmethod
     def forward(self, inputs: Any) -> NDArray[np.float32]:
-        """Features, (n, dim), of an array that `PictureInput.scaled` returned, or of a list of texts."""
+        """Features, (n, dim), of an array that `PictureInput.scaled` returned, or of a list of
+        texts.
+        """
 
 
 @dataclass
 class Features:
-    """A backbone, then the mean with mirrored pictures, then a projection by a public matrix, (dim, new_dim)."""
+    """A backbone, then the mean with mirrored pictures, then a projection by a public matrix, (dim,
+    new_dim).
+    """
 
     backbone: Backbone
     mirror: bool = False
@@ -74,11 +82,13 @@ class Features:
     facts: dict[str, Any] = field(default_factory=dict)
     _width: int = field(default=0, init=False, repr=False)
 
-    def __call__(self, batch: NDArray[Any] | Sequence[str], dtype: Any = np.float32) -> NDArray[np.float32]:
+    def __call__(
+        self, batch: NDArray[Any] | Sequence[str], dtype: Any = np.float32
+    ) -> NDArray[np.float32]:
         """Features, (n, dim), of prepared pictures, (n, 3, height, width), or of texts.
 
-        They are rounded to `dtype`, in which rows are stored, before the projection: a store that is projected later
-        has the same rows.
+        They are rounded to `dtype`, in which rows are stored, before the projection: a store that
+        is projected later has the same rows.
         """
         if self.backbone.input is None:
             rows = self._forward(list(batch))
@@ -87,14 +97,18 @@ class Features:
         if self.projection is None:
             return rows
         if rows.shape[1] != len(self.projection):
-            said = f"the projection has {len(self.projection)} rows and the encoder gives {rows.shape[1]} features"
+            said = (
+                f"the projection has {len(self.projection)} rows and the encoder gives"
+                f" {rows.shape[1]} features"
+            )
             raise InputError(f"{said}; give one of this encoder")
         with np.errstate(over="ignore"):
             return rows.astype(dtype).astype(np.float32) @ self.projection
 
     def _forward_pictures(self, wanted: PictureInput, batch: NDArray[Any]) -> NDArray[np.float32]:
         n = len(batch)
-        if n < self.backbone.batch:  # fill the batch: the last bits of a row depend on the batch size
+        # fill the batch: the last bits of a row depend on the batch size
+        if n < self.backbone.batch:
             batch = np.concatenate([batch, np.repeat(batch[-1:], self.backbone.batch - n, axis=0)])
         rows = self._forward(wanted.scaled(batch))
         if self.mirror:
@@ -112,7 +126,9 @@ class Features:
             raise InputError(f"{said}; check what it takes, or try a smaller batch") from error
         self._width = self._width or rows.shape[-1]
         if rows.shape != (n, self._width):
-            raise InputError(f"{name} gives {rows.shape} for {n} records; it must give ({n}, {self._width})")
+            raise InputError(
+                f"{name} gives {rows.shape} for {n} records; it must give ({n}, {self._width})"
+            )
         return rows
 
     @property
@@ -129,14 +145,19 @@ def in_slices(
 ) -> NDArray[np.float32]:
     """Features by several threads, each of which runs the model on a few pictures by itself.
 
-    The threads of a library that share each layer wait for each other, longest where another process takes a core;
-    slices do not, and their rows have the same bits for any number of threads.
+    The threads of a library that share each layer wait for each other, longest where another
+    process takes a core; slices do not, and their rows have the same bits for any number of
+    threads.
     """
     n = len(pictures)
     if n <= SLICE:
         slices = [pictures]
     else:  # fill the last slice: the last bits of a row depend on the slice size
-        padded = np.concatenate([pictures, np.repeat(pictures[-1:], -n % SLICE, axis=0)]) if n % SLICE else pictures
+        padded = (
+            np.concatenate([pictures, np.repeat(pictures[-1:], -n % SLICE, axis=0)])
+            if n % SLICE
+            else pictures
+        )
         slices = [padded[first : first + SLICE] for first in range(0, n, SLICE)]
     with ThreadPoolExecutor(threads, initializer=prepare_thread) as pool:
         return np.concatenate(list(pool.map(run, slices)))[:n]

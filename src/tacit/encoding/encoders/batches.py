@@ -1,6 +1,7 @@
 """Batches of records: decoded in worker processes, encoded one after another, in a fixed order.
 
-A batch holds the same records however often the work is interrupted, so its features have the same bits.
+A batch holds the same records however often the work is interrupted, so its features have the same
+bits.
 """
 
 import hashlib
@@ -33,9 +34,10 @@ NICE = 5  # niceness of workers, so that the encoder comes first
 class Batch:
     """A batch of records, decoded or encoded.
 
-    `values` are pixels, (n, 3, height, width), texts, or features, (n, dim), of the n good records, and None while
-    pixels lie in a file. `good` has the positions of these records in the batch, `contents` hashes of their content,
-    and `faults` the positions of the other records, with the reason why they cannot be used.
+    `values` are pixels, (n, 3, height, width), texts, or features, (n, dim), of the n good records,
+    and None while pixels lie in a file. `good` has the positions of these records in the batch,
+    `contents` hashes of their content, and `faults` the positions of the other records, with the
+    reason why they cannot be used.
     """
 
     values: Any
@@ -51,15 +53,19 @@ def encode_batches(
     workers: int = 0,
     scratch: Path | None = None,
 ) -> Generator[Batch, None, None]:
-    """Encode batches in order; rows that overflow `dtype`, in which they will be stored, become faults.
+    """Encode batches in order; rows that overflow `dtype`, in which they will be stored, become
+    faults.
 
-    `workers` processes decode pictures (0: this process does), and write the pixels to files in the folder `scratch`.
+    `workers` processes decode pictures (0: this process does), and write the pixels to files in the
+    folder `scratch`.
     """
     wanted = features.backbone.input
     if wanted is None:
         yield from (_encode(decode_texts(batch), features, dtype) for batch in batches)
     elif workers:
-        with closing(_decode_ahead(PictureDecoder(wanted), batches, workers, scratch)) as decoded_batches:
+        with closing(
+            _decode_ahead(PictureDecoder(wanted), batches, workers, scratch)
+        ) as decoded_batches:
             yield from (_encode(batch, features, dtype) for batch in decoded_batches)
     else:
         decode = PictureDecoder(wanted)
@@ -69,7 +75,9 @@ def encode_batches(
 def encode_records(
     records: Sequence[Record], features: Features, batch: int | None = None, workers: int = 0
 ) -> NDArray[np.float32]:
-    """Rows of records of the kind that the encoder takes, (n, dim); InputError if one cannot be encoded."""
+    """Rows of records of the kind that the encoder takes, (n, dim); InputError if one cannot be
+    encoded.
+    """
     batches = batches_of(iter(records), batch_size(features, batch))
     encoded = encode_batches(batches, features, np.dtype(np.float32), workers)
     rows: list[NDArray[np.float32]] = []
@@ -121,7 +129,9 @@ def decode_texts(records: Sequence[Record]) -> Batch:
     values, good, contents, faults = [], [], [], []
     for place, text in enumerate(records):
         if not isinstance(text, str) or not text.strip():
-            faults.append((place, "the text is empty" if isinstance(text, str) else "there is no text"))
+            faults.append(
+                (place, "the text is empty" if isinstance(text, str) else "there is no text")
+            )
             continue
         try:
             contents.append(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
@@ -140,7 +150,8 @@ def batches_of(records: Iterator[Record], size: int) -> Iterator[list[Record]]:
 
 
 def batch_size(features: Features, batch: int | None) -> int:
-    """How many records are handled together: a batch of pictures, or the texts that are sorted by length together.
+    """How many records are handled together: a batch of pictures, or the texts that are sorted by
+    length together.
 
     It sets the batch size of the encoder, if `batch` is given.
     """
@@ -148,7 +159,9 @@ def batch_size(features: Features, batch: int | None) -> int:
     if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
         raise InputError(f"batch={batch} must be at least 1; leave it out for {backbone.batch}")
     if batch is not None and backbone.fixed_batch and batch != backbone.batch:
-        raise InputError(f"batch={batch} where the encoder takes {backbone.batch} at a time; leave it out")
+        raise InputError(
+            f"batch={batch} where the encoder takes {backbone.batch} at a time; leave it out"
+        )
     backbone.batch = batch or backbone.batch
     return backbone.batch * (TEXT_WINDOW if backbone.input is None else 1)
 
@@ -171,16 +184,31 @@ def _encode(batch: Batch, features: Features, dtype: np.dtype[Any]) -> Batch:
     if usable.all():
         return replace(batch, values=rows)
     why = f"its features are all zeros, not finite, or beyond {dtype}"
-    faults = [*batch.faults, *((place, why) for place, use in zip(batch.good, usable, strict=True) if not use)]
+    faults = [
+        *batch.faults,
+        *((place, why) for place, use in zip(batch.good, usable, strict=True) if not use),
+    ]
     chosen = np.flatnonzero(usable)
-    return Batch(rows[usable], [batch.good[i] for i in chosen], [batch.contents[i] for i in chosen], sorted(faults))
+    return Batch(
+        rows[usable],
+        [batch.good[i] for i in chosen],
+        [batch.contents[i] for i in chosen],
+        sorted(faults),
+    )
 
 
-def _encode_texts(features: Features, texts: list[str], dtype: np.dtype[Any]) -> NDArray[np.float32]:
-    """Features of texts; those of similar length go through the encoder together, so that little is padded."""
+def _encode_texts(
+    features: Features, texts: list[str], dtype: np.dtype[Any]
+) -> NDArray[np.float32]:
+    """Features of texts; those of similar length go through the encoder together, so that little is
+    padded.
+    """
     order = sorted(range(len(texts)), key=lambda place: (len(texts[place]), place))
     size = features.backbone.batch
-    batches = [[texts[place] for place in order[first : first + size]] for first in range(0, len(texts), size)]
+    batches = [
+        [texts[place] for place in order[first : first + size]]
+        for first in range(0, len(texts), size)
+    ]
     ordered = np.concatenate([features(batch, dtype) for batch in batches])
     rows = np.empty_like(ordered)
     rows[order] = ordered
@@ -190,14 +218,18 @@ def _encode_texts(features: Features, texts: list[str], dtype: np.dtype[Any]) ->
 def _decode_ahead(
     decode: PictureDecoder, batches: Iterator[Any], workers: int, scratch: Path | None = None
 ) -> Generator[Batch, None, None]:
-    """Decode in processes, a few batches ahead of the caller; this process decodes the first batch while they start.
+    """Decode in processes, a few batches ahead of the caller; this process decodes the first batch
+    while they start.
 
     Pixels pass through memory-mapped files that are reused, which avoids copies through pipes.
     """
-    from joblib.externals.loky import ProcessPoolExecutor  # needs no guard around a script's own code
+    # needs no guard around a script's own code
+    from joblib.externals.loky import ProcessPoolExecutor
 
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    pool = ProcessPoolExecutor(workers, timeout=60, env=alone, initializer=os.nice, initargs=(NICE,))
+    pool = ProcessPoolExecutor(
+        workers, timeout=60, env=alone, initializer=os.nice, initargs=(NICE,)
+    )
     first = next(batches, None)
     with TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
         free = deque(Path(folder) / str(number) for number in range(AHEAD * workers + 1))
@@ -221,8 +253,9 @@ def _decode_ahead(
                 free.append(path)
         except BrokenExecutor as error:
             raise InputError(
-                "a process that decodes was ended from outside, perhaps for lack of memory; run again with --workers 0 "
-                "(workers=0), which continues from the records already encoded"
+                "a process that decodes was ended from outside, perhaps for lack of memory; run"
+                " again with --workers 0 (workers=0), which continues from the records already"
+                " encoded"
             ) from error
         finally:
             pool.shutdown(wait=True, kill_workers=True)

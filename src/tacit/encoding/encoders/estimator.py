@@ -34,12 +34,13 @@ def encode(
     Parameters
     ----------
     images : array or sequence of length n
-        Pixels as bytes, (n, height, width), or with channels last or first; or a list of paths, of bytes of picture
-        files, or of Pillow images; or a list of texts. For a callable, whatever it takes.
+        Pixels as bytes, (n, height, width), or with channels last or first; or a list of paths, of
+        bytes of picture files, or of Pillow images; or a list of texts. For a callable, whatever it
+        takes.
     encoder : str, Features or callable
-        "FAMILY:NAME" (see `tacit.encoding.encoders`), what `load_encoder` returned, or a function from a batch of
-        `images` to an array (n, dim). It must treat each record alone, and must not have been fitted to private
-        records: both are outside every guarantee.
+        "FAMILY:NAME" (see `tacit.encoding.encoders`), what `load_encoder` returned, or a function
+        from a batch of `images` to an array (n, dim). It must treat each record alone, and must not
+        have been fitted to private records: both are outside every guarantee.
     batch : int, optional
         Records at a time.
     workers : int
@@ -54,7 +55,8 @@ def encode(
     Raises
     ------
     InputError
-        If the encoder is unknown or its weights are not on this machine, or a record cannot be decoded or encoded.
+        If the encoder is unknown or its weights are not on this machine, or a record cannot be
+        decoded or encoded.
 
     Examples
     --------
@@ -65,13 +67,20 @@ def encode(
     """
     check_workers(workers)
     if isinstance(encoder, str):
-        return _encode_by_features(images, lambda kind: load_encoder(encoder, kind=kind, **options), batch, workers)
+        return _encode_by_features(
+            images, lambda kind: load_encoder(encoder, kind=kind, **options), batch, workers
+        )
     if isinstance(encoder, Features):
         return _encode_by_features(images, lambda _: encoder, batch, workers)
     if options:
-        raise InputError(f"{', '.join(options)} is for encoders by name; leave it out for one that is a function")
+        raise InputError(
+            f"{', '.join(options)} is for encoders by name; leave it out for one that is a function"
+        )
     if not callable(encoder):
-        raise InputError(f"encoder={encoder!r:.60} is neither a name nor a function; write FAMILY:NAME, or pass one")
+        raise InputError(
+            f"encoder={encoder!r:.60} is neither a name nor a function; write FAMILY:NAME, or"
+            " pass one"
+        )
     if batch is not None and batch < 1:
         raise InputError(f"batch={batch} must be at least 1; leave it out for {BATCH}")
     return _encode_by_function(images, encoder, batch or BATCH)
@@ -81,7 +90,8 @@ def encode(
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """An encoder as the first step of a scikit-learn pipeline.
 
-    `fit` does nothing and reads no data, so the pipeline has the guarantee of the learner that follows.
+    `fit` does nothing and reads no data, so the pipeline has the guarantee of the learner that
+    follows.
 
     Parameters
     ----------
@@ -138,11 +148,18 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _features(self, kind: Kind) -> Features:
         """The encoder, loaded again only if the options or the kind of the records changed."""
-        options = {name: value for name, value in self.get_params().items() if name not in ("batch", "workers")}
+        options = {
+            name: value
+            for name, value in self.get_params().items()
+            if name not in ("batch", "workers")
+        }
         key = (kind, sorted(map(str, options.items())))
         loaded = getattr(self, "_loaded", None)
         if loaded is None or loaded[0] != key:
-            self._loaded = loaded = (key, load_encoder(options.pop("encoder"), kind=kind, **options))
+            self._loaded = loaded = (
+                key,
+                load_encoder(options.pop("encoder"), kind=kind, **options),
+            )
         return loaded[1]
 
 
@@ -153,11 +170,16 @@ def _encode_by_features(
     kind, records = _records(images)
     features = load(kind)
     if (features.backbone.input is None) != (kind == "text"):
-        raise InputError(f"the encoder takes {'texts' if kind == 'picture' else 'pictures'}, and these are {kind}s")
+        raise InputError(
+            f"the encoder takes {'texts' if kind == 'picture' else 'pictures'}, and these are"
+            f" {kind}s"
+        )
     return encode_records(records, features, batch, workers)
 
 
-def _encode_by_function(images: Any, function: Callable[[Any], Any], batch: int) -> NDArray[np.float32]:
+def _encode_by_function(
+    images: Any, function: Callable[[Any], Any], batch: int
+) -> NDArray[np.float32]:
     images = images if hasattr(images, "__len__") else _listed(images)
     n = len(images)
     if not n:
@@ -171,11 +193,16 @@ def _encode_by_function(images: Any, function: Callable[[Any], Any], batch: int)
             raise InputError(f"{said}; return numbers, (n, dim)")
         width = rows.shape[1]
         if parts and width != parts[0].shape[1]:
-            raise InputError(f"the encoder returned {parts[0].shape[1]} features and then {width}; return as many")
+            raise InputError(
+                f"the encoder returned {parts[0].shape[1]} features and then {width}; return as"
+                " many"
+            )
         finite = np.isfinite(rows).all(axis=1)
         if not finite.all():
             place = first + int(finite.argmin())
-            raise InputError(f"record {place} has features that are not finite; fix the encoder, or leave it out")
+            raise InputError(
+                f"record {place} has features that are not finite; fix the encoder, or leave it out"
+            )
         if not parts and len(records) > 1:
             _check_alone(np.asarray(function(records[:1])), rows[:1])
         parts.append(rows.astype(np.float32))
@@ -184,10 +211,12 @@ def _encode_by_function(images: Any, function: Callable[[Any], Any], batch: int)
 
 def _check_alone(alone: NDArray[Any], among: NDArray[Any]) -> None:
     """Refuse an encoder that mixes records: no guarantee about one record would hold."""
-    if alone.shape != among.shape or not np.allclose(alone, among, rtol=1e-2, atol=1e-2 * np.abs(among).max()):
+    if alone.shape != among.shape or not np.allclose(
+        alone, among, rtol=1e-2, atol=1e-2 * np.abs(among).max()
+    ):
         raise InputError(
-            "the encoder gives record 0 different features alone than in a batch, so that one record would change many "
-            "rows; make it treat each record alone"
+            "the encoder gives record 0 different features alone than in a batch, so that one"
+            " record would change many rows; make it treat each record alone"
         )
 
 
@@ -195,7 +224,9 @@ def _listed(images: Any) -> list[Any]:
     try:
         return list(images)
     except TypeError as error:
-        raise InputError(f"images={images!r:.60} is not a list of records; give a list or an array") from error
+        raise InputError(
+            f"images={images!r:.60} is not a list of records; give a list or an array"
+        ) from error
 
 
 def _records(images: Any) -> tuple[Kind, Sequence[Record]]:
@@ -212,13 +243,22 @@ def _records(images: Any) -> tuple[Kind, Sequence[Record]]:
         paths = [Path(text) for text in records if len(text) < 4096 and "\n" not in text]
         if len(paths) == len(records) and all(os.path.isfile(path) for path in paths):
             return "picture", paths
-        gone = next((path for path in paths if path.suffix.lower() in PICTURES and not os.path.isfile(path)), None)
+        gone = next(
+            (
+                path
+                for path in paths
+                if path.suffix.lower() in PICTURES and not os.path.isfile(path)
+            ),
+            None,
+        )
         if gone is not None:
             raise InputError(f"record {gone} does not exist; check its path")
         return "text", records
     others = [place for place, record in enumerate(records) if not isinstance(record, str)]
     if len(others) < len(records) / 2:
-        raise InputError(f"record {others[0]} is {type(records[others[0]]).__name__} among texts; leave it out")
+        raise InputError(
+            f"record {others[0]} is {type(records[others[0]]).__name__} among texts; leave it out"
+        )
     return "picture", [_picture(record, place) for place, record in enumerate(records)]
 
 

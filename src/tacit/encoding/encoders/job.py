@@ -1,7 +1,9 @@
-"""The job of encoding a source: shards are finished one after another, then put together as a store.
+"""The job of encoding a source: shards are finished one after another, then put together as a
+store.
 
-A finished shard is `00000.npy`, its rows, with `00000.json`, its facts, which is written last. A later run takes
-finished shards over if the encoder, the source and the options are the same, by their hash.
+A finished shard is `00000.npy`, its rows, with `00000.json`, its facts, which is written last. A
+later run takes finished shards over if the encoder, the source and the options are the same, by
+their hash.
 """
 
 import json
@@ -43,7 +45,8 @@ class Options:
     Parameters
     ----------
     classes : list or int, optional
-        The class list as a public fact; by default what the source declares, else what its labels show.
+        The class list as a public fact; by default what the source declares, else what its labels
+        show.
     public : bool
         Keep no labels, and of the files' paths only the last part.
     skip_bad : bool
@@ -74,15 +77,21 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
-            raise InputError(f"dtype={self.dtype!r} is not one of {', '.join(DTYPES)}; pass one of them")
+            raise InputError(
+                f"dtype={self.dtype!r} is not one of {', '.join(DTYPES)}; pass one of them"
+            )
         if self.shard_rows < 1:
-            raise InputError(f"shard_rows={self.shard_rows} must be positive; leave it out for {SHARD_ROWS}")
+            raise InputError(
+                f"shard_rows={self.shard_rows} must be positive; leave it out for {SHARD_ROWS}"
+            )
         check_workers(self.workers)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Facts about a finished shard: the places of its good records, hashes of them, and what is wrong with others."""
+    """Facts about a finished shard: the places of its good records, hashes of them, and what is
+    wrong with others.
+    """
 
     number: int
     good: list[int]
@@ -106,7 +115,10 @@ class Job:
         listed, declared = self.classes  # labels are checked before anything is encoded
         names = self.options.names
         if names is not None and (not declared or len(names.rows) != len(listed)):
-            raise InputError("names are not those of a declared class list; give one entry for each class (--classes)")
+            raise InputError(
+                "names are not those of a declared class list; give one entry for each class"
+                " (--classes)"
+            )
 
     @property
     def rows(self) -> int:
@@ -146,19 +158,36 @@ class Job:
     @cached_property
     def checkpoint(self) -> Checkpoint:
         """Finished shards; those of another encoder, source or layout are removed."""
-        facts = [version("tacit"), self.features.card, self.source.stamp, len(self.source), self.options.dtype]
+        facts = [
+            version("tacit"),
+            self.features.card,
+            self.source.stamp,
+            len(self.source),
+            self.options.dtype,
+        ]
         key = digest([*facts, self.size, self.rows, self.features.backbone.batch])
         return Checkpoint(self.work, key, replace=True)
 
     def run(self) -> int:
-        """Encode from the first shard on that is not finished; return the number of records before it."""
-        first = next((number for number in range(self.count) if not self._is_finished(number)), self.count)
+        """Encode from the first shard on that is not finished; return the number of records before
+        it.
+        """
+        first = next(
+            (number for number in range(self.count) if not self._is_finished(number)), self.count
+        )
         done, total = min(first * self.rows, len(self.source)), len(self.source)
         batches = batches_of(islice(self.source.records(done), total - done), self.size)
-        encoded = encode_batches(batches, self.features, np.dtype(self.options.dtype), self.options.workers, self.work)
+        encoded = encode_batches(
+            batches, self.features, np.dtype(self.options.dtype), self.options.workers, self.work
+        )
         if done < total:
             with closing(encoded):
-                shown = progress(encoded, "encoding", total - done, lambda batch: len(batch.good) + len(batch.faults))
+                shown = progress(
+                    encoded,
+                    "encoding",
+                    total - done,
+                    lambda batch: len(batch.good) + len(batch.faults),
+                )
                 for number in range(first, self.count):
                     self._write_shard(number, list(islice(shown, self.rows // self.size)))
         return done
@@ -187,7 +216,11 @@ class Job:
                 files.append(stored_file(folder, name, len(shard.good)))
         classes, declared = self.classes
         content = combined_hash(value for shard in self.shards() for value in shard.contents)
-        source = {"kind": self.source.kind, "public": self.options.public, "content_sha256": content}
+        source = {
+            "kind": self.source.kind,
+            "public": self.options.public,
+            "content_sha256": content,
+        }
         manifest = Manifest(
             rows=sum(file.rows for file in files),
             dim=dim,
@@ -203,7 +236,9 @@ class Job:
             declared_public=self.options.declared_public,
         )
         if self.options.names is not None:
-            manifest = write_names(folder, self.options.names.rows, self.options.names.facts, manifest)
+            manifest = write_names(
+                folder, self.options.names.rows, self.options.names.facts, manifest
+            )
         manifest.save(folder)
 
     def _is_finished(self, number: int) -> bool:
@@ -212,7 +247,10 @@ class Job:
         return facts and (rows or not self._shard(number).good)
 
     def _shard(self, number: int) -> Shard:
-        return Shard(number, **json.loads(self.checkpoint.path(f"{number:05d}.json").read_text(encoding="utf-8")))
+        return Shard(
+            number,
+            **json.loads(self.checkpoint.path(f"{number:05d}.json").read_text(encoding="utf-8")),
+        )
 
     def _write_shard(self, number: int, batches: Sequence[Batch]) -> None:
         rows = [batch.values.astype(self.options.dtype) for batch in batches if batch.good]
@@ -220,7 +258,9 @@ class Job:
         facts = {
             "good": [start + place for start, batch in placed for place in batch.good],
             "contents": [value for batch in batches for value in batch.contents],
-            "faults": [(start + place, why) for start, batch in placed for place, why in batch.faults],
+            "faults": [
+                (start + place, why) for start, batch in placed for place, why in batch.faults
+            ],
             "dim": rows[0].shape[1] if rows else 0,
         }
         if rows:
@@ -237,7 +277,9 @@ class Job:
         fields = [(LABEL, pa.int32())] if indexes is not None else []
         if persons is not None:
             fields.append((PERSON, pa.string() if persons.dtype.kind == "U" else pa.int64()))
-        schema = pa.schema([*fields, (ROW, pa.int64()), (RECORD, pa.string()), ("content", pa.string())])
+        schema = pa.schema(
+            [*fields, (ROW, pa.int64()), (RECORD, pa.string()), ("content", pa.string())]
+        )
         name, rows = "metadata.parquet", 0
         with (folder / name).open("wb") as file:
             # a dictionary of the other columns, whose values differ, would hold them all in memory

@@ -30,9 +30,9 @@ def ready(library: str) -> None:
 class OnTorch(Backbone):
     """A torch module in evaluation mode.
 
-    `run` maps a tensor of pictures, a list of texts, or what `tokenize` makes of texts, to a tensor of features. The
-    `files` decide the features too: code, or those of a tokenizer. With `slices`, several threads may run the module
-    at once, each on a few pictures.
+    `run` maps a tensor of pictures, a list of texts, or what `tokenize` makes of texts, to a tensor
+    of features. The `files` decide the features too: code, or those of a tokenizer. With `slices`,
+    several threads may run the module at once, each on a few pictures.
     """
 
     def __init__(
@@ -66,7 +66,9 @@ class OnTorch(Backbone):
         torch = load_torch("encoders")
         if not self.slices:
             return self._features(inputs)
-        return in_slices(self._features, inputs, torch.get_num_threads(), partial(torch.set_num_threads, 1))
+        return in_slices(
+            self._features, inputs, torch.get_num_threads(), partial(torch.set_num_threads, 1)
+        )
 
     def _features(self, inputs: Any) -> NDArray[np.float32]:
         torch = load_torch("encoders")
@@ -89,7 +91,9 @@ def _device(name: str) -> str:
     try:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device={name!r} cannot be used ({one_line(error)}); leave it out") from error
+        raise InputError(
+            f"device={name!r} cannot be used ({one_line(error)}); leave it out"
+        ) from error
     return name
 
 

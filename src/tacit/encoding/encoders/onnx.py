@@ -1,6 +1,7 @@
 """`onnx:FILE`, a model for pictures, with a small file of JSON beside it that states its input.
 
-The sidecar has the keys of `PictureInput`, and may have `input` and `output`, names of the model's tensors:
+The sidecar has the keys of `PictureInput`, and may have `input` and `output`, names of the model's
+tensors:
 
     {"size": [160, 160], "layout": "nchw", "scale": 1, "resize": "bicubic"}
 """
@@ -22,7 +23,8 @@ from tacit.encoding.encoders.weights import loading
 from tacit.errors import InputError
 
 EXAMPLE = (
-    '{"size": [224, 224], "layout": "nchw", "scale": 255, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}'
+    '{"size": [224, 224], "layout": "nchw", "scale": 255, "mean": [0.485, 0.456, 0.406], "std":'
+    " [0.229, 0.224, 0.225]}"
 )
 
 
@@ -44,7 +46,11 @@ class OnnxModel(Backbone):
     """A model in an ONNX file; its first input and output, unless they are named."""
 
     def __init__(
-        self, path: Path, input: PictureInput, input_name: str | None = None, output_name: str | None = None
+        self,
+        path: Path,
+        input: PictureInput,
+        input_name: str | None = None,
+        output_name: str | None = None,
     ) -> None:
         import onnxruntime
 
@@ -61,7 +67,9 @@ class OnnxModel(Backbone):
             self.batch, self.fixed_batch = shape[0], True
             self.session = _session(path, threads=0)
         _check_shape(input, shape, inputs[self.input_name].type, path)
-        hashes = [file_hash(file) for file in (path, *sorted(path.parent.glob(f"{path.name}*data")))]
+        hashes = [
+            file_hash(file) for file in (path, *sorted(path.parent.glob(f"{path.name}*data")))
+        ]
         self.card = {
             "name": f"onnx:{path.name}",
             "weights_sha256": hashes[0] if len(hashes) == 1 else combined_hash(hashes),
@@ -71,7 +79,11 @@ class OnnxModel(Backbone):
         }
 
     def forward(self, inputs: Any) -> NDArray[np.float32]:
-        return self._features(inputs) if self.fixed_batch else in_slices(self._features, inputs, cpu_count())
+        return (
+            self._features(inputs)
+            if self.fixed_batch
+            else in_slices(self._features, inputs, cpu_count())
+        )
 
     def _features(self, inputs: Any) -> NDArray[np.float32]:
         (rows,) = self.session.run([self.output_name], {self.input_name: inputs})
@@ -84,7 +96,8 @@ def _session(path: Path, threads: int) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # leave the cores to what decodes
+    # leave the cores to what decodes
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     with loading(f"onnx:{path.name}", path.parent):
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
@@ -92,11 +105,16 @@ def _session(path: Path, threads: int) -> Any:
 def read_sidecar(path: Path, model: str) -> dict[str, Any]:
     """The facts of a sidecar; the error for a missing or damaged one has an example."""
     if not path.is_file():
-        raise InputError(f"{path} does not exist, and states what {model} takes; write there, for example, {EXAMPLE}")
+        raise InputError(
+            f"{path} does not exist, and states what {model} takes; write there, for example,"
+            f" {EXAMPLE}"
+        )
     try:
         return read_object(path)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not JSON ({one_line(error)}); write, for example, {EXAMPLE}") from error
+        raise InputError(
+            f"{path} is not JSON ({one_line(error)}); write, for example, {EXAMPLE}"
+        ) from error
 
 
 def tensor_called(name: str | None, names: list[str], what: str, path: Path) -> str:
@@ -107,10 +125,15 @@ def tensor_called(name: str | None, names: list[str], what: str, path: Path) -> 
 
 
 def _check_shape(input: PictureInput, shape: list[Any], kind: str, path: Path) -> None:
-    """Check that a model takes what its sidecar states; a side that is not a number may have any length."""
+    """Check that a model takes what its sidecar states; a side that is not a number may have any
+    length.
+    """
     channels = 1 if input.channels == "grey" else 3
     stated = [channels, *input.size] if input.layout == "nchw" else [*input.size, channels]
-    expected = [wanted if isinstance(side, int) else side for side, wanted in zip(shape[1:], stated, strict=False)]
+    expected = [
+        wanted if isinstance(side, int) else side
+        for side, wanted in zip(shape[1:], stated, strict=False)
+    ]
     if kind != "tensor(float)" or len(shape) != 4 or shape[1:] != expected:
         said = f"{path} takes {kind} of shape {shape}, and its sidecar states {stated}"
         raise InputError(f"{said}; correct size or layout")

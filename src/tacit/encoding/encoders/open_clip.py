@@ -1,4 +1,6 @@
-"""`open_clip:MODEL/TAG`, such as open_clip:ViT-B-32/laion2b_s34b_b79k: pictures, or texts with the same model."""
+"""`open_clip:MODEL/TAG`, such as open_clip:ViT-B-32/laion2b_s34b_b79k: pictures, or texts with the
+same model.
+"""
 
 from typing import Any
 
@@ -37,7 +39,10 @@ def _repository(name: str) -> str:
     if not facts.get("hf_hub"):
         model = model or tag
         tags = ", ".join(open_clip.list_pretrained_tags_by_model(model)[:8]) or "none"
-        raise InputError(f"open_clip has no weights {tag!r} of {model!r} on the hub; write MODEL/TAG, tags: {tags}")
+        raise InputError(
+            f"open_clip has no weights {tag!r} of {model!r} on the hub; write MODEL/TAG, tags:"
+            f" {tags}"
+        )
     return str(facts["hf_hub"]).rstrip("/")
 
 
@@ -45,8 +50,11 @@ def _input(facts: dict[str, Any], name: str) -> dict[str, Any]:
     """The fields of `PictureInput` for open_clip's evaluation transform."""
     height, width = (facts["size"],) * 2 if isinstance(facts["size"], int) else facts["size"]
     fields = {
-        "size": (height, width), "resize": facts["interpolation"], "mean": facts["mean"], "std": facts["std"]
-    }  # fmt: skip
+        "size": (height, width),
+        "resize": facts["interpolation"],
+        "mean": facts["mean"],
+        "std": facts["std"],
+    }
     if facts["resize_mode"] == "squash":
         return fields
     if facts["resize_mode"] != "shortest" or height != width:

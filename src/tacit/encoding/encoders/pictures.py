@@ -1,7 +1,7 @@
 """From a picture file to the array that an encoder takes: decoding, resizing, cropping, scaling.
 
-Every picture is turned upright by its EXIF tag, made RGB (transparency is dropped, 16-bit grey keeps its upper eight
-bits), and of a moving picture the first frame is taken.
+Every picture is turned upright by its EXIF tag, made RGB (transparency is dropped, 16-bit grey
+keeps its upper eight bits), and of a moving picture the first frame is taken.
 """
 
 import hashlib
@@ -37,11 +37,12 @@ class PictureInput(BaseModel):
     size : (int, int)
         Height and width of what it takes.
     resize_to : int or (int, int), optional
-        A number is the length of the shorter side, a pair the height and width whatever the proportions; the middle of
-        `size` is cut out then. By default `size` itself.
+        A number is the length of the shorter side, a pair the height and width whatever the
+        proportions; the middle of `size` is cut out then. By default `size` itself.
     resize : str
-        "nearest", "bilinear", "bicubic", "lanczos" are Pillow's, which smooth when they shrink and round to bytes.
-        "bicubic-float" is that of torch and OpenCV: no smoothing, no rounding, clamped to 0..255.
+        "nearest", "bilinear", "bicubic", "lanczos" are Pillow's, which smooth when they shrink and
+        round to bytes. "bicubic-float" is that of torch and OpenCV: no smoothing, no rounding,
+        clamped to 0..255.
     channels : {"rgb", "bgr", "grey"}
     layout : {"nchw", "nhwc"}
         Whether channels come first or last.
@@ -69,7 +70,11 @@ class PictureInput(BaseModel):
         if self.resize_to is not None and np.less(self.resize_to, self.size).any():
             raise ValueError(f"resize_to {self.resize_to} is smaller than size {self.size}")
         count = 1 if self.channels == "grey" else 3
-        if len(self.mean) not in (1, count) or len(self.std) not in (1, count) or min(self.std) <= 0:
+        if (
+            len(self.mean) not in (1, count)
+            or len(self.std) not in (1, count)
+            or min(self.std) <= 0
+        ):
             raise ValueError(f"mean and std need 1 or {count} numbers, those of std above zero")
         return self
 
@@ -79,7 +84,9 @@ class PictureInput(BaseModel):
         return np.dtype(np.float32 if self.resize == "bicubic-float" else np.uint8)
 
     def prepare(self, picture: NDArray[np.uint8]) -> NDArray[Any]:
-        """A decoded picture, (height, width, 3), resized and cut: (3, height, width), bytes or floats in 0..255."""
+        """A decoded picture, (height, width, 3), resized and cut: (3, height, width), bytes or
+        floats in 0..255.
+        """
         old = picture.shape[:2]
         height, width = self._new_sides(*old)
         if height * width > MOST_PIXELS:
@@ -93,14 +100,20 @@ class PictureInput(BaseModel):
                 picture = np.asarray(Image.fromarray(picture).resize((width, height), method))
             resized = picture.transpose(2, 0, 1)
         top, left = round((height - self.size[0]) / 2), round((width - self.size[1]) / 2)
-        return np.ascontiguousarray(resized[:, top : top + self.size[0], left : left + self.size[1]])
+        return np.ascontiguousarray(
+            resized[:, top : top + self.size[0], left : left + self.size[1]]
+        )
 
     def _new_sides(self, height: int, width: int) -> tuple[int, int]:
         """Height and width before the middle is cut out."""
         target = self.size if self.resize_to is None else self.resize_to
         if not isinstance(target, int):
             return target
-        return (target, int(target * width / height)) if height <= width else (int(target * height / width), target)
+        return (
+            (target, int(target * width / height))
+            if height <= width
+            else (int(target * height / width), target)
+        )
 
     def scaled(self, batch: NDArray[Any]) -> NDArray[np.float32]:
         """Prepared pictures, (n, 3, height, width), as the encoder's input."""
@@ -109,16 +122,27 @@ class PictureInput(BaseModel):
         elif self.channels == "bgr":
             batch = batch[:, ::-1]
         channels = batch.shape[1]
-        if batch.dtype == np.float32 and self.scale == 1 and not any(self.mean) and set(self.std) == {1.0}:
-            return np.ascontiguousarray(batch if self.layout == "nchw" else batch.transpose(0, 2, 3, 1))
+        if (
+            batch.dtype == np.float32
+            and self.scale == 1
+            and not any(self.mean)
+            and set(self.std) == {1.0}
+        ):
+            return np.ascontiguousarray(
+                batch if self.layout == "nchw" else batch.transpose(0, 2, 3, 1)
+            )
         values = np.empty(batch.shape, np.float32)
-        std, mean = (np.broadcast_to(np.array(numbers), channels) for numbers in (self.std, self.mean))
+        std, mean = (
+            np.broadcast_to(np.array(numbers), channels) for numbers in (self.std, self.mean)
+        )
         for channel in range(channels):
             scaled = values[:, channel]
             np.multiply(batch[:, channel], np.float32(1 / (self.scale * std[channel])), out=scaled)
             if mean[channel]:
                 scaled -= np.float32(mean[channel] / std[channel])
-        return values if self.layout == "nchw" else np.ascontiguousarray(values.transpose(0, 2, 3, 1))
+        return (
+            values if self.layout == "nchw" else np.ascontiguousarray(values.transpose(0, 2, 3, 1))
+        )
 
 
 def picture_input(facts: Any, where: Path | str) -> PictureInput:
@@ -134,7 +158,9 @@ def picture_input(facts: Any, where: Path | str) -> PictureInput:
 
 
 def load_pillow() -> Any:
-    """Return Pillow, imported on the first call; InputError that names the extra if it is not installed."""
+    """Return Pillow, imported on the first call; InputError that names the extra if it is not
+    installed.
+    """
     check_installed("PIL")
     import PIL.Image
     import PIL.ImageOps
@@ -143,7 +169,9 @@ def load_pillow() -> Any:
 
 
 def decoded(record: Record) -> NDArray[np.uint8]:
-    """A picture as (height, width, 3) bytes; raises Unreadable if there is none, or it is damaged."""
+    """A picture as (height, width, 3) bytes; raises Unreadable if there is none, or it is
+    damaged.
+    """
     Image = load_pillow().Image
     if isinstance(record, np.ndarray):
         pixels = record if record.ndim == 3 else np.repeat(record[:, :, None], 3, axis=2)
@@ -160,10 +188,16 @@ def decoded(record: Record) -> NDArray[np.uint8]:
     except FileNotFoundError as error:
         raise Unreadable("there is no such file") from error
     except Exception as error:  # decoders of broken files raise nearly anything
-        if record == b"" or (isinstance(record, Path) and record.is_file() and not record.stat().st_size):
+        if record == b"" or (
+            isinstance(record, Path) and record.is_file() and not record.stat().st_size
+        ):
             raise Unreadable("the file is empty") from error
         unknown = type(error).__name__ == "UnidentifiedImageError"
-        said = "it is no picture that Pillow knows" if unknown else one_line(error).replace(str(record), "it")
+        said = (
+            "it is no picture that Pillow knows"
+            if unknown
+            else one_line(error).replace(str(record), "it")
+        )
         raise Unreadable(said) from error
 
 
@@ -183,7 +217,10 @@ def _eight_bit(image: Any) -> Any:
         narrow.getexif().update(image.getexif())
         return narrow
     if image.mode in ("I", "F"):
-        raise Unreadable(f"its pixels are {image.mode} (32 bits), which have no known white; convert it to 8 bits")
+        raise Unreadable(
+            f"its pixels are {image.mode} (32 bits), which have no known white; convert it to 8"
+            " bits"
+        )
     return image.convert("RGBA") if image.mode == "P" and "transparency" in image.info else image
 
 
@@ -195,7 +232,9 @@ def content(picture: NDArray[np.uint8]) -> str:
 
 
 def bicubic_float(picture: NDArray[np.uint8], height: int, width: int) -> NDArray[np.float32]:
-    """Bicubic interpolation as torch and OpenCV compute it, (3, height, width), clamped to 0..255."""
+    """Bicubic interpolation as torch and OpenCV compute it, (3, height, width), clamped to
+    0..255.
+    """
     rows = _interpolated(picture.reshape(len(picture), -1), height).reshape(height, -1, 3)
     columns = np.ascontiguousarray(rows.transpose(1, 2, 0)).reshape(-1, 3 * height)
     both = _interpolated(columns, width)
@@ -214,7 +253,9 @@ def _interpolated(lines: NDArray[Any], new: int) -> NDArray[np.float32]:
 
 @lru_cache(maxsize=64)
 def _taps(old: int, new: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """The four old lines that each new one takes, (4, new), and their weights, (4, new, 1); the last one repeats."""
+    """The four old lines that each new one takes, (4, new), and their weights, (4, new, 1); the
+    last one repeats.
+    """
     centre = (np.arange(new) + 0.5) * old / new - 0.5
     places = np.floor(centre).astype(np.intp) - 1 + np.arange(4)[:, None]
     distance = np.abs(centre - places)

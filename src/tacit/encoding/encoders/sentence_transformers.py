@@ -1,4 +1,6 @@
-"""`sentence-transformers:NAME`, such as sentence-transformers:all-MiniLM-L6-v2: texts, pooled as the model states."""
+"""`sentence-transformers:NAME`, such as sentence-transformers:all-MiniLM-L6-v2: texts, pooled as
+the model states.
+"""
 
 from typing import Any
 
@@ -11,7 +13,9 @@ HUB = "sentence-transformers"
 
 
 def load(request: Request) -> Backbone:
-    """A model saved with `SentenceTransformer.save`; code that a repository brings along is never run."""
+    """A model saved with `SentenceTransformer.save`; code that a repository brings along is never
+    run.
+    """
     ready("sentence_transformers")
     from sentence_transformers import SentenceTransformer
 
@@ -22,6 +26,8 @@ def load(request: Request) -> Backbone:
         module = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
     def run(texts: list[str]) -> Any:
-        return module.encode(texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False)
+        return module.encode(
+            texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False
+        )
 
     return OnTorch(module, run, request, name, files=other_files(folder))

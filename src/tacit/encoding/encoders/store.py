@@ -1,6 +1,8 @@
-"""From sources to embedding stores, shard by shard, so that an interrupted run goes on where it was.
+"""From sources to embedding stores, shard by shard, so that an interrupted run goes on where it
+was.
 
-While it runs, finished shards lie beside the store in `.NAME.encoding`; they become the store when all are there.
+While it runs, finished shards lie beside the store in `.NAME.encoding`; they become the store when
+all are there.
 """
 
 import csv
@@ -26,7 +28,9 @@ SHOWN = 3  # names of bad records in an error
 
 @dataclass(frozen=True)
 class Outcome:
-    """The store of a source, how many records were skipped as bad, and how many an earlier run had encoded."""
+    """The store of a source, how many records were skipped as bad, and how many an earlier run had
+    encoded.
+    """
 
     store: EmbeddingStore
     skipped: int
@@ -66,8 +70,8 @@ def encode_to_stores(
     Raises
     ------
     InputError
-        If an option is wrong, or records cannot be encoded and `skip_bad` is False. What was encoded is kept then, so
-        that a run with `skip_bad` takes no time.
+        If an option is wrong, or records cannot be encoded and `skip_bad` is False. What was
+        encoded is kept then, so that a run with `skip_bad` takes no time.
     """
     options = options or Options()
     folder = Path(folder).absolute()
@@ -75,13 +79,22 @@ def encode_to_stores(
     ours = is_store if "" in sources else holds_stores
     check_writable(folder, force=force, ours=ours)
     _check_folder(folder, bad, sources)
-    if options.classes is not None and (options.public or all(source.labels is None for source in sources.values())):
+    if options.classes is not None and (
+        options.public or all(source.labels is None for source in sources.values())
+    ):
         raise InputError("classes are given, and no labels are kept; leave them out")
     size = batch_size(features, options.batch)
     work = folder.parent / f".{folder.name}.encoding"
     identity = identity or folder.name
     jobs = {
-        name: Job(source, features, options, work / (name or "whole"), size, f"{identity}-{name}" if name else identity)
+        name: Job(
+            source,
+            features,
+            options,
+            work / (name or "whole"),
+            size,
+            f"{identity}-{name}" if name else identity,
+        )
         for name, source in sources.items()
     }
     work.mkdir(mode=0o700, exist_ok=True)
@@ -95,27 +108,45 @@ def encode_to_stores(
                 for name, job in jobs.items():
                     (temporary / name).mkdir(exist_ok=True)
                     job.assemble(temporary / name)
-                    EmbeddingStore.open(temporary / name)  # raises here rather than under the final name
+                    # raises here rather than under the final name
+                    EmbeddingStore.open(temporary / name)
             for job in jobs.values():
                 job.checkpoint.clear()
             shutil.rmtree(work)
     except BlockingIOError as error:
-        raise InputError(f"another run is encoding into {folder}; wait for it, or choose another output") from error
-    return {name: Outcome(EmbeddingStore.open(folder / name), len(faults[name]), reused[name]) for name in jobs}
+        raise InputError(
+            f"another run is encoding into {folder}; wait for it, or choose another output"
+        ) from error
+    return {
+        name: Outcome(EmbeddingStore.open(folder / name), len(faults[name]), reused[name])
+        for name in jobs
+    }
 
 
 def _check_folder(folder: Path, bad: Path, sources: Mapping[str, Source]) -> None:
-    """Check before any work that the store is outside of its source, and that bad records can be listed."""
+    """Check before any work that the store is outside of its source, and that bad records can be
+    listed.
+    """
     for source in sources.values():
-        if source.folder is not None and source.folder.resolve() in (folder.resolve(), *folder.resolve().parents):
-            raise InputError(f"{folder} lies in the source {source.folder}; choose an output beside it")
+        if source.folder is not None and source.folder.resolve() in (
+            folder.resolve(),
+            *folder.resolve().parents,
+        ):
+            raise InputError(
+                f"{folder} lies in the source {source.folder}; choose an output beside it"
+            )
     try:
         str(folder).encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"{str(folder)!r} is not a name in UTF-8; choose another output") from error
+        raise InputError(
+            f"{str(folder)!r} is not a name in UTF-8; choose another output"
+        ) from error
     check_writable(bad, force=True)
     if bad.exists() and not (bad.is_file() and bad.read_bytes()[: len(HEADER)] == HEADER.encode()):
-        raise InputError(f"{bad} holds something else, and bad records would be listed there; choose another output")
+        raise InputError(
+            f"{bad} holds something else, and bad records would be listed there; choose another"
+            " output"
+        )
 
 
 def _check_faults(
@@ -126,16 +157,26 @@ def _check_faults(
     if not listed:
         path.unlink(missing_ok=True)
         return
-    with atomic_file(path, force=True) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with (
+        atomic_file(path, force=True) as part,
+        part.open("w", encoding="utf-8", newline="") as file,
+    ):
         file.write(HEADER)
         csv.writer(file, lineterminator="\n").writerows(listed)
-    first = [(jobs[of].source.shown(name), why) for of, found in faults.items() for name, why in found][:SHOWN]
-    shown = "; ".join(f"{name}: {why}" for name, why in first) + ("; ..." if len(listed) > SHOWN else "")
+    first = [
+        (jobs[of].source.shown(name), why) for of, found in faults.items() for name, why in found
+    ][:SHOWN]
+    shown = "; ".join(f"{name}: {why}" for name, why in first) + (
+        "; ..." if len(listed) > SHOWN else ""
+    )
     if any(len(faults[name]) == len(job.source) for name, job in jobs.items()):
-        raise InputError(f"no record of the source can be encoded ({shown}); check it, {path} lists them")
+        raise InputError(
+            f"no record of the source can be encoded ({shown}); check it, {path} lists them"
+        )
     if not skip:
         total = sum(len(job.source) for job in jobs.values())
         raise InputError(
-            f"{len(listed)} of {total} records cannot be encoded ({shown}; {path} lists them); fix them, or leave "
-            "them out with --skip-bad (skip_bad=True), which continues from the records already encoded"
+            f"{len(listed)} of {total} records cannot be encoded ({shown}; {path} lists them); fix"
+            " them, or leave them out with --skip-bad (skip_bad=True), which continues from the"
+            " records already encoded"
         )

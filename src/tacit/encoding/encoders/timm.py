@@ -11,7 +11,9 @@ from tacit.errors import InputError
 
 
 def load(request: Request) -> Backbone:
-    """A model of timm from a folder as the hub has it (config.json and weights), or of weights alone."""
+    """A model of timm from a folder as the hub has it (config.json and weights), or of weights
+    alone.
+    """
     ready("timm")
     import timm
 
@@ -21,13 +23,17 @@ def load(request: Request) -> Backbone:
         raise InputError(f"timm knows no model {name!r}; {hint}")
     listed = timm.get_pretrained_cfg(name)
     repository = (listed and listed.hf_hub_id) or "timm/"
-    folder = folder_of(repository + name if repository.endswith("/") else repository, request.weights)
+    folder = folder_of(
+        repository + name if repository.endswith("/") else repository, request.weights
+    )
     with loading(f"timm:{name}", folder):
         if (folder / "config.json").is_file():
             module = timm.create_model(f"local-dir:{folder}", pretrained=True, num_classes=0)
         else:
             overlay = {"file": str(weight_files(folder)[0])}
-            module = timm.create_model(name, pretrained=True, num_classes=0, pretrained_cfg_overlay=overlay)
+            module = timm.create_model(
+                name, pretrained=True, num_classes=0, pretrained_cfg_overlay=overlay
+            )
     architecture = module.pretrained_cfg.get("architecture", name)
     if architecture != name.partition(".")[0]:
         raise InputError(f"{folder} holds {architecture}, not {name}; name the model that it holds")
@@ -38,10 +44,18 @@ def load(request: Request) -> Backbone:
 def _input(facts: dict[str, Any]) -> dict[str, Any]:
     """The fields of `PictureInput` for timm's evaluation transform."""
     _, height, width = facts["input_size"]
-    fields = {"size": (height, width), "resize": facts["interpolation"], "mean": facts["mean"], "std": facts["std"]}
+    fields = {
+        "size": (height, width),
+        "resize": facts["interpolation"],
+        "mean": facts["mean"],
+        "std": facts["std"],
+    }
     larger = tuple(math.floor(side / facts["crop_pct"]) for side in (height, width))
     if facts["crop_mode"] == "squash":
         return fields | {"resize_to": larger}
     if facts["crop_mode"] != "center" or height != width:
-        raise InputError(f"timm's crop_mode {facts['crop_mode']!r} is not supported; use onnx: with a sidecar instead")
+        raise InputError(
+            f"timm's crop_mode {facts['crop_mode']!r} is not supported; use onnx: with a sidecar"
+            " instead"
+        )
     return fields | {"resize_to": larger[0]}

@@ -1,7 +1,9 @@
-"""`torch:module.path`: a torch module of the user's, or a function without arguments that makes one.
+"""`torch:module.path`: a torch module of the user's, or a function without arguments that makes
+one.
 
-`--weights` is a file of its state dict, or a folder with one. Its attribute `picture_input`, a dict with the keys of
-`PictureInput`, or `--sidecar` states what it takes. A module that takes lists of texts has `picture_input = None`.
+`--weights` is a file of its state dict, or a folder with one. Its attribute `picture_input`, a dict
+with the keys of `PictureInput`, or `--sidecar` states what it takes. A module that takes lists of
+texts has `picture_input = None`.
 """
 
 import inspect
@@ -29,10 +31,17 @@ def load(request: Request) -> Backbone:
     if request.weights is not None:
         files = weight_files(request.weights) if request.weights.is_dir() else [request.weights]
         if not files or not files[0].is_file():
-            raise InputError(f"--weights {request.weights} holds no weights; give a state dict (.safetensors or .pt)")
+            raise InputError(
+                f"--weights {request.weights} holds no weights; give a state dict (.safetensors or"
+                " .pt)"
+            )
         with loading(name, files[0]):
             module.load_state_dict(state_of(files[0]))
-    stated = getattr(module, ATTRIBUTE, {}) if request.sidecar is None else read_sidecar(request.sidecar, name)
+    stated = (
+        getattr(module, ATTRIBUTE, {})
+        if request.sidecar is None
+        else read_sidecar(request.sidecar, name)
+    )
     code = inspect.getsourcefile(type(module)) if type(module).__module__ in sys.modules else None
     files = [] if code is None else [Path(code)]
     if request.kind == "text":
@@ -43,7 +52,9 @@ def load(request: Request) -> Backbone:
     if not stated:
         said = f"{name} does not say what pictures it takes"
         raise InputError(f"{said}; set its attribute {ATTRIBUTE}, or give --sidecar")
-    return OnTorch(module, module, request, name, picture_input(stated, name), files=files, slices=False)
+    return OnTorch(
+        module, module, request, name, picture_input(stated, name), files=files, slices=False
+    )
 
 
 def _module(path: str) -> Any:
@@ -58,5 +69,7 @@ def _module(path: str) -> Any:
         said = f"{type(error).__name__}: {one_line(error)}"
         raise InputError(f"torch:{path} cannot be made ({said}); check the path") from error
     if not isinstance(module, torch.nn.Module):
-        raise InputError(f"torch:{path} is a {type(module).__name__}; give a torch.nn.Module, or what makes one")
+        raise InputError(
+            f"torch:{path} is a {type(module).__name__}; give a torch.nn.Module, or what makes one"
+        )
     return module

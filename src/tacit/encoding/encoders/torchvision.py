@@ -1,4 +1,6 @@
-"""`torchvision:MODEL/WEIGHTS`, such as torchvision:vit_h_14/IMAGENET1K_SWAG_E2E_V1: features before the classifier."""
+"""`torchvision:MODEL/WEIGHTS`, such as torchvision:vit_h_14/IMAGENET1K_SWAG_E2E_V1: features before
+the classifier.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,9 @@ from tacit.encoding.encoders.weights import loading, state_of, suggestion, weigh
 from tacit.errors import InputError
 
 UNSUPPORTED = ("densenet", "googlenet", "inception", "squeezenet")
-"""Models whose structure in torchvision depends on whether weights are loaded; timm has them too."""
+"""Models whose structure in torchvision depends on whether weights are loaded; timm has them
+too.
+"""
 
 
 def load(request: Request) -> Backbone:
@@ -38,7 +42,9 @@ def _weights(model: str, tag: str) -> Any:
     listed = models.get_model_weights(model)
     classifiers = [entry.name for entry in listed if entry.meta.get("categories")]
     if tag not in (*classifiers, "DEFAULT"):
-        raise InputError(f"torchvision has no weights {tag!r} of {model}; choose from: {', '.join(classifiers)}")
+        raise InputError(
+            f"torchvision has no weights {tag!r} of {model}; choose from: {', '.join(classifiers)}"
+        )
     return listed[tag]
 
 
@@ -51,13 +57,16 @@ def _file(name: str, url: str, folder: Path | None) -> Path:
         if (folder / file).is_file():
             return folder / file
         if len(files) != 1:
-            raise InputError(f"--weights {folder} holds no {file}, nor one other file of weights; give its folder")
+            raise InputError(
+                f"--weights {folder} holds no {file}, nor one other file of weights; give its"
+                " folder"
+            )
         return files[0]
     cached = Path(torch.hub.get_dir(), "checkpoints", file)
     if not cached.is_file():
         raise InputError(
-            f"no weights of {name} on this machine; get them with `curl --create-dirs -o {cached} {url}` where there "
-            "is a network, or give a folder that holds them with --weights"
+            f"no weights of {name} on this machine; get them with `curl --create-dirs -o {cached}"
+            f" {url}` where there is a network, or give a folder that holds them with --weights"
         )
     return cached
 
@@ -72,9 +81,13 @@ def classifier(model: str, weights: Any) -> Any:
 def cut_classifier(module: Any, name: str, classes: int) -> None:
     """Replace the last linear layer, which returns class scores, by the identity."""
     torch = load_torch("encoders")
-    *_, last = (path for path, layer in module.named_modules() if isinstance(layer, torch.nn.Linear))
+    *_, last = (
+        path for path, layer in module.named_modules() if isinstance(layer, torch.nn.Linear)
+    )
     if module.get_submodule(last).out_features != classes:
-        raise InputError(f"{name} does not end in a linear layer of {classes} classes; use torch: with a sidecar")
+        raise InputError(
+            f"{name} does not end in a linear layer of {classes} classes; use torch: with a sidecar"
+        )
     module.set_submodule(last, torch.nn.Identity())
 
 

@@ -1,7 +1,9 @@
-"""`transformers:NAME`, such as transformers:facebook/dinov2-small: pictures, or texts where the model takes them.
+"""`transformers:NAME`, such as transformers:facebook/dinov2-small: pictures, or texts where the
+model takes them.
 
-Features are, in this order: those of a model that has an image and a text side (CLIP, SigLIP); for pictures the mean
-over a convolutional map, or the first token; for texts the mean over the tokens that are no padding.
+Features are, in this order: those of a model that has an image and a text side (CLIP, SigLIP); for
+pictures the mean over a convolutional map, or the first token; for texts the mean over the tokens
+that are no padding.
 """
 
 from collections.abc import Iterator
@@ -37,7 +39,9 @@ def load(request: Request) -> Backbone:
         try:
             facts = read_object(folder / PROCESSOR)
         except (OSError, ValueError) as error:
-            said = f"{folder / PROCESSOR} is missing or no JSON, and states how pictures are prepared"
+            said = (
+                f"{folder / PROCESSOR} is missing or no JSON, and states how pictures are prepared"
+            )
             raise InputError(f"{said} ({one_line(error)}); get it again") from error
         wanted = picture_input(_input(facts, folder), folder / PROCESSOR)
         return OnTorch(module, partial(_picture_features, module), request, name, wanted)
@@ -53,7 +57,9 @@ def load(request: Request) -> Backbone:
     longest = min(tokenizer.model_max_length, positions, MOST_TOKENS)
     # SigLIP reads the last position, and was trained on texts padded to the full length
     padding = "max_length" if module.config.model_type.startswith("siglip") else "longest"
-    tokenize = partial(tokenizer, padding=padding, truncation=True, max_length=longest, return_tensors="pt")
+    tokenize = partial(
+        tokenizer, padding=padding, truncation=True, max_length=longest, return_tensors="pt"
+    )
     run = partial(_text_features, module)
     return OnTorch(module, run, request, name, tokenize=tokenize, files=other_files(folder))
 
@@ -93,15 +99,25 @@ def _input(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The fields of `PictureInput` for the settings of an image processor."""
     size, crop = facts.get("size"), facts.get("crop_size")
     if not facts.get("do_resize", True) or size is None or facts.get("do_pad"):
-        raise InputError(f"{folder / PROCESSOR} asks for something that is not supported; use onnx: with a sidecar")
+        raise InputError(
+            f"{folder / PROCESSOR} asks for something that is not supported; use onnx: with a"
+            " sidecar"
+        )
     target = _target(size)
     cut = _target(crop) if facts.get("do_center_crop") and crop is not None else None
-    if "ConvNext" in str(facts.get("image_processor_type", "")) and isinstance(target, int) and target < 384:
+    if (
+        "ConvNext" in str(facts.get("image_processor_type", ""))
+        and isinstance(target, int)
+        and target < 384
+    ):
         cut, target = (target, target), int(target / facts.get("crop_pct", DEFAULT_CROP))
     if isinstance(cut, int):
         cut = (cut, cut)
     if cut is None and isinstance(target, int):
-        raise InputError(f"{folder / PROCESSOR} keeps proportions and cuts nothing, so sizes differ; use onnx: instead")
+        raise InputError(
+            f"{folder / PROCESSOR} keeps proportions and cuts nothing, so sizes differ; use onnx:"
+            " instead"
+        )
     factor = facts.get("rescale_factor", 1 / 255) if facts.get("do_rescale", True) else 1.0
     normal = facts.get("do_normalize", True)
     return {

@@ -1,4 +1,5 @@
-"""Sources of pictures and texts, one file for each way in which people store them; docs/encoders.md lists them.
+"""Sources of pictures and texts, one file for each way in which people store them; docs/encoders.md
+lists them.
 
 A new archive is a file with `splits(files)` and `read(files, split)`, and its name in `ARCHIVES`.
 """
@@ -58,17 +59,19 @@ def open_source(
     x, y : str, optional
         The columns or arrays of the content and the labels, where they do not have a usual name.
     persons : str, optional
-        Whose record each is: a file of ids, see `tacit.data.ids.read_ids`, else a column of the table, or an array.
+        Whose record each is: a file of ids, see `tacit.data.ids.read_ids`, else a column of the
+        table, or an array.
     persons_folder : int, optional
-        Which folder of a picture's path is named after the person: 1 for PERSON/CLASS/x.png, 2 for CLASS/PERSON/x.png.
+        Which folder of a picture's path is named after the person: 1 for PERSON/CLASS/x.png, 2 for
+        CLASS/PERSON/x.png.
     public : bool
         Whether the labels of a table are left unread.
 
     Raises
     ------
     InputError
-        If there is no such source, it is damaged or empty, ids of persons are missing or not one a record, or an option
-        does not apply to it.
+        If there is no such source, it is damaged or empty, ids of persons are missing or not one a
+        record, or an option does not apply to it.
     """
     path, table = existing(path), None if labels is None else existing(labels)
     _check_persons(persons, persons_folder, public)
@@ -82,9 +85,14 @@ def open_source(
 def _check_persons(persons: str | None, folder: int | None, public: bool) -> None:
     """Refuse ids that are given twice or for a public store, and folders that do not exist."""
     if folder is not None and folder < 1:
-        raise InputError(f"--persons-folder {folder} must be 1 or more; give 1 for PERSON/CLASS/x.png")
+        raise InputError(
+            f"--persons-folder {folder} must be 1 or more; give 1 for PERSON/CLASS/x.png"
+        )
     if folder is not None and persons is not None:
-        raise InputError(f"--persons {persons} and --persons-folder {folder} both give ids; leave one of them out")
+        raise InputError(
+            f"--persons {persons} and --persons-folder {folder} both give ids; leave one of"
+            " them out"
+        )
     if public and (folder is not None or persons is not None):
         raise InputError("--public keeps no person ids, which are private; leave them out")
 
@@ -104,7 +112,10 @@ def _open(
         split = names[0]
     if (names or split is not None) and split not in names:
         fault = "several splits" if split is None else f"no split {split!r}"
-        raise InputError(f"{path} has {fault}; choose --split from: {', '.join(names) or 'none, so leave it out'}")
+        raise InputError(
+            f"{path} has {fault}; choose --split from:"
+            f" {', '.join(names) or 'none, so leave it out'}"
+        )
     if path.suffix in ARRAYS:
         _refuse(path, persons_folder=persons_folder)
         return arrays.read(path, split, table, x, y, persons)
@@ -114,7 +125,9 @@ def _open(
     files = tree(path)
     if files is None:
         endings = ".zip, .tar, .tar.gz, .npy, .npz, " + ", ".join(tables.KINDS)
-        raise InputError(f"{path} has an unknown ending; give a folder, or a file that ends in {endings}")
+        raise InputError(
+            f"{path} has an unknown ending; give a folder, or a file that ends in {endings}"
+        )
     archive = _archive(files)
     if archive is None or split is None:
         return folders.read(files, split, table, x, y, persons, persons_folder, public)
@@ -131,4 +144,6 @@ def _archive(files: Tree) -> Any:
 def _refuse(path: Path, **options: object) -> None:
     for name, value in options.items():
         if value is not None:
-            raise InputError(f"--{name.replace('_', '-')} {value} does not apply to {path}; leave it out")
+            raise InputError(
+                f"--{name.replace('_', '-')} {value} does not apply to {path}; leave it out"
+            )

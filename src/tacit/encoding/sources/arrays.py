@@ -31,13 +31,20 @@ def splits(path: Path) -> list[str]:
     if path.suffix != ".npz":
         return []
     pairs = (
-        (name, split) for name in Archive(path).names for split in (name.removesuffix("_x"), name.removeprefix("x_"))
+        (name, split)
+        for name in Archive(path).names
+        for split in (name.removesuffix("_x"), name.removeprefix("x_"))
     )
     return sorted({split for name, split in pairs if split != name})
 
 
 def read(
-    path: Path, split: str | None, labels: Path | None, x: str | None, y: str | None, persons: str | None
+    path: Path,
+    split: str | None,
+    labels: Path | None,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
 ) -> Source:
     """Pictures of an array; labels are another array of the archive, or another file."""
     if path.suffix == ".npy":
@@ -45,7 +52,11 @@ def read(
             raise InputError(f"--persons {persons} is not a file; give a file with one id per line")
         return _read_npy(path, labels)
     archive = Archive(path)
-    usual = (PICTURES, LABELS) if split is None else ((f"{split}_x", f"x_{split}"), (f"{split}_y", f"y_{split}"))
+    usual = (
+        (PICTURES, LABELS)
+        if split is None
+        else ((f"{split}_x", f"x_{split}"), (f"{split}_y", f"y_{split}"))
+    )
     content = choose_column(archive.names, x, usual[0], "x", path)
     if content is None:
         listed = excerpt(", ".join(archive.names))
@@ -54,13 +65,27 @@ def read(
     person = choose_column(archive.names, persons, (), "persons", path)
     shape, fortran, dtype, start_of_data = archive.header(content)
     if fortran:
-        raise InputError(f"{path} is stored column by column; save it again after numpy.ascontiguousarray")
+        raise InputError(
+            f"{path} is stored column by column; save it again after numpy.ascontiguousarray"
+        )
     check_pixels(shape, dtype, path)
     if math.prod(shape[1:]) > FREE:
-        raise InputError(f"{path} has pictures of {math.prod(shape[1:])} bytes, at most {FREE} are read; cut them")
+        raise InputError(
+            f"{path} has pictures of {math.prod(shape[1:])} bytes, at most {FREE} are read; cut"
+            " them"
+        )
     values = None if label is None else base.labels_of(archive.read([label])[0], shape[0], path)
-    classes = base.named_classes(archive.read(["classes"])[0].tolist(), path) if "classes" in archive.names else None
-    if values is not None and classes is not None and values.dtype.kind != "U" and isinstance(classes[0], str):
+    classes = (
+        base.named_classes(archive.read(["classes"])[0].tolist(), path)
+        if "classes" in archive.names
+        else None
+    )
+    if (
+        values is not None
+        and classes is not None
+        and values.dtype.kind != "U"
+        and isinstance(classes[0], str)
+    ):
         values = base.by_index(values, classes, path)
     stored = read_arrays(lambda: archive.open(content), start_of_data, shape, path)
 
@@ -69,7 +94,16 @@ def read(
 
     changes = stamp(file_stamp(path), content, label)
     ids = None if person is None else base.persons_of(archive.read([person])[0], shape[0], path)
-    return Source("picture", Rows(shape[0]), records, changes, values, classes, classes is not None, persons=ids)
+    return Source(
+        "picture",
+        Rows(shape[0]),
+        records,
+        changes,
+        values,
+        classes,
+        classes is not None,
+        persons=ids,
+    )
 
 
 def _read_npy(path: Path, labels: Path | None) -> Source:
@@ -96,7 +130,9 @@ def check_pixels(shape: tuple[int, ...], dtype: np.dtype[Any], where: Path | str
         raise base.empty(where, "pictures")
     if not are_pictures(shape):
         said = f"{where} has shape {shape}"
-        raise InputError(f"{said}; give (rows, height, width), or with 1 or 3 channels last or first")
+        raise InputError(
+            f"{said}; give (rows, height, width), or with 1 or 3 channels last or first"
+        )
 
 
 def are_pictures(shape: tuple[int, ...]) -> bool:

@@ -34,7 +34,8 @@ class Source:
     records : callable
         Called with a position, it yields the records from there on, in order.
     stamp : str
-        Changes when the source does; made from names, sizes and times, so that nothing large is read.
+        Changes when the source does; made from names, sizes and times, so that nothing large is
+        read.
     labels : array of shape (rows,) or None
         Class values.
     classes : list or None
@@ -50,7 +51,8 @@ class Source:
     persons : array of shape (rows,) or None
         Whose record each is: texts or whole numbers, which are private.
     hidden : int
-        Which folder of each name is such an id, counted from 1, so that messages leave it out; 0 for none.
+        Which folder of each name is such an id, counted from 1, so that messages leave it out; 0
+        for none.
     """
 
     kind: Kind
@@ -110,7 +112,8 @@ def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
     with _placed(where):
         labels = clean_labels(values, rows)
         if labels.dtype.kind == "U":
-            class_list(np.unique(labels).tolist())  # refuse a label that no class can have before anything is encoded
+            # refuse a label that no class can have before anything is encoded
+            class_list(np.unique(labels).tolist())
         return labels
 
 
@@ -121,7 +124,9 @@ def persons_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
 
 
 def class_values(column: Sequence[Any], rows: int, where: Path | str) -> NDArray[Any]:
-    """Class values of a table's column: an empty cell is a missing label, and numbers may be written as text."""
+    """Class values of a table's column: an empty cell is a missing label, and numbers may be
+    written as text.
+    """
     values = np.array([None if value == "" else value for value in column], dtype=object)
     labels = labels_of(values, rows, where)
     if labels.dtype.kind == "U" and numbers(set(labels.tolist())) is not None:
@@ -132,7 +137,10 @@ def class_values(column: Sequence[Any], rows: int, where: Path | str) -> NDArray
 def numbers(names: Iterable[str]) -> list[int] | None:
     """Names as whole numbers, if all of them are written as numbers are."""
     names = list(names)
-    plain = all(len(name) < 19 and name.removeprefix("-").isdecimal() and str(int(name)) == name for name in names)
+    plain = all(
+        len(name) < 19 and name.removeprefix("-").isdecimal() and str(int(name)) == name
+        for name in names
+    )
     return [int(name) for name in names] if plain else None
 
 
@@ -157,11 +165,16 @@ def by_index(indexes: Any, classes: Sequence[ClassValue], where: Path | str) -> 
     wrong = (indexes < 0) | (indexes >= len(classes))
     if wrong.any():
         row = int(wrong.argmax())
-        raise InputError(f"{where} row {row} has label {indexes[row]} of {len(classes)} classes; get the file again")
+        raise InputError(
+            f"{where} row {row} has label {indexes[row]} of {len(classes)} classes; get the file"
+            " again"
+        )
     values: NDArray[Any] = np.asarray(classes)[indexes]
     return values
 
 
 def empty(where: Path | str, what: str) -> InputError:
     """The error for a source without records."""
-    return InputError(f"{where} holds no {what}; check the path, or choose another split with --split")
+    return InputError(
+        f"{where} holds no {what}; check the path, or choose another split with --split"
+    )

@@ -1,6 +1,8 @@
-"""CIFAR-10 and CIFAR-100 as their owners ship them: the archive, or its folder, for Python or in bytes.
+"""CIFAR-10 and CIFAR-100 as their owners ship them: the archive, or its folder, for Python or in
+bytes.
 
-The files for Python are pickles. They are read by an unpickler that knows arrays of numbers and nothing else.
+The files for Python are pickles. They are read by an unpickler that knows arrays of numbers and
+nothing else.
 """
 
 import io
@@ -38,14 +40,20 @@ VERSIONS = (
     _Version({"train": TEN, "test": ("test_batch",)}, "batches.meta", b"labels", b"label_names"),
     _Version({"train": ("train",), "test": ("test",)}, "meta", b"fine_labels", b"fine_label_names"),
     _Version({"train": TEN_BINARY, "test": ("test_batch.bin",)}, "batches.meta.txt", label_bytes=1),
-    _Version({"train": ("train.bin",), "test": ("test.bin",)}, "fine_label_names.txt", label_bytes=2),
+    _Version(
+        {"train": ("train.bin",), "test": ("test.bin",)}, "fine_label_names.txt", label_bytes=2
+    ),
 )
 
 
 def splits(files: Tree) -> list[str]:
     """Which splits are there, if this is one of the archives."""
     version = _version(files)
-    return [] if version is None else [split for split, names in version.splits.items() if files.find(*names)]
+    return (
+        []
+        if version is None
+        else [split for split, names in version.splits.items() if files.find(*names)]
+    )
 
 
 def read(files: Tree, split: str) -> Source:
@@ -54,7 +62,9 @@ def read(files: Tree, split: str) -> Source:
     assert version is not None  # `splits` found it
     paths = [files.find(name) for name in version.splits[split]]
     if None in paths:
-        raise InputError(f"{files.path} lacks {version.splits[split][paths.index(None)]}; get the archive again")
+        raise InputError(
+            f"{files.path} lacks {version.splits[split][paths.index(None)]}; get the archive again"
+        )
     labels = [_batch(files, str(path), version)[1] for path in paths]
     starts = np.cumsum([0, *map(len, labels)])
 
@@ -62,11 +72,15 @@ def read(files: Tree, split: str) -> Source:
         for first, end, path in zip(starts, starts[1:], paths, strict=False):
             if end > start:
                 pixels, _ = _batch(files, str(path), version)
-                yield from (row.reshape(SHAPE).transpose(1, 2, 0) for row in pixels[max(start - first, 0) :])
+                yield from (
+                    row.reshape(SHAPE).transpose(1, 2, 0) for row in pixels[max(start - first, 0) :]
+                )
 
     classes = named_classes(_class_names(files, version), files.path)
     values = by_index(np.concatenate(labels), classes, files.path)
-    return Source("picture", Rows(len(values)), records, stamp(files.stamp, split), values, classes, True)
+    return Source(
+        "picture", Rows(len(values)), records, stamp(files.stamp, split), values, classes, True
+    )
 
 
 def _version(files: Tree) -> _Version | None:
@@ -87,7 +101,9 @@ def _batch(files: Tree, path: str, version: _Version) -> tuple[NDArray[np.uint8]
         return pixels.astype(np.uint8, copy=False), np.array(labels)
     width = version.label_bytes + PIXELS
     if not data or len(data) % width:
-        raise InputError(f"{path} has {len(data)} bytes, no multiple of {width}; get the archive again")
+        raise InputError(
+            f"{path} has {len(data)} bytes, no multiple of {width}; get the archive again"
+        )
     rows = np.frombuffer(data, np.uint8).reshape(-1, width)
     return rows[:, version.label_bytes :], rows[:, version.label_bytes - 1].astype(np.int64)
 

@@ -1,4 +1,6 @@
-"""Tables with a column of texts or of pictures: CSV, TSV, JSON lines, Parquet, and saved Hugging Face data sets."""
+"""Tables with a column of texts or of pictures: CSV, TSV, JSON lines, Parquet, and saved Hugging
+Face data sets.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,14 +18,18 @@ PICTURES = ("image", "img", "picture", "pixels", "bytes", "x")
 
 
 def read(path: Path, x: str | None, y: str | None, persons: str | None, public: bool) -> Source:
-    """Texts or pictures of a table, with labels if it has a label column and the source is not public."""
+    """Texts or pictures of a table, with labels if it has a label column and the source is not
+    public.
+    """
     table = open_table(path)
     person = choose_column(table.names, persons, (), "persons", path)
     others = [name for name in table.names if name != person]
     content = choose_column(others, x, (*TEXTS, *PICTURES), "x", path)
     if content is None:
         listed = excerpt(", ".join(table.names))
-        raise InputError(f"{path} has the columns {listed}; name the one of texts or pictures with --x")
+        raise InputError(
+            f"{path} has the columns {listed}; name the one of texts or pictures with --x"
+        )
     label = choose_column([name for name in others if name != content], y, LABELS, "y", path)
     label = None if public else label
     column = None if label is None else table.column(label)
@@ -46,7 +52,9 @@ def read(path: Path, x: str | None, y: str | None, persons: str | None, public: 
     kind: base.Kind = "picture" if table.holds_bytes(content) else "text"
     changes = stamp([file_stamp(file) for file in table.files], content, label)
     ids = None if person is None else base.persons_of(table.column(person), rows, path)
-    return Source(kind, Rows(rows), records, changes, labels, classes, classes is not None, persons=ids)
+    return Source(
+        kind, Rows(rows), records, changes, labels, classes, classes is not None, persons=ids
+    )
 
 
 def choose_column(

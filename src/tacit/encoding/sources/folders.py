@@ -1,6 +1,8 @@
-"""Pictures in folders or archives: a class per subfolder, or a flat folder beside a table of labels.
+"""Pictures in folders or archives: a class per subfolder, or a flat folder beside a table of
+labels.
 
-Another level of folders may be named after persons: PERSON/CLASS/x.png is level 1, CLASS/PERSON/x.png level 2.
+Another level of folders may be named after persons: PERSON/CLASS/x.png is level 1,
+CLASS/PERSON/x.png level 2.
 """
 
 from collections import Counter
@@ -17,7 +19,20 @@ from tacit.encoding.sources.columns import LABELS, choose_column
 from tacit.encoding.sources.tree import Tree
 from tacit.errors import InputError
 
-PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".jp2", ".avif")
+PICTURES = (
+    ".jpg",
+    ".jpeg",
+    ".png",
+    ".webp",
+    ".bmp",
+    ".gif",
+    ".tif",
+    ".tiff",
+    ".ppm",
+    ".pgm",
+    ".jp2",
+    ".avif",
+)
 FILES = ("file", "file_name", "filename", "path", "image", "image_path", "picture", "name", "id")
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".csv.gz")
 
@@ -56,12 +71,14 @@ def read(
     if any(name is not None for name in (x, y, persons)):
         said = "--x, --y and --persons name columns of a table"
         raise InputError(f"{said}; give the table with --labels, or leave them out")
-    inner, ids = _without_persons([name.removeprefix(prefix) for name in pictures], level, files.path)
+    inner, ids = _without_persons(
+        [name.removeprefix(prefix) for name in pictures], level, files.path
+    )
     flat = [name for name in inner if "/" not in name]
     if flat and len(flat) < len(inner):
         raise InputError(
-            f"{files.path} has pictures beside its subfolders (first: {flat[0]}); move each into the folder of its "
-            "class, or give a table of labels with --labels"
+            f"{files.path} has pictures beside its subfolders (first: {flat[0]}); move each into"
+            " the folder of its class, or give a table of labels with --labels"
         )
     values, classes = (None, None) if flat else _of_subfolders(files, prefix, names, inner, level)
     return Source(
@@ -83,7 +100,10 @@ def _without_persons(names: list[str], level: int | None, where: Path) -> tuple[
         return names, None
     paths = [name.split("/") for name in names]
     if any(len(folders) <= level for folders in paths):  # no name is shown, since it may be an id
-        fault = f"has pictures that lie in fewer than {level} folders, the last of which is the person's"
+        fault = (
+            f"has pictures that lie in fewer than {level} folders, the last of which is the"
+            " person's"
+        )
         raise InputError(f"{where} {fault}; correct --persons-folder {level}, or move them")
     inner = ["/".join(folders[: level - 1] + folders[level:]) for folders in paths]
     return inner, base.persons_of([folders[level - 1] for folders in paths], len(paths), where)
@@ -92,7 +112,9 @@ def _without_persons(names: list[str], level: int | None, where: Path) -> tuple[
 def _of_subfolders(
     files: Tree, prefix: str, names: list[str], pictures: list[str], level: int | None
 ) -> tuple[Any, Any]:
-    """Labels of the pictures and the class list: subfolders, in a folder on disk those without pictures too."""
+    """Labels of the pictures and the class list: subfolders, in a folder on disk those without
+    pictures too.
+    """
     if files.path.is_dir():
         above = _subfolders(files.path / prefix)
         classes = sorted(
@@ -105,7 +127,10 @@ def _of_subfolders(
         if level == 1:
             inner = [name.partition("/")[2] for name in inner]
         classes = sorted({name.partition("/")[0] for name in inner if "/" in name})
-    listed, values = named_classes(classes, files.path), np.array([name.partition("/")[0] for name in pictures])
+    listed, values = (
+        named_classes(classes, files.path),
+        np.array([name.partition("/")[0] for name in pictures]),
+    )
     as_numbers = base.numbers(classes)
     if as_numbers is not None:  # digits/0, digits/1, ...
         listed, values = named_classes(sorted(as_numbers), files.path), values.astype(np.int64)
@@ -123,7 +148,9 @@ def _table_in(files: Tree, names: Sequence[str]) -> Path | None:
         return None
     if len(found) > 1:
         listed = ", ".join(found)
-        raise InputError(f"{files.path} holds several tables ({listed}); name the one of labels with --labels")
+        raise InputError(
+            f"{files.path} holds several tables ({listed}); name the one of labels with --labels"
+        )
     return files.path / found[0]
 
 
@@ -145,13 +172,19 @@ def _labelled(
     label = choose_column(columns, y, LABELS, "y", path)
     if file is None or label is None or file == label:
         listing = ", ".join(table.names)
-        raise InputError(f"{path} has the columns {listing}; name the one of files with --x, that of labels with --y")
+        raise InputError(
+            f"{path} has the columns {listing}; name the one of files with --x, that of labels"
+            " with --y"
+        )
     listed = [str(value).replace("\\", "/") for value in table.column(file)]
     if not listed:
         raise InputError(f"{path} has no rows; give one for each picture")
     found = _find(listed, prefix, pictures, path)
     if not any(found):
-        raise InputError(f"{path} names no picture of {files.path} (first: {listed[0]!r}); choose its column with --x")
+        raise InputError(
+            f"{path} names no picture of {files.path} (first: {listed[0]!r}); choose its column"
+            " with --x"
+        )
     twice, times = Counter(name for name in found if name is not None).most_common(1)[0]
     if times > 1:
         raise InputError(f"{path} names {twice!r} twice; keep one row per picture")
@@ -163,23 +196,31 @@ def _labelled(
         stamp(files.stamp, file_stamp(path), file, label),
         base.class_values(table.column(label), len(listed), path),
         left_out=(*(name for name in others if files.path / name != path), *unlisted),
-        persons=None if person is None else base.persons_of(table.column(person), len(listed), path),
+        persons=(
+            None if person is None else base.persons_of(table.column(person), len(listed), path)
+        ),
     )
 
 
 def _find(listed: list[str], prefix: str, pictures: list[str], path: Path) -> list[str | None]:
-    """The picture of each row: by its path, else by its file name if no other has it, or either without its ending."""
+    """The picture of each row: by its path, else by its file name if no other has it, or either
+    without its ending.
+    """
     forms: list[dict[str, list[str]]] = [{}, {}, {}, {}]
     for name in pictures:
         inner = name.removeprefix(prefix)
         file = inner.rpartition("/")[2]
-        for form, key in zip(forms, (inner, file, inner.rpartition(".")[0], file.rpartition(".")[0]), strict=True):
+        for form, key in zip(
+            forms, (inner, file, inner.rpartition(".")[0], file.rpartition(".")[0]), strict=True
+        ):
             form.setdefault(key, []).append(name)
     found: list[str | None] = []
     for row, name in enumerate(listed):
         candidates = next((form[name] for form in forms if name in form), [])
         if len(candidates) > 1:
             either = " or ".join(candidates[:2])
-            raise InputError(f"{path} row {row} names {name!r}, which may be {either}; give the path")
+            raise InputError(
+                f"{path} row {row} names {name!r}, which may be {either}; give the path"
+            )
         found.append(candidates[0] if candidates else None)
     return found

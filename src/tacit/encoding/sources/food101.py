@@ -1,4 +1,6 @@
-"""Food-101 as its owners ship it: `food-101.tar.gz`, or its folder, with its lists of train and test."""
+"""Food-101 as its owners ship it: `food-101.tar.gz`, or its folder, with its lists of train and
+test.
+"""
 
 import numpy as np
 
@@ -10,7 +12,11 @@ SPLITS = ("train", "test")
 
 def splits(files: Tree) -> list[str]:
     """Which splits are listed."""
-    return [split for split in SPLITS if _list(files, split) is not None] if files.find("classes.txt") else []
+    return (
+        [split for split in SPLITS if _list(files, split) is not None]
+        if files.find("classes.txt")
+        else []
+    )
 
 
 def read(files: Tree, split: str) -> Source:
@@ -20,8 +26,18 @@ def read(files: Tree, split: str) -> Source:
     if not pictures:
         raise empty(files.path, f"pictures of meta/{split}.txt")
     classes = named_classes(files.read(str(files.find("classes.txt"))).decode().split(), files.path)
-    labels = labels_of(np.array([_key(name).partition("/")[0] for name in pictures]), len(pictures), files.path)
-    return Source("picture", pictures, files.records(pictures), stamp(files.stamp, split), labels, classes, True)
+    labels = labels_of(
+        np.array([_key(name).partition("/")[0] for name in pictures]), len(pictures), files.path
+    )
+    return Source(
+        "picture",
+        pictures,
+        files.records(pictures),
+        stamp(files.stamp, split),
+        labels,
+        classes,
+        True,
+    )
 
 
 def _list(files: Tree, split: str) -> str | None:

@@ -1,4 +1,6 @@
-"""MNIST and data sets of its format as their owners ship them: four idx files, compressed or not."""
+"""MNIST and data sets of its format as their owners ship them: four idx files, compressed or
+not.
+"""
 
 import struct
 from typing import IO
@@ -23,7 +25,9 @@ def read(files: Tree, split: str) -> Source:
     """A split; the classes are the digits, or garments, 0 to 9."""
     pictures, labels = str(_find(files, split, "images", 3)), _find(files, split, "labels", 1)
     if labels is None:
-        raise InputError(f"{files.path} lacks the labels of {pictures}; get them from where the pictures are")
+        raise InputError(
+            f"{files.path} lacks the labels of {pictures}; get them from where the pictures are"
+        )
     with files.plain(pictures) as file:
         shape = _shape(file, PICTURES, pictures)
         records = read_arrays(lambda: files.plain(pictures), file.tell(), shape, pictures)
@@ -32,7 +36,9 @@ def read(files: Tree, split: str) -> Source:
         values = np.frombuffer(read_exactly(file, count, labels), np.uint8)
     classes = class_list(10)
     values = by_index(labels_of(values, shape[0], labels), classes, labels)
-    return Source("picture", Rows(shape[0]), records, stamp(files.stamp, split), values, classes, True)
+    return Source(
+        "picture", Rows(shape[0]), records, stamp(files.stamp, split), values, classes, True
+    )
 
 
 def _find(files: Tree, split: str, what: str, dimensions: int) -> str | None:
@@ -44,6 +50,9 @@ def _shape(file: IO[bytes], magic: int, name: str) -> tuple[int, ...]:
     """The shape that the header of an idx file states."""
     (number,) = struct.unpack(">I", read_exactly(file, 4, name))
     if number != magic:
-        raise InputError(f"{name} begins with {number} where an idx file of its kind begins with {magic}; get it again")
+        raise InputError(
+            f"{name} begins with {number} where an idx file of its kind begins with {magic}; get it"
+            " again"
+        )
     dimensions = magic % 256
     return struct.unpack(f">{dimensions}I", read_exactly(file, 4 * dimensions, name))

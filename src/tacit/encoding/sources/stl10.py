@@ -1,4 +1,6 @@
-"""STL-10 as its owners ship it: `stl10_binary.tar.gz`, or its folder. Its split `unlabeled` is a public pool."""
+"""STL-10 as its owners ship it: `stl10_binary.tar.gz`, or its folder. Its split `unlabeled` is a
+public pool.
+"""
 
 from collections.abc import Iterator
 
@@ -27,16 +29,28 @@ def read(files: Tree, split: str) -> Source:
     if rest or not rows:
         raise InputError(f"{path} has {size} bytes, no multiple of {PIXELS}; get the archive again")
     names, labels = files.find("class_names.txt"), files.find(f"{split}_y.bin")
-    classes = None if names is None else named_classes(files.read(names).decode().split(), files.path)
+    classes = (
+        None if names is None else named_classes(files.read(names).decode().split(), files.path)
+    )
     values = None
     if labels is not None:
         values = np.frombuffer(files.read(labels), np.uint8).astype(np.int64)
         if len(values) != rows:
-            raise InputError(f"{labels} has {len(values)} labels for {rows} pictures; get the archive again")
+            raise InputError(
+                f"{labels} has {len(values)} labels for {rows} pictures; get the archive again"
+            )
         values = values if classes is None else by_index(values - 1, classes, labels)
     stored = read_arrays(lambda: files.open(path), 0, (rows, *SHAPE), path)
 
     def records(start: int) -> Iterator[Record]:
         return (pixels.transpose(2, 1, 0) for pixels in stored(start))
 
-    return Source("picture", Rows(rows), records, stamp(files.stamp, split), values, classes, classes is not None)
+    return Source(
+        "picture",
+        Rows(rows),
+        records,
+        stamp(files.stamp, split),
+        values,
+        classes,
+        classes is not None,
+    )

@@ -23,7 +23,15 @@ from tacit.encoding.sources.base import Record, facts_of, file_stamp, stamp
 from tacit.errors import InputError
 
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-FAULTS = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError)
+FAULTS = (
+    OSError,
+    EOFError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+)
 """Errors that reading an archive may raise; RuntimeError if it is encrypted."""
 
 
@@ -34,7 +42,8 @@ class Tree(ABC):
     ----------
     path : Path
     names : list of str
-        Files, with / between folders: sorted, or in the order of a tar archive, which can only be read forward.
+        Files, with / between folders: sorted, or in the order of a tar archive, which can only be
+        read forward.
     folders : list of str
         Folders at the top, with files or without.
     others : tuple of str
@@ -66,11 +75,15 @@ class Tree(ABC):
         return self.read(name)
 
     def records(self, names: Sequence[str | None]) -> Callable[[int], Iterator[Record]]:
-        """A function for `Source.records`: it yields these files from a position on, and None for None."""
+        """A function for `Source.records`: it yields these files from a position on, and None for
+        None.
+        """
         return lambda start: (None if name is None else self.record(name) for name in names[start:])
 
     def find(self, *names: str) -> str | None:
-        """The first of these file names in any folder, with or without `.gz`; None if there is none."""
+        """The first of these file names in any folder, with or without `.gz`; None if there is
+        none.
+        """
         wanted = [alias for name in names for alias in (name, f"{name}.gz")]
         return next((name for name in self.names if name.rpartition("/")[2] in wanted), None)
 
@@ -106,10 +119,14 @@ def _walk(
         facts = folder.stat()
         entries = list(os.scandir(folder))
     except OSError as error:
-        raise InputError(f"{folder} cannot be read ({error.strerror}); check its permissions") from error
+        raise InputError(
+            f"{folder} cannot be read ({error.strerror}); check its permissions"
+        ) from error
     inode = facts.st_dev, facts.st_ino
     if inode in above:
-        raise InputError(f"{folder} is a link to a folder that holds it, which never ends; remove the link")
+        raise InputError(
+            f"{folder} is a link to a folder that holds it, which never ends; remove the link"
+        )
     for entry in entries:
         if entry.name.startswith("."):
             continue
@@ -147,7 +164,9 @@ class Zip(Tree):
 
 
 class Tar(Tree):
-    """A tar archive, packed or not. Reading backwards in a packed one starts again from its beginning."""
+    """A tar archive, packed or not. Reading backwards in a packed one starts again from its
+    beginning.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path, self.stamp = path, file_stamp(path)
@@ -161,7 +180,9 @@ class Tar(Tree):
         _check_once(self.names, path)
         self._members = dict(zip(self.names, files, strict=True))
         self.others = tuple(
-            member.name for member in members if not (member.isfile() or member.islnk() or member.isdir())
+            member.name
+            for member in members
+            if not (member.isfile() or member.islnk() or member.isdir())
         )
         self.folders = _top_folders(self.names)
 
@@ -177,11 +198,15 @@ class Tar(Tree):
 def _check_once(names: list[str], path: Path) -> None:
     if len(set(names)) < len(names):
         twice, _ = Counter(names).most_common(1)[0]
-        raise InputError(f"{path} holds {twice!r} twice; make the archive again, with each file once")
+        raise InputError(
+            f"{path} holds {twice!r} twice; make the archive again, with each file once"
+        )
 
 
 def _is_hidden(name: str) -> bool:
-    return any((part.startswith(".") and part != ".") or part == "__MACOSX" for part in name.split("/"))
+    return any(
+        (part.startswith(".") and part != ".") or part == "__MACOSX" for part in name.split("/")
+    )
 
 
 def _top_folders(names: Iterable[str]) -> list[str]:
@@ -220,7 +245,9 @@ def read_exactly(file: IO[bytes], size: int, where: Any) -> bytes:
 def read_arrays(
     open_file: Callable[[], IO[bytes]], offset: int, shape: tuple[int, ...], where: Any
 ) -> Callable[[int], Iterator[NDArray[np.uint8]]]:
-    """A function that yields arrays of bytes from a position on: `shape[0]` of them lie in a file after `offset`."""
+    """A function that yields arrays of bytes from a position on: `shape[0]` of them lie in a file
+    after `offset`.
+    """
     rows, *sides = shape
     size = math.prod(sides)
 

@@ -13,9 +13,11 @@ MOST_SHIFT = 2  # pixels
 
 
 def shifted(pictures: Tensor, shifts: Tensor, flips: Tensor) -> Tensor:
-    """Pictures of shape (n, channels, height, width), shifted by pixels with zeros at the border, some mirrored.
+    """Pictures of shape (n, channels, height, width), shifted by pixels with zeros at the border,
+    some mirrored.
 
-    `shifts`, of shape (n, 2), are pixels down and to the right; `flips`, of shape (n,), are mirrored left to right.
+    `shifts`, of shape (n, 2), are pixels down and to the right; `flips`, of shape (n,), are
+    mirrored left to right.
     """
     torch = load_torch()
     n, channels, height, width = pictures.shape

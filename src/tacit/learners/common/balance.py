@@ -1,4 +1,6 @@
-"""How many records each class has, as declared or bought with a share of the budget, and balance by these counts."""
+"""How many records each class has, as declared or bought with a share of the budget, and balance by
+these counts.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,12 @@ def count_share(declared: Any) -> float:
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """How a fit learns the number of records of each class: declared (int or sequence of int), bought, or not at all.
+    """How a fit learns the number of records of each class: declared (int or sequence of int),
+    bought, or not at all.
 
-    Under a unit per person counts are total weights, and declared ones numbers of persons. `noise` is the standard
-    deviation of the noise of bought counts. `unused` names the parameter with which the fit needs no counts: none are
-    bought then, and none may be declared.
+    Under a unit per person counts are total weights, and declared ones numbers of persons. `noise`
+    is the standard deviation of the noise of bought counts. `unused` names the parameter with which
+    the fit needs no counts: none are bought then, and none may be declared.
     """
 
     declared: Any
@@ -41,7 +44,10 @@ class ClassCounts:
     def __post_init__(self) -> None:
         flag("balanced", self.balanced)
         if self.declared is not None and self.unused:
-            raise InputError(f"counts={self.declared!r} would be unused with {self.unused}; leave one of them out")
+            raise InputError(
+                f"counts={self.declared!r} would be unused with {self.unused}; leave one of"
+                " them out"
+            )
 
     @property
     def share(self) -> float:
@@ -80,18 +86,26 @@ class ClassCounts:
         return max(self.noise, 1.0)
 
     def log_shares(self, counts: Floats) -> Floats:
-        """`log_shares` with the noise level added to each count; zeros if classes are not balanced."""
+        """`log_shares` with the noise level added to each count; zeros if classes are not
+        balanced.
+        """
         return log_shares(counts, self.uncertainty) if self.balanced else np.zeros(len(counts))
 
     def facts(self) -> dict[str, float | str]:
         """For the card."""
         if self.share:
             return {"noise multiplier of the counts": self.noise}
-        return {"noise multiplier of the counts": "not bought" if self.declared is None else "counts are declared"}
+        return {
+            "noise multiplier of the counts": (
+                "not bought" if self.declared is None else "counts are declared"
+            )
+        }
 
 
 def log_shares(counts: Floats, uncertainty: float) -> Floats:
-    """Log shares of the classes, each count raised by `uncertainty`; added to logits to balance classes."""
+    """Log shares of the classes, each count raised by `uncertainty`; added to logits to balance
+    classes.
+    """
     shares = np.maximum(counts, 0.0) + uncertainty
     result: Floats = np.log(shares / shares.mean())
     return result

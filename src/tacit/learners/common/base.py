@@ -1,9 +1,10 @@
 """What every learner promises.
 
-A learner is a scikit-learn classifier that states its guarantee from its parameters alone (`promise()`), before it
-sees data; after `fit`, `guarantee_` is that promise. A new learner is a dataclass of its parameters that fills in two
-methods: `_event` (the privacy cost of a fit) and `_fit` (the work). A third, `_prepare`, checks and decides what
-follows from public facts, before anything is charged.
+A learner is a scikit-learn classifier that states its guarantee from its parameters alone
+(`promise()`), before it sees data; after `fit`, `guarantee_` is that promise. A new learner is a
+dataclass of its parameters that fills in two methods: `_event` (the privacy cost of a fit) and
+`_fit` (the work). A third, `_prepare`, checks and decides what follows from public facts, before
+anything is charged.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ from tacit.learners.common.lineage import Lineage
 from tacit.learners.common.notebook import promise_html
 from tacit.learners.common.overlap import OVERLAP, check_overlap
 from tacit.learners.common.parameters import flag
-from tacit.learners.common.validation import check_columns, refuse_arguments, validated_records, validated_rows
+from tacit.learners.common.validation import (
+    check_columns,
+    refuse_arguments,
+    validated_records,
+    validated_rows,
+)
 from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
 from tacit.models.probabilities import Probabilities
@@ -49,9 +55,11 @@ FLOATS = [np.float64, np.float32, np.float16]  # types of X that stay; anything 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The private records of a fit: X of shape (n, d), class indices of shape (n,), and whose they are.
+    """The private records of a fit: X of shape (n, d), class indices of shape (n,), and whose they
+    are.
 
-    `persons` is None under a unit per record. Learners add the decisions that follow from public facts.
+    `persons` is None under a unit per record. Learners add the decisions that follow from public
+    facts.
     """
 
     X: NDArray[Any]
@@ -69,7 +77,9 @@ class Predictor(Protocol):
         """Index of the nearest class of each row, of shape (n,)."""
 
     def probabilities_of(self, rows: NDArray[Any]) -> Floats:
-        """Probability of each class for each row, of shape (n, C); that of the nearest class is the largest."""
+        """Probability of each class for each row, of shape (n, C); that of the nearest class is the
+        largest.
+        """
 
 
 @dataclass(eq=False, repr=False)
@@ -96,40 +106,55 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     summary: ClassVar[str] = ""  # what is released, in a phrase
     public_use: ClassVar[str] = "optional, for centring"  # what public rows are for
     needs_public: ClassVar[bool] = False  # whether `public` must be passed
-    scores_public: ClassVar[bool] = False  # whether a fit scores public rows: it checks them, and resumes in `folder`
-    takes_sparse: ClassVar[bool] = False  # whether X may be a sparse matrix, which is read in blocks
+    # whether a fit scores public rows: it checks them, and resumes in `folder`
+    scores_public: ClassVar[bool] = False
+    # whether X may be a sparse matrix, which is read in blocks
+    takes_sparse: ClassVar[bool] = False
     needs_names: ClassVar[bool] = False  # whether `names`, and so `classes`, must be passed
-    uses_records: ClassVar[bool] = True  # whether the records decide anything; if not, a fit costs nothing
-    stops_early: ClassVar[bool] = False  # whether a fit ends at a budget, so that it may spend less than it promised
-    estimates: ClassVar[str] = ""  # what `prototypes_` are in the space of rows: means, unit means, directions or rows
-    person_bound: ClassVar[str] = "what a person's records add up to is scaled down to the norm of one record"
-    trains_logits: ClassVar[bool] = False  # whether similarities are logits of a softmax that was trained
-    no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"  # reason and remedy
-    flat_names: ClassVar[Mapping[str, str]] = {}  # the command line's names: n_teachers for teachers__number
+    # whether the records decide anything; if not, a fit costs nothing
+    uses_records: ClassVar[bool] = True
+    # whether a fit ends at a budget, so that it may spend less than it promised
+    stops_early: ClassVar[bool] = False
+    # what `prototypes_` are in the space of rows: means, unit means, directions or rows
+    estimates: ClassVar[str] = ""
+    person_bound: ClassVar[str] = (
+        "what a person's records add up to is scaled down to the norm of one record"
+    )
+    # whether similarities are logits of a softmax that was trained
+    trains_logits: ClassVar[bool] = False
+    # reason and remedy
+    no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"
+    # the command line's names: n_teachers for teachers__number
+    flat_names: ClassVar[Mapping[str, str]] = {}
     _dtypes: ClassVar[list[Any]] = FLOATS
 
     @abstractmethod
     def _event(self) -> Event:
-        """Privacy cost of one fit under `units[0]`, from the parameters alone; parameters are checked here.
+        """Privacy cost of one fit under `units[0]`, from the parameters alone; parameters are
+        checked here.
 
-        Under a unit per person, that of one person in place of one record (`tacit.privacy.guarantee.guarantee_under`).
+        Under a unit per person, that of one person in place of one record
+        (`tacit.privacy.guarantee.guarantee_under`).
         """
 
     @abstractmethod
     def _fit(self, prepared: Any, noise: NoiseSource) -> Predictor:
-        """Learn from what `_prepare` returned, set the learned attributes, and return the model that predicts.
+        """Learn from what `_prepare` returned, set the learned attributes, and return the model
+        that predicts.
 
-        A `Released` may be published. Its arrays have the names of learned attributes without the final underscore.
+        A `Released` may be published. Its arrays have the names of learned attributes without the
+        final underscore.
         """
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> Prepared:
-        """Check the parameters against the records, and make every decision that needs only public facts.
+        """Check the parameters against the records, and make every decision that needs only public
+        facts.
 
-        These are the parameters, the classes, public rows, the width of X, and its number of rows only under
-        neighbouring relations that make this number public.
+        These are the parameters, the classes, public rows, the width of X, and its number of rows
+        only under neighbouring relations that make this number public.
 
-        `classes_` is set, and nothing is charged yet. `labels` is empty if only the shape of X is known (`check`).
-        Further arguments of `fit` are passed by name.
+        `classes_` is set, and nothing is charged yet. `labels` is empty if only the shape of X is
+        known (`check`). Further arguments of `fit` are passed by name.
         """
         return Prepared(X, labels)
 
@@ -138,11 +163,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return promise
 
     def _unprotected(self) -> tuple[str, ...]:
-        """Quantities about the private data that the promise does not cover, beyond the class list."""
+        """Quantities about the private data that the promise does not cover, beyond the class
+        list.
+        """
         return ()
 
     def _uses_public(self) -> bool:
-        """Return whether a fit uses public rows or rows of class names, as far as the parameters tell."""
+        """Return whether a fit uses public rows or rows of class names, as far as the parameters
+        tell.
+        """
         if self.needs_public or self.needs_names:
             return True
         return getattr(self, "public", None) is not None or getattr(self, "names", None) is not None
@@ -156,7 +185,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return as_rows(public, "public")
 
     def _check_public(self, X: Any, public: Any) -> None:
-        """Refuse or warn of public rows, and rows of class names, that are private records; called by `_learn`."""
+        """Refuse or warn of public rows, and rows of class names, that are private records; called
+        by `_learn`.
+        """
         allowed = flag("allow_overlap", getattr(self, "allow_overlap", False))
         if allowed or Unit(self.unit).rows_public:
             return
@@ -177,7 +208,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             return
         weaker = "weaker guarantees, which Gaussian noise of this mu satisfies"
         remedy = f"pass {budget.hint('zcdp')} or {budget.hint('approx')} ({weaker})"
-        raise BudgetError(f"budget {budget} is in Gaussian DP, which {type(self).__name__} cannot satisfy; {remedy}")
+        raise BudgetError(
+            f"budget {budget} is in Gaussian DP, which {type(self).__name__} cannot satisfy;"
+            f" {remedy}"
+        )
 
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
         """Charge the promise, before any noise is drawn."""
@@ -191,7 +225,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     @classmethod
     def of_flat(cls, **parameters: Any) -> Self:
-        """The learner with these parameters; fields of grouped parameters have their names of `flat_names`."""
+        """The learner with these parameters; fields of grouped parameters have their names of
+        `flat_names`.
+        """
         learner: Self = cls().set_params(
             **{cls.flat_names.get(name, name): value for name, value in parameters.items()}
         )
@@ -201,11 +237,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def flat_parameters(cls) -> list[str]:
         """Names that `of_flat` takes."""
         groups = {target.partition("__")[0] for target in cls.flat_names.values()}
-        return [field.name for field in fields(cls) if field.name not in groups] + list(cls.flat_names)
+        return [field.name for field in fields(cls) if field.name not in groups] + list(
+            cls.flat_names
+        )
 
     @classmethod
     def documented(cls, name: str) -> tuple[type, str]:
-        """The class of which the docstring describes a parameter of `of_flat`, and the parameter's name there."""
+        """The class of which the docstring describes a parameter of `of_flat`, and the parameter's
+        name there.
+        """
         return cls, name
 
     def releasable(self) -> bool:
@@ -215,16 +255,29 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def promise(self) -> Guarantee:
         """The guarantee of `fit`, from public facts alone; equal to `guarantee_` afterwards."""
         if not isinstance(self.ledger, Ledger | None):
-            raise InputError(f"ledger={self.ledger!r} must be a Ledger; pass tacit.Ledger.beside(store, identity)")
+            raise InputError(
+                f"ledger={self.ledger!r} must be a Ledger; pass tacit.Ledger.beside(store,"
+                " identity)"
+            )
         if not isinstance(self.unit, str):
-            raise InputError(f"unit={quoted(self.unit)} must be text; pass for example unit='add-remove'")
+            raise InputError(
+                f"unit={quoted(self.unit)} must be text; pass for example unit='add-remove'"
+            )
         if Unit(self.unit) not in self.units:
-            rule = f"unit={self.units[0]} does not imply it" if not Unit(self.unit).per_person else "it is not offered"
+            rule = (
+                f"unit={self.units[0]} does not imply it"
+                if not Unit(self.unit).per_person
+                else "it is not offered"
+            )
             offered = " or ".join(self.units)
             raise InputError(f"unit={self.unit} of {type(self).__name__}: {rule}; pass {offered}")
         self._check_budget()
         leaks = ("class list (read off the private labels)",) if self.classes is None else ()
-        scope = THIS_RUN if self.ledger is None else f"this run, charged to the ledger of {self.ledger.identity!r}"
+        scope = (
+            THIS_RUN
+            if self.ledger is None
+            else f"this run, charged to the ledger of {self.ledger.identity!r}"
+        )
         compares_public_rows = self._uses_public() and not Unit(self.unit).rows_public
         overlap = (OVERLAP,) if compares_public_rows else ()
         promise = self._guarantee()
@@ -233,7 +286,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return replace(promise, unprotected=unprotected, scope=scope, delta=delta).to(self.unit)
 
     def check(self, n: int, width: int, **arguments: Any) -> None:
-        """Raise the errors that `fit` would raise for any n records of `width` columns; needs no data.
+        """Raise the errors that `fit` would raise for any n records of `width` columns; needs no
+        data.
 
         The classes must be declared.
         """
@@ -244,7 +298,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         worker = copy(self)
         worker.classes_ = np.asarray(class_list(self.classes))
         check_width(width)
-        worker._prepare(np.broadcast_to(np.ones(1), (n, width)), np.zeros(0, dtype=np.int64), **arguments)
+        worker._prepare(
+            np.broadcast_to(np.ones(1), (n, width)), np.zeros(0, dtype=np.int64), **arguments
+        )
 
     def fit(self, X: Any, y: Any, persons: Any = None, **others: Any) -> Self:
         """Learn from private records.
@@ -252,14 +308,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         Parameters
         ----------
         X : array-like of shape (n, d)
-            One embedding per record; finite. A row of zeros contributes nothing. Data frames and torch tensors are
-            taken too, and sparse matrices by learners of sums, which read them in blocks.
+            One embedding per record; finite. A row of zeros contributes nothing. Data frames and
+            torch tensors are taken too, and sparse matrices by learners of sums, which read them in
+            blocks.
         y : array-like of shape (n,)
             Labels, each in `classes`.
         persons : array-like of shape (n,), optional
-            Whose each record is: an id, text or a whole number. Needed under a unit per person, and unused, with a
-            warning, under a unit per record. Ids are compared as texts, without white space at the ends, in Unicode
-            NFC, and 17.0 as 17; "007" and "7", and "P1" and "p1", are two persons. They are private and never released.
+            Whose each record is: an id, text or a whole number. Needed under a unit per person, and
+            unused, with a warning, under a unit per record. Ids are compared as texts, without
+            white space at the ends, in Unicode NFC, and 17.0 as 17; "007" and "7", and "P1" and
+            "p1", are two persons. They are private and never released.
         others
             Refused: a `sample_weight` would multiply what one record can change.
 
@@ -276,11 +334,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         return self._learn(X, y, persons, others)
 
-    def _learn(self, X: Any, y: Any, persons: Any, others: Mapping[str, Any], **arguments: Any) -> Self:
-        """The steps of every `fit`: check, prepare, charge, learn. `others` are arguments that no learner takes.
+    def _learn(
+        self, X: Any, y: Any, persons: Any, others: Mapping[str, Any], **arguments: Any
+    ) -> Self:
+        """The steps of every `fit`: check, prepare, charge, learn. `others` are arguments that no
+        learner takes.
 
-        A copy of this object learns. Its learned attributes move here once they are complete, since no guarantee covers
-        what a failed fit has learned.
+        A copy of this object learns. Its learned attributes move here once they are complete, since
+        no guarantee covers what a failed fit has learned.
         """
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
@@ -289,13 +350,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         promise = worker.promise()
         X, y = validated_records(worker, X, y, self._dtypes)
         for name in ("public", "names"):
-            rows = arguments.get(name) if arguments.get(name) is not None else getattr(self, name, None)
+            rows = (
+                arguments.get(name)
+                if arguments.get(name) is not None
+                else getattr(self, name, None)
+            )
             refuse_sparse(rows, name)
             check_columns(name, rows, getattr(worker, "feature_names_in_", None))
         worker.classes_ = worker._class_list(y)
         labels = class_indices(y, worker.classes_)
         check_width(X.shape[1])
-        of_records = persons_under(Unit(self.unit), persons, len(X), offered=self.units, stacklevel=3)
+        of_records = persons_under(
+            Unit(self.unit), persons, len(X), offered=self.units, stacklevel=3
+        )
         if of_records is not None:
             worker._check_persons(of_records)
         noise = noise_source(self.noise, self.random_state)
@@ -309,21 +376,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         if isinstance(fitted, Released) and fitted.probabilities is None:
             fitted = replace(fitted, probabilities=worker._probabilities(fitted, X.shape[1]))
         if of_records is not None and isinstance(fitted, Released):
-            fitted = replace(fitted, mechanism=fitted.mechanism | {"bound of a person": self.person_bound})
+            fitted = replace(
+                fitted, mechanism=fitted.mechanism | {"bound of a person": self.person_bound}
+            )
         worker.noise_ = self.noise
         # a copy, so that later changes of the learned attributes do not change the release
         worker.released_ = fitted.copy() if isinstance(fitted, Released) else None
         worker.predictor_ = worker.released_ or fitted
         worker.guarantee_ = promise
         worker.spent_ = worker._spent(promise)
-        self.__dict__.update({name: value for name, value in vars(worker).items() if name.endswith("_")})
+        self.__dict__.update(
+            {name: value for name, value in vars(worker).items() if name.endswith("_")}
+        )
         return self
 
     def other_fits(self) -> int:
-        """Upper bound of the uncharged fits by this learner and its clones, besides the last fit of this one.
+        """Upper bound of the uncharged fits by this learner and its clones, besides the last fit of
+        this one.
 
-        It counts each fit in this process, and one fit for each clone that was not seen to fit, which may have been
-        fitted in another process. A learner that costs nothing has none.
+        It counts each fit in this process, and one fit for each clone that was not seen to fit,
+        which may have been fitted in another process. A learner that costs nothing has none.
         """
         check_is_fitted(self)
         if not self.uses_records:
@@ -332,13 +404,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return lineage.others(member)
 
     def _count_fit(self) -> None:
-        """Add a fit that is about to draw noise to the lineage, unless no record decides anything in it."""
+        """Add a fit that is about to draw noise to the lineage, unless no record decides anything
+        in it.
+        """
         if self.uses_records:
             lineage, member = self._lineage_and_member()
             lineage.add_fit(member, charged=self.ledger is not None)
 
     def _lineage_and_member(self) -> tuple[Lineage, str]:
-        """The lineage of this learner and its key there, set on first use: a constructor sets parameters alone."""
+        """The lineage of this learner and its key there, set on first use: a constructor sets
+        parameters alone.
+        """
         if not hasattr(self, "_lineage"):
             self._lineage = Lineage.start()
             self._member = uuid4().hex
@@ -353,7 +429,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return cloned
 
     def decision_function(self, X: Any) -> Floats:
-        """Nearness of each row to each class, of shape (n, C); (n,) for two classes, as scikit-learn has it."""
+        """Nearness of each row to each class, of shape (n, C); (n,) for two classes, as
+        scikit-learn has it.
+        """
         rows = self._rows(X)
         scores = self.predictor_.similarities(rows)
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
@@ -364,11 +442,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return np.asarray(self.classes_[self.predictor_.nearest(rows)])
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of each class for each row of X (n, d), of shape (n, C); columns are in the order of `classes_`.
+        """Probability of each class for each row of X (n, d), of shape (n, C); columns are in the
+        order of `classes_`.
 
-        Rows add up to 1, and the most likely class is that of `predict`. The classes are taken to be equally frequent,
-        unless `balanced=False` or the like says otherwise. No private record is used for this, beyond what was released
-        anyway. docs/probabilities.md says how each method's follow, and how well they are calibrated.
+        Rows add up to 1, and the most likely class is that of `predict`. The classes are taken to
+        be equally frequent, unless `balanced=False` or the like says otherwise. No private record
+        is used for this, beyond what was released anyway. docs/probabilities.md says how each
+        method's follow, and how well they are calibrated.
 
         Raises
         ------
@@ -379,7 +459,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return np.asarray(self.predictor_.probabilities_of(rows))
 
     def _probabilities(self, released: Released, width: int) -> Probabilities:
-        """How probabilities follow from the similarities of what is released, by public rows or by its arrays."""
+        """How probabilities follow from the similarities of what is released, by public rows or by
+        its arrays.
+        """
         return (
             Probabilities(1.0)
             if self.trains_logits
@@ -392,13 +474,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return validated_rows(self, X, self._dtypes)
 
     def _check_persons(self, persons: Persons) -> None:
-        """Refuse what is out of range for these persons, before anything is charged; ids show in no error."""
+        """Refuse what is out of range for these persons, before anything is charged; ids show in no
+        error.
+        """
 
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:
             return np.asarray(class_list(self.classes))
         warnings.warn(
-            "the class list is read off the private labels, which reveals which labels occur; pass classes=[...]",
+            "the class list is read off the private labels, which reveals which labels occur; pass"
+            " classes=[...]",
             PrivacyLeakWarning,
             stacklevel=4,  # where `fit` was called
         )
@@ -416,7 +501,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # at the default budget, on the few records of the checks
+        # at the default budget, on the few records of the checks
+        tags.classifier_tags.poor_score = True
         tags.input_tags.sparse = self.takes_sparse
         tags.non_deterministic = self.noise == "secure"
         return tags

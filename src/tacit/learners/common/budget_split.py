@@ -1,10 +1,12 @@
-"""Split of a fit's budget over several kinds of noisy sums, under the learner's neighbouring relation.
+"""Split of a fit's budget over several kinds of noisy sums, under the learner's neighbouring
+relation.
 
-Gaussian releases with noise multipliers z_i compose to one with 1/z^2 = sum 1/z_i^2, where a noise multiplier is the
-standard deviation divided by the L2 sensitivity under the neighbouring relation. So a share s of the budget, spent on
-m releases, buys multipliers z sqrt(m/s). The standard deviation follows from the sensitivity, which differs between
-sums and between neighbouring relations (`tacit.privacy.sensitivity`). Sums that do not depend on what the relation
-changes are released without noise and cost nothing; their share goes to the others.
+Gaussian releases with noise multipliers z_i compose to one with 1/z^2 = sum 1/z_i^2, where a noise
+multiplier is the standard deviation divided by the L2 sensitivity under the neighbouring relation.
+So a share s of the budget, spent on m releases, buys multipliers z sqrt(m/s). The standard
+deviation follows from the sensitivity, which differs between sums and between neighbouring
+relations (`tacit.privacy.sensitivity`). Sums that do not depend on what the relation changes are
+released without noise and cost nothing; their share goes to the others.
 """
 
 from __future__ import annotations
@@ -72,9 +74,11 @@ class BudgetSplit:
         return of_whole_budget * math.sqrt(part.releases * (1 - share_of_free) / part.share)
 
     def noise(self, name: str, sensitivity: float | None = None) -> float:
-        """Standard deviation of the noise of one release, in units of the bound on a contribution; 0 without noise.
+        """Standard deviation of the noise of one release, in units of the bound on a contribution;
+        0 without noise.
 
-        This is what the mechanisms call the noise multiplier, since they state sensitivity 1 under add/remove.
+        This is what the mechanisms call the noise multiplier, since they state sensitivity 1 under
+        add/remove.
 
         Parameters
         ----------

@@ -1,12 +1,14 @@
 """Fits by a learner and by its clones: a release states the privacy cost of one fit.
 
-A search over parameters clones a learner, fits each clone on the private records and keeps the best. scikit-learn's
-`clone` calls `__sklearn_clone__`, by which the clone shares the lineage of its learner. The lineage counts what this
-process sees: fits, and clones. A clone that was not seen to fit may have been fitted in another process, where joblib
-sends a pickle of it, so it counts as one fit. A pickle that comes back joins the lineage that it left.
+A search over parameters clones a learner, fits each clone on the private records and keeps the
+best. scikit-learn's `clone` calls `__sklearn_clone__`, by which the clone shares the lineage of its
+learner. The lineage counts what this process sees: fits, and clones. A clone that was not seen to
+fit may have been fitted in another process, where joblib sends a pickle of it, so it counts as one
+fit. A pickle that comes back joins the lineage that it left.
 
-Fits that a ledger was charged for do not count, since the ledger states them. What the count cannot see are fits in
-another process by copies that were made there, or by copies that were made here without `clone`.
+Fits that a ledger was charged for do not count, since the ledger states them. What the count cannot
+see are fits in another process by copies that were made there, or by copies that were made here
+without `clone`.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ _lineages: WeakValueDictionary[str, Lineage] = WeakValueDictionary()
 class Lineage:
     """A learner and its clones, each member with a key.
 
-    `clones` are those whose fits no ledger would count. `fits` are the uncharged fits of each member that this process
-    saw fit, 0 where all were charged.
+    `clones` are those whose fits no ledger would count. `fits` are the uncharged fits of each
+    member that this process saw fit, 0 where all were charged.
     """
 
     key: str
@@ -53,7 +55,9 @@ class Lineage:
             self.fits[member] = self.fits.get(member, 0) + uncharged
 
     def others(self, member: str) -> int:
-        """Upper bound of the uncharged fits besides the last one of `member`, as far as this process can see."""
+        """Upper bound of the uncharged fits besides the last one of `member`, as far as this
+        process can see.
+        """
         with _lock:
             by_others = sum(self.fits.values()) - self.fits[member]
             unseen = len(self.clones - self.fits.keys())
@@ -68,7 +72,9 @@ class Lineage:
 
 
 def _restored(key: str, clones: set[str], fits: dict[str, int]) -> Lineage:
-    """The lineage of a pickle: the one of this process, with what the pickle adds, if there is one."""
+    """The lineage of a pickle: the one of this process, with what the pickle adds, if there is
+    one.
+    """
     with _lock:
         lineage = _lineages.get(key)
         if lineage is None:

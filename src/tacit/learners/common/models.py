@@ -1,7 +1,7 @@
 """Any classifier over rows or pictures: what `PATE`, `LabelPrivate` and `DPSGD` share.
 
-A model is a linear head, a torch network or a scikit-learn classifier. This file says how a model sees records, how it
-predicts and what of it is released, and checks records and kinds of models.
+A model is a linear head, a torch network or a scikit-learn classifier. This file says how a model
+sees records, how it predicts and what of it is released, and checks records and kinds of models.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ TRIED = 50  # public records to which a classifier is fitted to see whether it c
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """How a model sees rows of shape (n, d): reshaped to records of `shape`, or if `unit` as unit rows about `centre`.
+    """How a model sees rows of shape (n, d): reshaped to records of `shape`, or if `unit` as unit
+    rows about `centre`.
 
     `scale` is 255 for networks that were trained on bytes: rows of other types are divided by it.
     """
@@ -52,13 +53,16 @@ class View:
         rows = np.asarray(rows)
         if self.unit:
             return unit_rows_about(rows, self.centre)
-        scaled: NDArray[Any] = rows if rows.dtype == np.uint8 or self.scale == 1 else rows / self.scale
+        scaled: NDArray[Any] = (
+            rows if rows.dtype == np.uint8 or self.scale == 1 else rows / self.scale
+        )
         return scaled.reshape(-1, *self.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted classifier of class indices: a network, an `IndexClassifier`, or coefficients and intercepts.
+    """A fitted classifier of class indices: a network, an `IndexClassifier`, or coefficients and
+    intercepts.
 
     Without a `view` it takes records and not rows.
     """
@@ -71,10 +75,14 @@ class Model:
         """Log probability of each class for each row, of shape (n, n_classes)."""
         records = rows if self.view is None else self.view(rows)
         if isinstance(self.fitted, tuple):
-            return np.asarray(log_softmax(as_rows(records) @ self.fitted[0].T + self.fitted[1], axis=1))
+            return np.asarray(
+                log_softmax(as_rows(records) @ self.fitted[0].T + self.fitted[1], axis=1)
+            )
         if isinstance(self.fitted, IndexClassifier):
             result = np.full((len(records), self.n_classes), LEAST_PROBABILITY)
-            result[:, self.fitted.present] = np.maximum(self.fitted.probabilities(records), LEAST_PROBABILITY)
+            result[:, self.fitted.present] = np.maximum(
+                self.fitted.probabilities(records), LEAST_PROBABILITY
+            )
             return np.asarray(np.log(result))
         return np.asarray(log_softmax(scores(self.fitted, records).astype(np.float64), axis=1))
 
@@ -93,7 +101,8 @@ class Model:
         return Probabilities(1.0).of(self.log_probabilities(rows), self.nearest(rows))
 
     def head(self) -> tuple[Floats, Floats] | None:
-        """Coefficients and intercepts, if the model is linear: a head, or scikit-learn's LogisticRegression.
+        """Coefficients and intercepts, if the model is linear: a head, or scikit-learn's
+        LogisticRegression.
 
         A class that no label named has an intercept of minus a million.
         """
@@ -101,10 +110,15 @@ class Model:
 
         if isinstance(self.fitted, tuple):
             return self.fitted
-        if not isinstance(self.fitted, IndexClassifier) or not isinstance(self.fitted.kind, LogisticRegression):
+        if not isinstance(self.fitted, IndexClassifier) or not isinstance(
+            self.fitted.kind, LogisticRegression
+        ):
             return None
         present, fitted = self.fitted.present, self.fitted.fitted
-        coefficients, intercepts = np.zeros((self.n_classes, self.fitted.width)), np.full(self.n_classes, NEVER)
+        coefficients, intercepts = (
+            np.zeros((self.n_classes, self.fitted.width)),
+            np.full(self.n_classes, NEVER),
+        )
         intercepts[present] = 0
         if fitted is not None:  # two classes have one row, for the second
             present = present[-len(fitted.coef_) :]
@@ -114,13 +128,16 @@ class Model:
     def released(self, kind: Any, what: str, facts: dict[str, Any]) -> Released | Model:
         """What a release may hold, or the model itself if there is no form for it.
 
-        Networks are released if `kind` is their name in `NETWORKS`; `what` says what the model learned from.
+        Networks are released if `kind` is their name in `NETWORKS`; `what` says what the model
+        learned from.
         """
         view, head = self.view, self.head()
         if view is not None and view.unit and head is not None:
             arrays = {"coefficients": head[0], "intercepts": head[1]} | centre_array(view.centre)
             facts = facts | {"normalisation": normalisation(view.centre)}
-            return Released(f"linear classifier that learned from {what}", arrays, LinearHead(), facts)
+            return Released(
+                f"linear classifier that learned from {what}", arrays, LinearHead(), facts
+            )
         if view is None or not isinstance(kind, str):
             return self
         decision = NetworkHead(kind, view.shape, view.scale)
@@ -128,13 +145,20 @@ class Model:
 
 
 class IndexClassifier:
-    """A clone of a classifier, fitted to the class indices that occur; a single class is predicted for all records.
+    """A clone of a classifier, fitted to the class indices that occur; a single class is predicted
+    for all records.
 
-    Pictures are flattened to rows. Each `random_state` among the classifier's parameters is derived from `seed`.
+    Pictures are flattened to rows. Each `random_state` among the classifier's parameters is derived
+    from `seed`.
     """
 
     def __init__(
-        self, classifier: Any, X: Any, y: NDArray[Any], seed: list[int], weights: NDArray[np.float64] | None = None
+        self,
+        classifier: Any,
+        X: Any,
+        y: NDArray[Any],
+        seed: list[int],
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
         from sklearn.base import clone
 
@@ -145,7 +169,9 @@ class IndexClassifier:
         if len(self.present) > 1:
             self.fitted = clone(classifier)
             state = int(np.random.default_rng(seed).integers(2**31))
-            names = [name for name in self.fitted.get_params() if name.split("__")[-1] == "random_state"]
+            names = [
+                name for name in self.fitted.get_params() if name.split("__")[-1] == "random_state"
+            ]
             more = {} if weights is None else {"sample_weight": weights}
             with _faults(classifier):
                 self.fitted.set_params(**dict.fromkeys(names, state)).fit(rows, labels, **more)
@@ -162,7 +188,9 @@ class IndexClassifier:
         if self.fitted is None:
             return np.ones((len(X), 1))
         if not hasattr(self.fitted, "predict_proba"):
-            raise InputError(f"{self.fitted} has no predict_proba, so no scores; choose another classifier")
+            raise InputError(
+                f"{self.fitted} has no predict_proba, so no scores; choose another classifier"
+            )
         with _faults(self.kind):
             return np.asarray(self.fitted.predict_proba(_wide_rows(X)), dtype=np.float64)
 
@@ -214,11 +242,16 @@ class ModelClassifier(PrivateClassifier):
         """
         return self._learn(as_flat(X), y, persons, others, shape=shape_of(X, self.shape))
 
-    def _released(self, model: Model, kind: Any, what: str, facts: dict[str, Any]) -> Released | Model:
+    def _released(
+        self, model: Model, kind: Any, what: str, facts: dict[str, Any]
+    ) -> Released | Model:
         """As `Model.released`; a linear model's weights become attributes."""
         released = model.released(kind, what, facts)
         if isinstance(released, Released) and "coefficients" in released.arrays:
-            self.coefficients_, self.intercepts_ = released.arrays["coefficients"], released.arrays["intercepts"]
+            self.coefficients_, self.intercepts_ = (
+                released.arrays["coefficients"],
+                released.arrays["intercepts"],
+            )
         return released
 
     def _rows(self, X: Any) -> Any:
@@ -237,8 +270,12 @@ def _wide_rows(X: Any) -> NDArray[Any]:
     return rows.astype(np.float64) if rows.dtype == np.float16 else rows
 
 
-def check_kind(role: str, kind: Any, shape: tuple[int, ...] | None = None, n_classes: int = 2) -> None:
-    """Refuse a `role` that is neither a scikit-learn classifier nor a network for records of this shape."""
+def check_kind(
+    role: str, kind: Any, shape: tuple[int, ...] | None = None, n_classes: int = 2
+) -> None:
+    """Refuse a `role` that is neither a scikit-learn classifier nor a network for records of this
+    shape.
+    """
     from sklearn.base import is_classifier
 
     if isinstance(kind, type):
@@ -256,20 +293,28 @@ def _check_network(role: str, make: Factory, shape: tuple[int, ...], n_classes: 
     try:
         module = make(shape, n_classes)
     except TypeError as error:
-        raise InputError(f"{role}={make!r:.60} makes no network ({one_line(error)}); {remedy}") from error
+        raise InputError(
+            f"{role}={make!r:.60} makes no network ({one_line(error)}); {remedy}"
+        ) from error
     if not hasattr(module, "state_dict"):
-        raise InputError(f"{role}={make!r:.60} makes a {type(module).__name__} and not a network; {remedy}")
+        raise InputError(
+            f"{role}={make!r:.60} makes a {type(module).__name__} and not a network; {remedy}"
+        )
 
 
 def check_learns(classifier: Any, records: NDArray[Any]) -> None:
-    """Refuse a scikit-learn classifier that cannot be fitted to some of these public records, with made-up labels."""
+    """Refuse a scikit-learn classifier that cannot be fitted to some of these public records, with
+    made-up labels.
+    """
     if hasattr(classifier, "fit"):
         some = records[:TRIED]
         IndexClassifier(classifier, some, np.arange(len(some)) % 2, [0])
 
 
 def has_release(kind: Any) -> bool:
-    """Whether a release can hold models of this kind: networks by name, and logistic regressions."""
+    """Whether a release can hold models of this kind: networks by name, and logistic
+    regressions.
+    """
     from sklearn.linear_model import LogisticRegression
 
     return isinstance(kind, str | LogisticRegression)
@@ -278,7 +323,10 @@ def has_release(kind: Any) -> bool:
 def check_labels(y: NDArray[Any], records: int, n_classes: int) -> None:
     """Refuse labels that are not one class index for each record."""
     if y.shape != (records,) or y.dtype.kind not in "iu" or not np.all((y >= 0) & (y < n_classes)):
-        raise InputError(f"labels must be one class index from 0 to {n_classes - 1} for each of {records} records")
+        raise InputError(
+            f"labels must be one class index from 0 to {n_classes - 1} for each of {records}"
+            " records"
+        )
 
 
 def alike(X: Any, others: Any) -> NDArray[Any]:
@@ -286,7 +334,10 @@ def alike(X: Any, others: Any) -> NDArray[Any]:
     array: NDArray[Any] = np.asarray(others)
     if array.shape[1:] != X.shape[1:] or (array.dtype == np.uint8) != (X.dtype == np.uint8):
         fault = f"records of shape {array.shape} and type {array.dtype}"
-        raise InputError(f"{fault} do not fit those of shape {X.shape} and type {X.dtype}; encode both the same way")
+        raise InputError(
+            f"{fault} do not fit those of shape {X.shape} and type {X.dtype}; encode both the"
+            " same way"
+        )
     return array
 
 
@@ -316,12 +367,16 @@ def finite_rows(records: Any, name: str, width: int) -> Any:
         records = numeric_array(records, name)
     rows = checked_rows(as_flat(records, name), name)
     if rows.shape[1] != width:
-        raise InputError(f"{name} has {rows.shape[1]} columns and X {width}; encode both the same way")
+        raise InputError(
+            f"{name} has {rows.shape[1]} columns and X {width}; encode both the same way"
+        )
     if np.dtype(rows.dtype).kind not in "fiub":
         raise InputError(f"{name} has dtype {rows.dtype}; pass numbers")
     for start in range(0, len(rows), BLOCK_ROWS):
         if not np.isfinite(np.asarray(rows[start : start + BLOCK_ROWS])).all():
-            raise InputError(f"{name} has a value that is not finite among rows {start} and on; clean it up")
+            raise InputError(
+                f"{name} has a value that is not finite among rows {start} and on; clean it up"
+            )
     return rows
 
 
@@ -330,8 +385,12 @@ def record_shape(shape: Any, width: int) -> tuple[int, ...]:
     if shape is None:
         return (width,)
     if not isinstance(shape, tuple | list):
-        raise InputError(f"shape={shape!r:.60} must name the sides of a record, such as (1, 28, 28); correct it")
+        raise InputError(
+            f"shape={shape!r:.60} must name the sides of a record, such as (1, 28, 28); correct it"
+        )
     sides = tuple(whole("a side of shape", side, 1, 2**31) for side in shape)
     if math.prod(sides) != width:
-        raise InputError(f"shape={sides} has {math.prod(sides)} values and a record {width}; correct it")
+        raise InputError(
+            f"shape={sides} has {math.prod(sides)} values and a record {width}; correct it"
+        )
     return sides

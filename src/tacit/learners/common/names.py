@@ -16,12 +16,14 @@ ROUNDS, CONCENTRATION, NAME_WEIGHT = 10, 15.0, 10.0  # of expectation maximisati
 
 
 def name_directions(names: Any, classes: Any, width: int, centre: Floats | None) -> Floats | None:
-    """The direction of each class's names about the public centre, unit rows of shape (C, width); None without names.
+    """The direction of each class's names about the public centre, unit rows of shape (C, width);
+    None without names.
 
     Parameters
     ----------
     names : array of shape (C, width), or sequence of C arrays of shape (k, width) or (width,)
-        Rows of each class, in the order of `classes`. Several are made unit rows about the centre, and averaged.
+        Rows of each class, in the order of `classes`. Several are made unit rows about the centre,
+        and averaged.
     classes : sequence or int, or None
         The declared class list.
     width : int
@@ -32,31 +34,41 @@ def name_directions(names: Any, classes: Any, width: int, centre: Floats | None)
     Raises
     ------
     InputError
-        If the class list is not declared, a row is not finite, all zeros or of another width, a class has no row, or
-        its rows cancel out.
+        If the class list is not declared, a row is not finite, all zeros or of another width, a
+        class has no row, or its rows cancel out.
     """
     if names is None:
         return None
     if classes is None:
-        raise InputError("names need a declared class list, in their order; pass classes=[...] (--classes FILE)")
+        raise InputError(
+            "names need a declared class list, in their order; pass classes=[...] (--classes FILE)"
+        )
     n_classes = classes if isinstance(classes, int | np.integer) else len(classes)
     return np.concatenate(
-        [_direction(rows, centre, c) for c, rows in enumerate(rows_by_class(names, int(n_classes), width))]
+        [
+            _direction(rows, centre, c)
+            for c, rows in enumerate(rows_by_class(names, int(n_classes), width))
+        ]
     )
 
 
 def _direction(rows: Floats, centre: Floats | None, c: int) -> Floats:
     mean = unit_rows_about(rows, centre).mean(axis=0, keepdims=True)
     if np.linalg.norm(mean) < LEAST:
-        raise InputError(f"the rows of names[{c}] have no direction: as unit rows they cancel out; pass other ones")
+        raise InputError(
+            f"the rows of names[{c}] have no direction: as unit rows they cancel out; pass other"
+            " ones"
+        )
     return unit_rows(mean)
 
 
 def adapted_directions(rows: Floats, names: Floats, likelihoods: Floats | None = None) -> Floats:
-    """Directions of the classes after expectation maximisation over public rows, unit rows of shape (C, width).
+    """Directions of the classes after expectation maximisation over public rows, unit rows of shape
+    (C, width).
 
-    The rows are a mixture of von Mises-Fisher distributions of equal shares and concentration `CONCENTRATION`. A class
-    has the direction of the sum of its rows, by probability, and `NAME_WEIGHT` times its name [Banerjee et al. 2005].
+    The rows are a mixture of von Mises-Fisher distributions of equal shares and concentration
+    `CONCENTRATION`. A class has the direction of the sum of its rows, by probability, and
+    `NAME_WEIGHT` times its name [Banerjee et al. 2005].
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""What a notebook shows of a learner beside scikit-learn's diagram: its budget, unit and privacy cost."""
+"""What a notebook shows of a learner beside scikit-learn's diagram: its budget, unit and privacy
+cost.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from tacit.privacy.guarantee import STATED_AT
 
 
 def promise_html(learner: Any) -> str:
-    """The guarantee of a fitted learner, or what a fit will promise, as a table of HTML; a wrong parameter is named."""
+    """The guarantee of a fitted learner, or what a fit will promise, as a table of HTML; a wrong
+    parameter is named.
+    """
     fitted = learner.__sklearn_is_fitted__()
     title = "Guarantee of this fit" if fitted else "Promise of a fit"
     budgets = getattr(learner, "budgets", None)
@@ -20,7 +24,8 @@ def promise_html(learner: Any) -> str:
             "budget": str(learner.budget if budgets is None else dict(budgets)),
             "unit": f"{guarantee.unit}: hides {guarantee.unit.hidden}",
             "privacy cost": guarantee.figures(None, guarantee.delta or STATED_AT),
-            "not protected": ", ".join(guarantee.unprotected) or "nothing beyond the public arguments",
+            "not protected": ", ".join(guarantee.unprotected)
+            or "nothing beyond the public arguments",
             "covers": guarantee.scope,
         }
         if learner.noise != "secure":

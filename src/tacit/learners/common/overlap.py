@@ -1,7 +1,8 @@
-"""Refuse or warn where public rows are private records; a check for the owner, before anything is charged.
+"""Refuse or warn where public rows are private records; a check for the owner, before anything is
+charged.
 
-Its outcome depends on the private records and is outside every guarantee. So the statement of each fit that uses public
-rows lists it as unprotected, whatever was found.
+Its outcome depends on the private records and is outside every guarantee. So the statement of each
+fit that uses public rows lists it as unprotected, whatever was found.
 """
 
 from __future__ import annotations
@@ -17,18 +18,23 @@ from tacit.data.overlap import private_rows
 from tacit.errors import InputError, PrivacyLeakWarning
 
 # for results of experiments, in place of the warning
-MESSAGE_WITHOUT_NUMBER = "some public rows are private records; the number is left out, since it is private"
+MESSAGE_WITHOUT_NUMBER = (
+    "some public rows are private records; the number is left out, since it is private"
+)
 
 
 class OverlapWarning(PrivacyLeakWarning):
-    """Public rows are private records. The message states their number, which is for the owner alone."""
+    """Public rows are private records. The message states their number, which is for the owner
+    alone.
+    """
 
 
 def check_overlap(name: str, rows: Any, X: Any, *, released: bool, stacklevel: int) -> None:
-    """Refuse public rows of which at least one is a private record, if they are released; else warn of the number.
+    """Refuse public rows of which at least one is a private record, if they are released; else warn
+    of the number.
 
-    Rows are compared entry by entry at the lower of both precisions, without any change of scale; rows of zeros hold
-    nothing of a record and are not counted.
+    Rows are compared entry by entry at the lower of both precisions, without any change of scale;
+    rows of zeros hold nothing of a record and are not counted.
 
     Parameters
     ----------
@@ -39,8 +45,8 @@ def check_overlap(name: str, rows: Any, X: Any, *, released: bool, stacklevel: i
     X : array of shape (n, d)
         The private records.
     released : bool
-        Whether the fit releases public rows, or says which it chose. Copies of one row always count as released, since
-        their mean, by which a release centres rows to predict, is that row.
+        Whether the fit releases public rows, or says which it chose. Copies of one row always count
+        as released, since their mean, by which a release centres rows to predict, is that row.
     stacklevel : int
         Of the warning.
     """
@@ -53,9 +59,14 @@ def check_overlap(name: str, rows: Any, X: Any, *, released: bool, stacklevel: i
         remedy += ", or pass allow_overlap=True (--allow-overlap) only if they need no protection"
     all_the_same = all(np.array_equal(row, rows[0]) for row in rows)
     if released or (name == "public" and all_the_same):
-        fault = f"{name} has rows that are private records, and such rows may be released as they are"
+        fault = (
+            f"{name} has rows that are private records, and such rows may be released as they are"
+        )
         raise InputError(f"{fault}; {remedy}")
 
-    fault = f"{number} of {len(rows)} rows of {name} are private records, which the guarantee does not cover there"
+    fault = (
+        f"{number} of {len(rows)} rows of {name} are private records, which the guarantee does not"
+        " cover there"
+    )
     message = f"{fault}; {remedy}. The number is for the owner alone"
     warnings.warn(message, OverlapWarning, stacklevel=stacklevel + 1)

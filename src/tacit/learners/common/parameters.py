@@ -19,7 +19,10 @@ def real(name: str, value: Any, low: float, high: float) -> float:
     """`value` as a float, if it is a number in [low, high]; NaN is not."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not low <= value <= high:
-        raise InputError(f"{name}={value!r} must be a number from {low:g} to {high:g}; correct it, or leave it out")
+        raise InputError(
+            f"{name}={value!r} must be a number from {low:g} to {high:g}; correct it, or leave"
+            " it out"
+        )
     return float(value)
 
 
@@ -33,7 +36,10 @@ def check_optional(settings: Any, **ranges: tuple[float, float]) -> None:
 def whole(name: str, value: Any, low: int, high: int) -> int:
     """`value` as an int, if it is a whole number in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
-        raise InputError(f"{name}={value!r} must be a whole number from {low} to {high}; correct it, or leave it out")
+        raise InputError(
+            f"{name}={value!r} must be a whole number from {low} to {high}; correct it, or leave"
+            " it out"
+        )
     return int(value)
 
 
@@ -48,7 +54,10 @@ def one_of(name: str, value: Any, options: Iterable[str]) -> str:
     """`value`, if it is one of the texts that are offered; the first of them is the remedy."""
     offered = list(options)
     if not isinstance(value, str) or value not in offered:
-        raise InputError(f"{name}={quoted(value)} must be one of {', '.join(offered)}; pass {name}={str(offered[0])!r}")
+        raise InputError(
+            f"{name}={quoted(value)} must be one of {', '.join(offered)}; pass"
+            f" {name}={str(offered[0])!r}"
+        )
     return value
 
 
@@ -83,7 +92,9 @@ def value_of(name: str, settings: Any, kind: type[Value]) -> Value:
         return kind(**settings)
     except TypeError as error:
         names = ", ".join(field.name for field in fields(kind))  # type: ignore[arg-type]  # a dataclass
-        raise InputError(f"{name}={settings!r:.60} must be a dict of {names}; correct it") from error
+        raise InputError(
+            f"{name}={settings!r:.60} must be a dict of {names}; correct it"
+        ) from error
 
 
 def public_rows(public: Any, width: int) -> Any:
@@ -91,7 +102,8 @@ def public_rows(public: Any, width: int) -> Any:
     rows = as_rows(public, "public")
     if rows.shape[1] != width:
         raise InputError(
-            f"public has shape {rows.shape} and the private rows {width} columns; encode both the same way"
+            f"public has shape {rows.shape} and the private rows {width} columns; encode both the"
+            " same way"
         )
     return rows
 
@@ -105,16 +117,23 @@ def public_centre(public: Any, width: int) -> Floats | None:
 
 
 def _mean_of_unit_rows(rows: Any) -> Floats:
-    sums = (unit_rows(block).sum(axis=0) for block in checked_blocks(rows, dtype=np.dtype(np.float64), name="public"))
+    sums = (
+        unit_rows(block).sum(axis=0)
+        for block in checked_blocks(rows, dtype=np.dtype(np.float64), name="public")
+    )
     return np.asarray(sum(sums) / len(rows))
 
 
 def declared_counts(counts: Any, n_classes: int) -> Floats | None:
-    """Declared numbers of records per class, of shape (n_classes,); None if they are not declared."""
+    """Declared numbers of records per class, of shape (n_classes,); None if they are not
+    declared.
+    """
     if counts is None:
         return None
     declared = np.asarray(counts, dtype=object)
     if declared.shape not in ((), (n_classes,)):
         rule = f"must be one number, or one for each of {n_classes} classes"
         raise InputError(f"counts={counts!r} {rule}; leave it out to buy noisy counts")
-    return np.broadcast_to([real("counts", count, 1, 2**53) for count in declared.ravel()], (n_classes,)).copy()
+    return np.broadcast_to(
+        [real("counts", count, 1, 2**53) for count in declared.ravel()], (n_classes,)
+    ).copy()

@@ -1,4 +1,6 @@
-"""Noisy gradients divided by a noisy matrix: its spectrum, and the damping that its noise and theirs ask for."""
+"""Noisy gradients divided by a noisy matrix: its spectrum, and the damping that its noise and
+theirs ask for.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,22 @@ NOISE_IN_LOGIT = 0.5  # standard deviation to which noise may add up in a logit;
 
 
 def spectrum(matrix: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues and eigenvectors of the nearest positive semidefinite matrix; `matrix` is overwritten."""
+    """Eigenvalues and eigenvectors of the nearest positive semidefinite matrix; `matrix` is
+    overwritten.
+    """
     values, vectors = eigenvectors(matrix)
     return np.maximum(values, 0.0), vectors
 
 
-def damping_for(values: Floats, deviation: float, least: float, most: float = NOISE_IN_LOGIT) -> float:
-    """Smallest damping, `least` or more, with which noise in a logit has standard deviation `most` or less.
+def damping_for(
+    values: Floats, deviation: float, least: float, most: float = NOISE_IN_LOGIT
+) -> float:
+    """Smallest damping, `least` or more, with which noise in a logit has standard deviation `most`
+    or less.
 
-    Noise of standard deviation `deviation` per coordinate is divided by eigenvalues plus damping; a row is assumed to
-    have its energy distributed over eigenvectors as the eigenvalues are. It is post-processing of a noisy matrix.
+    Noise of standard deviation `deviation` per coordinate is divided by eigenvalues plus damping; a
+    row is assumed to have its energy distributed over eigenvectors as the eigenvalues are. It is
+    post-processing of a noisy matrix.
     """
     total = values.sum()
     shares = values / total if total > 0 else np.full(len(values), 1 / len(values))

@@ -25,19 +25,22 @@ def softmax_regressions(
     weight_decay: float,
     rngs: Sequence[np.random.Generator],
 ) -> tuple[Tensor, Tensor]:
-    """Minimise each part's mean cross-entropy plus weight_decay / 2 times the squared norm of the weights.
+    """Minimise each part's mean cross-entropy plus weight_decay / 2 times the squared norm of the
+    weights.
 
     Returns coefficients of shape (parts, n_classes, d) and intercepts of shape (parts, n_classes).
-    Nesterov's accelerated gradient from zero, on all records of a part at once, about their mean. A part's rate follows
-    from its largest second moment, since the Hessian of the cross-entropy is at most half the second moments (Boehning
-    1992); the search for it starts at a vector of the part's `rng`. Where records are fewer than twice the columns,
-    the same steps are taken on multipliers of the records through their Gram matrix.
+    Nesterov's accelerated gradient from zero, on all records of a part at once, about their mean. A
+    part's rate follows from its largest second moment, since the Hessian of the cross-entropy is at
+    most half the second moments (Boehning 1992); the search for it starts at a vector of the part's
+    `rng`. Where records are fewer than twice the columns, the same steps are taken on multipliers
+    of the records through their Gram matrix.
     """
     torch = load_torch()
     x = torch.nn.utils.rnn.pad_sequence([rows for rows, _ in parts], batch_first=True)
     y = torch.nn.utils.rnn.pad_sequence([labels for _, labels in parts], batch_first=True)
     sizes = torch.tensor([len(rows) for rows, _ in parts], device=x.device)[:, None, None]
-    weights = (torch.arange(x.shape[1], device=x.device) < sizes) / sizes  # 0 for the padding; (parts, 1, n)
+    # 0 for the padding; (parts, 1, n)
+    weights = (torch.arange(x.shape[1], device=x.device) < sizes) / sizes
     means = weights @ x
     x = (x - means) * (weights > 0).mT
     gram = x @ x.mT if x.shape[1] < 2 * x.shape[2] else None
@@ -49,7 +52,8 @@ def softmax_regressions(
         vectors = vectors @ x.mT @ x if gram is None else vectors @ gram
         largest = torch.linalg.vector_norm(vectors, dim=2, keepdim=True).clamp(min=LEAST_EIGENVALUE)
         vectors = vectors / largest
-    constant = torch.sqrt(largest / sizes)  # a column as large as the rows are in their largest direction
+    # a column as large as the rows are in their largest direction
+    constant = torch.sqrt(largest / sizes)
 
     if gram is None:
         x = torch.cat([x, constant.expand(-1, x.shape[1], 1)], dim=2)

@@ -1,4 +1,6 @@
-"""Sums over records with Gaussian noise; exact where the noise multiplier is 0, as under an infinite budget."""
+"""Sums over records with Gaussian noise; exact where the noise multiplier is 0, as under an
+infinite budget.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,15 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.rows import Floats, block_rows, row_parts
 
 Blocks = Iterable[Block]
-"""Rows of shape (b, width), floats or `IntegerRows`, their class indices (b,), and under a unit per person its ends."""
+"""Rows of shape (b, width), floats or `IntegerRows`, their class indices (b,), and under a unit per
+person its ends.
+"""
 
 
 def pieces(records: Prepared, label: str) -> Iterator[Block]:
-    """Yield blocks of rows, in their type, with their labels and persons; report progress under `label`."""
+    """Yield blocks of rows, in their type, with their labels and persons; report progress under
+    `label`.
+    """
     X, labels, persons = records.X, records.labels, records.persons
     if persons is None:
         parts = row_parts(X)
@@ -41,15 +47,27 @@ def blocks(records: Prepared, label: str) -> Iterator[Block]:
 
 
 def class_sums(
-    blocks: Blocks, *, n_classes: int, width: int, multiplier: float, noise: NoiseSource, unit_rows: bool = False
+    blocks: Blocks,
+    *,
+    n_classes: int,
+    width: int,
+    multiplier: float,
+    noise: NoiseSource,
+    unit_rows: bool = False,
 ) -> Floats:
     """Sum of each class's rows, of shape (n_classes, width): `gaussian.event(multiplier)`.
 
-    With noise, rows are clipped to norm 1, or made unit if `unit_rows`; without noise, they are added as they are.
+    With noise, rows are clipped to norm 1, or made unit if `unit_rows`; without noise, they are
+    added as they are.
     """
     if multiplier > 0:
         return gaussian.noisy_class_sums(
-            blocks, n_classes=n_classes, width=width, noise_multiplier=multiplier, noise=noise, unit_rows=unit_rows
+            blocks,
+            n_classes=n_classes,
+            width=width,
+            noise_multiplier=multiplier,
+            noise=noise,
+            unit_rows=unit_rows,
         )
     sums = np.zeros((n_classes, width))
     for rows, labels, _ in blocks:
@@ -57,27 +75,38 @@ def class_sums(
     return sums
 
 
-def class_counts(blocks: Blocks, *, n_classes: int, multiplier: float, noise: NoiseSource) -> Floats:
-    """Number of records of each class, of shape (n_classes,): `gaussian.event(multiplier)`. Rows are not read.
+def class_counts(
+    blocks: Blocks, *, n_classes: int, multiplier: float, noise: NoiseSource
+) -> Floats:
+    """Number of records of each class, of shape (n_classes,): `gaussian.event(multiplier)`. Rows
+    are not read.
 
-    Under a unit per person it is the total weight of each class: a person's counts, a vector of shape (n_classes,), are
-    scaled down to norm 1.
+    Under a unit per person it is the total weight of each class: a person's counts, a vector of
+    shape (n_classes,), are scaled down to norm 1.
     """
     ones = (Block(np.ones((len(labels), 1)), labels, ends) for _, labels, ends in blocks)
     return class_sums(ones, n_classes=n_classes, width=1, multiplier=multiplier, noise=noise)[:, 0]
 
 
 def second_moments(
-    blocks: Blocks, *, width: int, multiplier: float, noise: NoiseSource, rows_are_public: bool = False
+    blocks: Blocks,
+    *,
+    width: int,
+    multiplier: float,
+    noise: NoiseSource,
+    rows_are_public: bool = False,
 ) -> Floats:
     """Sum of x x' over all rows x, of shape (width, width): `outer_products.event(multiplier)`.
 
-    Where rows are public, they and persons are bounded as with noise, so that other sums have the same weights.
+    Where rows are public, they and persons are bounded as with noise, so that other sums have the
+    same weights.
     """
     if rows_are_public:
         return outer_products.bounded_second_moments(blocks, width=width)
     if multiplier > 0:
-        return outer_products.noisy_second_moments(blocks, width=width, noise_multiplier=multiplier, noise=noise)
+        return outer_products.noisy_second_moments(
+            blocks, width=width, noise_multiplier=multiplier, noise=noise
+        )
     moments = np.zeros((width, width))
     for rows, _, _ in blocks:
         moments += rows.T @ rows
@@ -87,7 +116,9 @@ def second_moments(
 def class_second_moments(
     blocks: Blocks, *, n_classes: int, width: int, multiplier: float, noise: NoiseSource
 ) -> Floats:
-    """`second_moments` of each class, of shape (n_classes, width, width): `outer_products.class_event(multiplier)`."""
+    """`second_moments` of each class, of shape (n_classes, width, width):
+    `outer_products.class_event(multiplier)`.
+    """
     if multiplier > 0:
         return outer_products.noisy_class_second_moments(
             blocks, n_classes=n_classes, width=width, noise_multiplier=multiplier, noise=noise

@@ -1,8 +1,10 @@
-"""Training of small torch networks for a number of steps that is fixed beforehand: one, or many side by side.
+"""Training of small torch networks for a number of steps that is fixed beforehand: one, or many
+side by side.
 
-A model depends on its records, its number and public facts alone. Nothing is set by looking at how training goes:
-no validation records, no early stopping. Pictures of type uint8 are divided by 255; otherwise records are taken as
-they are.
+A model depends on its records, its number and public facts alone. Nothing is set by looking at how
+training goes:
+no validation records, no early stopping. Pictures of type uint8 are divided by 255; otherwise
+records are taken as they are.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ Loss = Callable[["Tensor", "Tensor"], "Tensor"]
 class Training:
     """How a network is trained; all of it is public.
 
-    AdamW on the cross-entropy; the learning rate falls to zero along half a cosine. The exception is "linear" without
-    augmentation: `epochs` steps of accelerated gradient on all records at once (`softmax_regressions`), which use
-    neither `batch_size` nor `learning_rate`.
+    AdamW on the cross-entropy; the learning rate falls to zero along half a cosine. The exception
+    is "linear" without augmentation: `epochs` steps of accelerated gradient on all records at once
+    (`softmax_regressions`), which use neither `batch_size` nor `learning_rate`.
 
     Parameters
     ----------
@@ -45,7 +47,8 @@ class Training:
     learning_rate : float, default=0.003
     weight_decay : float, default=0.0001
     augmentation : bool, default=False
-        Pictures are shifted by up to 2 pixels either way and, where they have three channels, half are mirrored.
+        Pictures are shifted by up to 2 pixels either way and, where they have three channels, half
+        are mirrored.
     """
 
     epochs: int = 40
@@ -84,7 +87,8 @@ def train(
 ) -> nn.Module:
     """Train one network; it is returned in evaluation mode.
 
-    `y` holds class indices, or rows of what `loss` takes beside scores of shape (b, n_classes) to sum their losses.
+    `y` holds class indices, or rows of what `loss` takes beside scores of shape (b, n_classes) to
+    sum their losses.
     """
     if loss is None:
         return train_many(kind, [(X, y)], n_classes, training, seed=seed)[0]
@@ -106,11 +110,12 @@ def train_many(
 ) -> list[nn.Module]:
     """Train one network on each part of the records; they are returned in evaluation mode.
 
-    What a model draws (first weights, batches, augmentation, dropout) depends on the seed, its number and sizes alone,
-    and all take the number of steps of the `largest` part. So a changed record changes the models whose parts hold it
-    and no other: bit for bit one by one, and batched (by torch.func) as well on the CPUs and the CUDA device (an H100)
-    that this was tested on. The size of a part changes the steps, the padding and the shapes of all others: where sizes
-    are private, call this for one part at a time.
+    What a model draws (first weights, batches, augmentation, dropout) depends on the seed, its
+    number and sizes alone, and all take the number of steps of the `largest` part. So a changed
+    record changes the models whose parts hold it and no other: bit for bit one by one, and batched
+    (by torch.func) as well on the CPUs and the CUDA device (an H100) that this was tested on. The
+    size of a part changes the steps, the padding and the shapes of all others: where sizes are
+    private, call this for one part at a time.
     """
     factory = network(kind)
     models = [
@@ -128,7 +133,9 @@ def train_many(
 
 
 def faster_batched(kind: str | Factory) -> bool:
-    """Whether many such networks train faster together than in turn here, as benchmarks/teachers.py measures."""
+    """Whether many such networks train faster together than in turn here, as benchmarks/teachers.py
+    measures.
+    """
     return device() == "cuda" or kind in ("linear", "mlp")
 
 
@@ -147,15 +154,21 @@ class _Model:
 
     @contextmanager
     def drawing(self) -> Iterator[None]:
-        """Let torch draw from a stream of this model alone, as for dropout; how much others drew plays no part."""
+        """Let torch draw from a stream of this model alone, as for dropout; how much others drew
+        plays no part.
+        """
         torch = load_torch()
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             torch.manual_seed(self.seed)
             yield
 
     def batches(self, steps: int, batch: int) -> NDArray[np.int64]:
-        """Positions of records, of shape (steps, batch): one shuffle of all records after another."""
-        shuffles = [self.rng.permutation(len(self.y)) for _ in range(math.ceil(steps * batch / len(self.y)))]
+        """Positions of records, of shape (steps, batch): one shuffle of all records after
+        another.
+        """
+        shuffles = [
+            self.rng.permutation(len(self.y)) for _ in range(math.ceil(steps * batch / len(self.y)))
+        ]
         return np.concatenate(shuffles)[: steps * batch].reshape(steps, batch)
 
     def moves(self, steps: int, batch: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -181,31 +194,47 @@ def _regress(models: list[_Model], n_classes: int, training: Training) -> None:
             bias.copy_(intercepts)
 
 
-def _descend(models: list[_Model], training: Training, largest: int, loss: Loss | None = None) -> None:
-    """Train the modules of `models` in place by AdamW, for the steps of a part of `largest` records."""
+def _descend(
+    models: list[_Model], training: Training, largest: int, loss: Loss | None = None
+) -> None:
+    """Train the modules of `models` in place by AdamW, for the steps of a part of `largest`
+    records.
+    """
     torch = load_torch()
     steps, batch = training.schedule(largest)
     x, y = torch.cat([model.x for model in models]), torch.cat([model.y for model in models])
     firsts = np.cumsum([0] + [len(model.y) for model in models[:-1]])
-    batches = [model.batches(steps, batch) + first for model, first in zip(models, firsts, strict=True)]
+    batches = [
+        model.batches(steps, batch) + first for model, first in zip(models, firsts, strict=True)
+    ]
     order = torch.from_numpy(np.concatenate(batches, axis=1)).to(x.device)
     moving = training.augmentation and x.ndim == 4
     if moving:
         moves = zip(*(model.moves(steps, batch) for model in models), strict=True)
-        shifts, flips = (torch.from_numpy(np.concatenate(each, axis=1)).to(x.device) for each in moves)
+        shifts, flips = (
+            torch.from_numpy(np.concatenate(each, axis=1)).to(x.device) for each in moves
+        )
     parameters, forward = _together(models) if len(models) > 1 else _alone(models[0])
-    optimiser = torch.optim.AdamW(parameters.values(), weight_decay=training.weight_decay, fused=True)
+    optimiser = torch.optim.AdamW(
+        parameters.values(), weight_decay=training.weight_decay, fused=True
+    )
     with models[0].drawing(), exactly():
         for step in range(steps):
-            records = shifted(x[order[step]], shifts[step], flips[step]) if moving else x[order[step]]
+            records = (
+                shifted(x[order[step]], shifts[step], flips[step]) if moving else x[order[step]]
+            )
             total = (loss or _cross_entropy)(forward(records), y[order[step]]) / batch
-            optimiser.param_groups[0]["lr"] = training.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
+            optimiser.param_groups[0]["lr"] = (
+                training.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
+            )
             optimiser.zero_grad()
             total.backward()
             optimiser.step()
     if len(models) > 1:
         for number, model in enumerate(models):
-            model.module.load_state_dict({name: stacked[number] for name, stacked in parameters.items()}, strict=False)
+            model.module.load_state_dict(
+                {name: stacked[number] for name, stacked in parameters.items()}, strict=False
+            )
 
 
 def _cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
@@ -216,20 +245,27 @@ def _cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
 def _alone(model: _Model) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]]:
     """The parameters of one model, and its scores of its records."""
     torch = load_torch()
-    module = model.module.to(memory_format=torch.channels_last)  # convolutions are faster so, on a CPU
+    # convolutions are faster so, on a CPU
+    module = model.module.to(memory_format=torch.channels_last)
     return dict(module.named_parameters()), module
 
 
 def _together(models: list[_Model]) -> tuple[dict[str, Tensor], Callable[[Tensor], Tensor]]:
-    """The stacked parameters of all models, and the scores that each gives to its share of the records, in order."""
+    """The stacked parameters of all models, and the scores that each gives to its share of the
+    records, in order.
+    """
     func = load_torch().func
     parameters, buffers = func.stack_module_state([model.module for model in models])
     common = models[0].module
 
-    def forward_one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], records: Tensor) -> Tensor:
+    def forward_one(
+        parameters: dict[str, Tensor], buffers: dict[str, Tensor], records: Tensor
+    ) -> Tensor:
         return func.functional_call(common, (parameters, buffers), (records,))
 
     def forward(records: Tensor) -> Tensor:
-        return func.vmap(forward_one)(parameters, buffers, records.unflatten(0, (len(models), -1))).flatten(0, 1)
+        return func.vmap(forward_one)(
+            parameters, buffers, records.unflatten(0, (len(models), -1))
+        ).flatten(0, 1)
 
     return parameters, forward

@@ -36,10 +36,11 @@ FARTHEST = -1e9
 
 @dataclass(frozen=True, eq=False)
 class UnitRows(Prepared):
-    """Private records, from which a learner reads unit rows less a public centre, of shape (d,), made unit again.
+    """Private records, from which a learner reads unit rows less a public centre, of shape (d,),
+    made unit again.
 
-    An intercept above 0 is the value of a constant column that is appended to the unit row and counts in its norm.
-    `names` are the directions of the class names, of shape (C, d).
+    An intercept above 0 is the value of a constant column that is appended to the unit row and
+    counts in its norm. `names` are the directions of the class names, of shape (C, d).
     """
 
     centre: Floats | None = None
@@ -52,26 +53,39 @@ class UnitRows(Prepared):
         return int(self.X.shape[1]) + int(self.intercept > 0)
 
     def blocks(self, label: str) -> Iterator[Block]:
-        """Yield blocks of rows of norm 1 with their labels, without rows of zeros; report progress under `label`."""
+        """Yield blocks of rows of norm 1 with their labels, without rows of zeros; report progress
+        under `label`.
+        """
         records: Prepared = self
         present = self.X.any(axis=1)
         if not present.all():
             persons = None if self.persons is None else self.persons.at(present)
-            records = Prepared(self.X.compress(present, axis=0), self.labels[present], persons=persons)
+            records = Prepared(
+                self.X.compress(present, axis=0), self.labels[present], persons=persons
+            )
         for rows, labels, ends in blocks(records, label):
             unit = unit_rows_about(rows, self.centre)
             if self.intercept > 0:
-                unit = np.column_stack([unit, np.full(len(unit), self.intercept)]) / math.hypot(1.0, self.intercept)
+                unit = np.column_stack([unit, np.full(len(unit), self.intercept)]) / math.hypot(
+                    1.0, self.intercept
+                )
             yield Block(unit, labels, ends)
 
     def block_list(self, *, exact: bool) -> list[Block]:
-        """All blocks, for a fit that reads them many times: floats if sums may be `exact`, else `IntegerRows`."""
-        return [Block(rows if exact else rounded(rows), labels, ends) for rows, labels, ends in self.blocks("rows")]
+        """All blocks, for a fit that reads them many times: floats if sums may be `exact`, else
+        `IntegerRows`.
+        """
+        return [
+            Block(rows if exact else rounded(rows), labels, ends)
+            for rows, labels, ends in self.blocks("rows")
+        ]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UnitRowClassifier(PrivateClassifier):
-    """Base of the learners that see unit rows about the mean of public rows, through Gaussian sums over all records."""
+    """Base of the learners that see unit rows about the mean of public rows, through Gaussian sums
+    over all records.
+    """
 
     takes_sparse = True
 
@@ -96,7 +110,9 @@ class UnitRowClassifier(PrivateClassifier):
         return Guarantee(Unit(self.unit), self._event(), self._unprotected())
 
     def _public_rows(self) -> bool:
-        """Return whether the budget is finite and rows are public, so that what depends on rows alone is exact."""
+        """Return whether the budget is finite and rows are public, so that what depends on rows
+        alone is exact.
+        """
         return not self._infinite() and outer_products.MOMENTS.under(Unit(self.unit)) == 0
 
     def _infinite(self) -> bool:
@@ -122,7 +138,9 @@ class UnitRowClassifier(PrivateClassifier):
         return None
 
     def _noised(self, matrices: int, deviation: float) -> int:
-        """Number of these matrices that get noise of the secure source; `deviation` is its standard deviation."""
+        """Number of these matrices that get noise of the secure source; `deviation` is its standard
+        deviation.
+        """
         return matrices if self.noise == "secure" and deviation > 0 else 0
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
@@ -136,19 +154,45 @@ class UnitRowClassifier(PrivateClassifier):
         return UnitRows(X, labels, centre, self._intercept(), names)
 
     def _head(
-        self, records: UnitRows, what: str, theta: Floats, facts: dict[str, Any], added: Floats | float = 0.0
+        self,
+        records: UnitRows,
+        what: str,
+        theta: Floats,
+        facts: dict[str, Any],
+        added: Floats | float = 0.0,
     ) -> Released:
-        """Set the learned attributes and release a linear head: theta, of shape (C, width), and scores to add to it."""
-        self.centre_, self.coefficients_, self.intercepts_ = records.centre, theta, np.zeros(len(theta)) + added
+        """Set the learned attributes and release a linear head: theta, of shape (C, width), and
+        scores to add to it.
+        """
+        self.centre_, self.coefficients_, self.intercepts_ = (
+            records.centre,
+            theta,
+            np.zeros(len(theta)) + added,
+        )
         column = ""
         if records.intercept > 0:
             theta = theta / math.hypot(1.0, records.intercept)
-            self.coefficients_, self.intercepts_ = theta[:, :-1].copy(), theta[:, -1] * records.intercept + added
-            column = f", beside a constant column of {records.intercept:g}, which counts in the norm"
-        arrays = {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(self.centre_)
-        return Released(what, arrays, LinearHead(), facts | {"normalisation": normalisation(self.centre_) + column})
+            self.coefficients_, self.intercepts_ = (
+                theta[:, :-1].copy(),
+                theta[:, -1] * records.intercept + added,
+            )
+            column = (
+                f", beside a constant column of {records.intercept:g}, which counts in the norm"
+            )
+        arrays = {
+            "coefficients": self.coefficients_,
+            "intercepts": self.intercepts_,
+        } | centre_array(self.centre_)
+        return Released(
+            what,
+            arrays,
+            LinearHead(),
+            facts | {"normalisation": normalisation(self.centre_) + column},
+        )
 
 
 def scores_of_empty(sums: Floats) -> Floats:
-    """Far below all scores for classes whose sum is zero, which has no direction; zero for others."""
+    """Far below all scores for classes whose sum is zero, which has no direction; zero for
+    others.
+    """
     return np.where(sums.any(axis=1), 0.0, FARTHEST)

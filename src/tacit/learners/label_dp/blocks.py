@@ -1,4 +1,5 @@
-"""Randomized response on blocks of classes: few answers, about which a record's public prior knows least.
+"""Randomized response on blocks of classes: few answers, about which a record's public prior knows
+least.
 
 Unit: change one label.
 """
@@ -28,10 +29,11 @@ _VALUES = 1 << 20  # entries that one task computes
 
 
 class Blocks(Randomizer):
-    """Randomized response on blocks of classes, by the partition with most information about a label under its prior.
+    """Randomized response on blocks of classes, by the partition with most information about a
+    label under its prior.
 
-    An answer is the number of a block: the block of the true class with probability E/(E + g - 1), E = e^epsilon, and
-    each other of the g blocks with probability 1/(E + g - 1).
+    An answer is the number of a block: the block of the true class with probability E/(E + g - 1),
+    E = e^epsilon, and each other of the g blocks with probability 1/(E + g - 1).
 
     Parameters
     ----------
@@ -40,8 +42,8 @@ class Blocks(Randomizer):
     prior : array of shape (n_classes,) or (priors, n_classes)
         Public, or paid for. Rows are not negative and add up to 1. The prior is not stored.
     first : int, default=0
-        Number of the first prior, for priors that are passed in parts: prior i has public random order i of the
-        classes, which breaks ties and decides where unlikely classes go.
+        Number of the first prior, for priors that are passed in parts: prior i has public random
+        order i of the classes, which breaks ties and decides where unlikely classes go.
 
     Attributes
     ----------
@@ -52,10 +54,11 @@ class Blocks(Randomizer):
 
     Notes
     -----
-    Guarantee: epsilon-DP under change of one label, since partitions follow only from priors. The event is randomized
-    response over the smallest g of any prior, which costs most.
-    The partition has the largest mutual information of answer and label among greedy ones into 2 to n_classes blocks;
-    see `tacit.mechanisms.partitions`. With blocks of single classes it is plain randomized response.
+    Guarantee: epsilon-DP under change of one label, since partitions follow only from priors. The
+    event is randomized response over the smallest g of any prior, which costs most.
+    The partition has the largest mutual information of answer and label among greedy ones into 2 to
+    n_classes blocks; see `tacit.mechanisms.partitions`. With blocks of single classes it is plain
+    randomized response.
 
     Examples
     --------
@@ -78,16 +81,24 @@ class Blocks(Randomizer):
         if not self.n_blocks.all():
             first = int(np.argmin(self.n_blocks))
             raise no_prior(rows[first].astype(np.float64), f"prior {first}")
-        self._responses = block_response.BlockResponses(self.epsilon, self.partitions, self.n_blocks)
+        self._responses = block_response.BlockResponses(
+            self.epsilon, self.partitions, self.n_blocks
+        )
 
     @property
     def event(self) -> Event:
         return block_response.event(self.epsilon, self.n_blocks)
 
-    def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> Integers:
+    def sample(
+        self, labels: Integers, noise: NoiseSource, which: Integers | None = None
+    ) -> Integers:
         """The number of a block for each label, of shape (n,)."""
         self.check_which(which, len(labels))
-        return labels.copy() if self.epsilon == math.inf else self._responses.sample(labels, which, noise)
+        return (
+            labels.copy()
+            if self.epsilon == math.inf
+            else self._responses.sample(labels, which, noise)
+        )
 
     def log_likelihood(self, outputs: Integers, which: Integers | None = None) -> Floats:
         self.check_which(which, len(outputs))
@@ -109,20 +120,30 @@ class Blocks(Randomizer):
 
     def unbiased(self, outputs: Integers) -> Floats:
         if (self.n_blocks < self.n_classes).any():
-            fault = f"{self} answers with as few as {int(self.n_blocks.min())} blocks of {self.n_classes} classes"
-            raise InputError(f"{fault}, so its matrix has no inverse; use correction='forward', or the randomizer 'rr'")
+            fault = (
+                f"{self} answers with as few as {int(self.n_blocks.min())} blocks of"
+                f" {self.n_classes} classes"
+            )
+            raise InputError(
+                f"{fault}, so its matrix has no inverse; use correction='forward', or the"
+                " randomizer 'rr'"
+            )
         return RR(self.epsilon, self.n_classes).unbiased(outputs)
 
     @property
     def realised_epsilon(self) -> float:
-        """Largest log ratio of the probabilities of an answer under two labels; `epsilon` or a little below."""
+        """Largest log ratio of the probabilities of an answer under two labels; `epsilon` or a
+        little below.
+        """
         if self.epsilon == math.inf:
             return math.inf
         words = (words_of(self.epsilon, g, g)[0] for g in np.unique(self.n_blocks).tolist())
         return max(math.log(each[0] / each[-1]) for each in words)
 
     def matrix(self) -> Floats:
-        """Probabilities as sampled, of shape (classes, blocks), or (priors, classes, most blocks of any prior)."""
+        """Probabilities as sampled, of shape (classes, blocks), or (priors, classes, most blocks of
+        any prior).
+        """
         result = np.zeros((self.n_priors, self.n_classes, int(self.n_blocks.max())))
         for g in np.unique(self.n_blocks).tolist():
             priors = np.flatnonzero(self.n_blocks == g)

@@ -21,8 +21,8 @@ SURE = 1e-3  # a prior rules out no class
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of some labels, of shape (n, classes): weights in a cross-entropy in rows that are targets, else
-    log likelihoods.
+    """What is known of some labels, of shape (n, classes): weights in a cross-entropy in rows that
+    are targets, else log likelihoods.
     """
 
     values: Floats
@@ -34,7 +34,8 @@ class Evidence:
         if correction == "forward":
             values = randomizer.log_likelihood(outputs, which)
             return cls(values, np.zeros(len(values), dtype=bool))
-        values = randomizer.unbiased(outputs)  # still unbiased when shifted to add up to 1, as one-hot labels do
+        # still unbiased when shifted to add up to 1, as one-hot labels do
+        values = randomizer.unbiased(outputs)
         values = values + (1 - values.sum(axis=1, keepdims=True)) / values.shape[1]
         return cls.of_targets(values)
 
@@ -46,7 +47,10 @@ class Evidence:
     @classmethod
     def joined(cls, parts: Sequence[Evidence]) -> Evidence:
         """The evidence on all records of the parts."""
-        return cls(np.concatenate([part.values for part in parts]), np.concatenate([part.target for part in parts]))
+        return cls(
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.target for part in parts]),
+        )
 
     @property
     def proper(self) -> bool:
@@ -54,7 +58,9 @@ class Evidence:
         return bool(np.all(self.values[self.target] >= 0))
 
     def with_prior(self, prior: Prior) -> Evidence:
-        """The posterior of each label under a prior from labels: the shares of a record's cluster."""
+        """The posterior of each label under a prior from labels: the shares of a record's
+        cluster.
+        """
         logs = np.log(np.maximum(prior.rows, SURE))[prior.which]
         return Evidence.of_targets(np.asarray(softmax(self.values + logs, axis=1)))
 
@@ -69,7 +75,9 @@ class Evidence:
         return Evidence(values, target)
 
     def likelihoods(self) -> Floats:
-        """Likelihood of each output under each class, divided by the largest; targets as if they were logarithms."""
+        """Likelihood of each output under each class, divided by the largest; targets as if they
+        were logarithms.
+        """
         return np.asarray(np.exp(self.values - self.values.max(axis=1, keepdims=True)))
 
     def posterior(self, log_prior: Floats) -> Floats:
@@ -77,7 +85,9 @@ class Evidence:
         return np.where(self.target[:, None], self.values, softmax(log_prior + self.values, axis=1))
 
     def mean_likelihood(self, log_prior: Floats) -> float:
-        """Mean log probability of the outputs under a prior of each record, or minus the cross-entropy of targets."""
+        """Mean log probability of the outputs under a prior of each record, or minus the
+        cross-entropy of targets.
+        """
         if not len(log_prior):
             return 0.0
         each = log_sum(log_prior + self.values)

@@ -1,4 +1,6 @@
-"""Linear heads: a softmax over classes, fitted to what is known of labels by maximum a posteriori."""
+"""Linear heads: a softmax over classes, fitted to what is known of labels by maximum a
+posteriori.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from tacit.learners.label_dp.evidence import Evidence
 
 Floats = NDArray[np.float64]
 
-OF_INTERCEPTS = 10.0  # ridge of the intercepts: few outputs say little about the shares of many classes
+# ridge of the intercepts: few outputs say little about the shares of many classes
+OF_INTERCEPTS = 10.0
 SPACED = 2**14  # rows that stand for all where time must be bounded
 ITERATIONS, MEMORY = 500, 20  # of L-BFGS
 SLOPE = 0.3  # largest entry of the gradient at the end, in ridges
@@ -45,12 +48,16 @@ def spaced(n: int, most: int) -> NDArray[np.int64]:
     return np.arange(n) if n <= most else np.arange(most) * n // most
 
 
-def fitted_head(rows: Floats, evidence: Evidence, ridge: float, about: Head, start: Head | None = None) -> Head:
-    """The head that minimises the sum of losses and ridge / 2 times its squared distance from the head `about`.
+def fitted_head(
+    rows: Floats, evidence: Evidence, ridge: float, about: Head, start: Head | None = None
+) -> Head:
+    """The head that minimises the sum of losses and ridge / 2 times its squared distance from the
+    head `about`.
 
-    The loss of a record is minus the log likelihood of its output, or the cross-entropy of its target. Intercepts have
-    the ridge `OF_INTERCEPTS`. By L-BFGS, until no entry of the gradient is larger than `SLOPE` ridges. Scores are
-    computed in float32, sums over records and steps in float64.
+    The loss of a record is minus the log likelihood of its output, or the cross-entropy of its
+    target. Intercepts have the ridge `OF_INTERCEPTS`. By L-BFGS, until no entry of the gradient is
+    larger than `SLOPE` ridges. Scores are computed in float32, sums over records and steps in
+    float64.
     """
     from scipy.optimize import minimize
 
@@ -82,12 +89,16 @@ def fitted_head(rows: Floats, evidence: Evidence, ridge: float, about: Head, sta
             slope[:, -1] += unit * by_class
         return total, slope.ravel()
 
-    first = np.column_stack([start.coefficients - about.coefficients, (start.intercepts - about.intercepts) / unit])
+    first = np.column_stack(
+        [start.coefficients - about.coefficients, (start.intercepts - about.intercepts) / unit]
+    )
     options = {"maxiter": ITERATIONS, "maxcor": MEMORY, "gtol": SLOPE * ridge, "ftol": 0.0}
     return head(minimize(loss, first.ravel(), jac=True, method="L-BFGS-B", options=options).x)
 
 
-def loss_and_slope(scores: NDArray[Any], values: NDArray[Any], target: NDArray[np.bool_]) -> tuple[float, NDArray[Any]]:
+def loss_and_slope(
+    scores: NDArray[Any], values: NDArray[Any], target: NDArray[np.bool_]
+) -> tuple[float, NDArray[Any]]:
     """The sum of losses of some records, and its gradient in their scores, of shape (n, C)."""
     log_p = scores - scores.max(axis=1, keepdims=True)
     p = np.exp(log_p)

@@ -32,7 +32,8 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 CHOICES = ("blocks", "rr-with-prior", "rr", *OF_VECTORS)
-STREAM = 0x57A6E  # beside the seed: data that were shuffled by the same seed are dealt out in another order
+# beside the seed: data that were shuffled by the same seed are dealt out in another order
+STREAM = 0x57A6E
 FIRST_SHARE = 0.55  # of the labels, in the first of several stages
 TRIAL_SHARE = 0.03  # of the labels, whose outputs decide how far the others trust a public prior
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # of that prior
@@ -49,9 +50,9 @@ PRIORS = {
 class Features(Prepared):
     """Public features and private labels, with what follows from the features.
 
-    `stages` are the positions of the labels that each stage randomizes. `prior` is the one that was passed, or uniform.
-    `centre` is the mean of unit rows, (d,), and `names` the directions of class names about it, (C, d). `clusters` is
-    the cluster of each record, where clusters have priors.
+    `stages` are the positions of the labels that each stage randomizes. `prior` is the one that was
+    passed, or uniform. `centre` is the mean of unit rows, (d,), and `names` the directions of class
+    names about it, (C, d). `clusters` is the cluster of each record, where clusters have priors.
     """
 
     shape: tuple[int, ...]
@@ -66,45 +67,52 @@ class Features(Prepared):
 class LabelPrivate(ModelClassifier):
     """Classify by a model that learned from randomized labels; features are public.
 
-    Each label is randomized once, by itself, in one of the stages. Learning from the outputs has no further cost, and
-    neither have public rows and class names. With several stages, the prior of a label in a later stage is the
-    prediction of the earlier stages' model for its record.
+    Each label is randomized once, by itself, in one of the stages. Learning from the outputs has no
+    further cost, and neither have public rows and class names. With several stages, the prior of a
+    label in a later stage is the prediction of the earlier stages' model for its record.
 
     Parameters
     ----------
     budget : Budget or str, default="epsilon=1"
         Pure, zCDP or approximate; not pure for "gaussian". Infinite budgets keep the labels.
     base : None, scikit-learn classifier, str or callable
-        By default a linear softmax of unit rows about their mean, which is public. It also learns from class names and
-        from neighbours among the rows, see `tacit.learners.label_dp.structured`. Alternatives are a classifier
-        with `predict_proba` whose `fit` takes `sample_weight`, the name of a network (linear, mlp, cnn, vgg, resnet;
+        By default a linear softmax of unit rows about their mean, which is public. It also learns
+        from class names and from neighbours among the rows, see
+        `tacit.learners.label_dp.structured`. Alternatives are a classifier with `predict_proba`
+        whose `fit` takes `sample_weight`, the name of a network (linear, mlp, cnn, vgg, resnet;
         they need torch) or a factory of networks.
     classes
         As in `NoisySumPrototypes`.
-    randomizer : {"blocks", "rr-with-prior", "rr", "symmetric-unary", "optimised-unary", "laplace", "gaussian"}
-        How a label is randomized; see `tacit.label_dp.randomize`. If labels have no prior, "rr-with-prior" is "rr",
-        and "blocks" divides the classes by public random numbers, in 256 ways.
+    randomizer : {"blocks", "rr-with-prior", "rr", "symmetric-unary", "optimised-unary", "laplace",
+    "gaussian"}
+        How a label is randomized; see `tacit.label_dp.randomize`. If labels have no prior,
+        "rr-with-prior" is "rr", and "blocks" divides the classes by public random numbers, in 256
+        ways.
     prior : {"uniform", "clusters", "names"} or array of shape (classes,) or (n, classes), optional
-        By default "names" if names are passed, otherwise "uniform". "names" is the softmax of 10 times the cosine of a
-        record to each name, about the public centre. "clusters" finds clusters of the features, and pays `prior_share`
-        of the budget for their noisy histograms. An array must be public and have one row, or one row per record.
+        By default "names" if names are passed, otherwise "uniform". "names" is the softmax of 10
+        times the cosine of a record to each name, about the public centre. "clusters" finds
+        clusters of the features, and pays `prior_share` of the budget for their noisy histograms.
+        An array must be public and have one row, or one row per record.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
-        Public rows of the class names, one or several per class, in the order of the declared `classes`, from the
-        encoder of the records. They give the prior, and the linear model starts from them, at no privacy cost. Names
-        that do not fit the labels are dropped: the likelihood of randomized labels decides.
+        Public rows of the class names, one or several per class, in the order of the declared
+        `classes`, from the encoder of the records. They give the prior, and the linear model starts
+        from them, at no privacy cost. Names that do not fit the labels are dropped: the likelihood
+        of randomized labels decides.
     n_clusters : int, optional
-        Number of k-means clusters, for "clusters". By default it is chosen from the number of records and the budget
-        so that the records of a cluster are about 4 times the standard deviation of a noisy count.
+        Number of k-means clusters, for "clusters". By default it is chosen from the number of
+        records and the budget so that the records of a cluster are about 4 times the standard
+        deviation of a noisy count.
     n_components : int, default=50
         Number of principal components before k-means.
     prior_share : float, default=0.4
         Share of epsilon for the histograms.
     stages : int or "auto", default="auto"
-        1 randomizes all labels under one prior (LP-1ST), 2 is LP-2ST, more are LP-MST: the first has 55 % of the
-        labels, the others share the rest. "auto" is 1, except if answers depend on a public prior (names or an
-        array). Then 3 % of the labels are randomized under this prior, and the others under the power of
-        it, from 0 to 1 or 1/epsilon if that is more, that makes these randomized labels likeliest; with power 0 the
-        prior is uniform. Names that these labels clearly contradict are left out of the model too.
+        1 randomizes all labels under one prior (LP-1ST), 2 is LP-2ST, more are LP-MST: the first
+        has 55 % of the labels, the others share the rest. "auto" is 1, except if answers depend on
+        a public prior (names or an array). Then 3 % of the labels are randomized under this prior,
+        and the others under the power of it, from 0 to 1 or 1/epsilon if that is more, that makes
+        these randomized labels likeliest; with power 0 the prior is uniform. Names that these
+        labels clearly contradict are left out of the model too.
     temperature : float, default=1.0
         Temperature of a model's probabilities as a prior; values below 1 sharpen them.
     correction : {"forward", "backward"}
@@ -114,9 +122,11 @@ class LabelPrivate(ModelClassifier):
     shape : tuple of int, optional
         Shape of one record, such as (1, 28, 28), if rows hold images.
     seed : int, default=0
-        Public seed of clusters, of the stages' parts and of training. The randomized labels do not depend on it.
+        Public seed of clusters, of the stages' parts and of training. The randomized labels do not
+        depend on it.
     noise, random_state, ledger
-        As in `NoisySumPrototypes`. A ledger is charged before a label is randomized; a second fit is charged again.
+        As in `NoisySumPrototypes`. A ledger is charged before a label is randomized; a second fit
+        is charged again.
     unit : {"change-label", "change-labels-of-person"}
         Under the latter a person's m labels share the budget: each is randomized at an m-th of it.
 
@@ -137,13 +147,14 @@ class LabelPrivate(ModelClassifier):
 
     Notes
     -----
-    Guarantee: under change of one label, or of all labels of one person, each of which spends its share
-    (`tacit.learners.label_dp.persons`). Features and the number of records are not protected. Which labels a stage
-    randomizes depends only on positions, so stages compose in parallel. Priors follow from features, names and the
-    randomized labels of earlier stages, never from the labels of their own stage. The exception is clusters, which are
-    paid for.
-    Source: Ghazi et al. 2021 (LP-1ST, LP-2ST, LP-MST, RRWithPrior, clusters); Malek et al. 2021 (ALIBI); Patrini et al.
-    2017 (corrections). Asking by mutual information, priors from names and the linear model are tacit's.
+    Guarantee: under change of one label, or of all labels of one person, each of which spends its
+    share (`tacit.learners.label_dp.persons`). Features and the number of records are not protected.
+    Which labels a stage randomizes depends only on positions, so stages compose in parallel. Priors
+    follow from features, names and the randomized labels of earlier stages, never from the labels
+    of their own stage. The exception is clusters, which are paid for.
+    Source: Ghazi et al. 2021 (LP-1ST, LP-2ST, LP-MST, RRWithPrior, clusters); Malek et al. 2021
+    (ALIBI); Patrini et al. 2017 (corrections). Asking by mutual information, priors from names and
+    the linear model are tacit's.
 
     Examples
     --------
@@ -161,7 +172,9 @@ class LabelPrivate(ModelClassifier):
     budget_kinds = ("pure", "zcdp", "approx", "gdp")
     summary = "a classifier that learned from randomized labels, and these labels"
     public_use = "none: the features are public"
-    no_release = "decides by a model that a release cannot hold; choose base='linear' or a network by name"
+    no_release = (
+        "decides by a model that a release cannot hold; choose base='linear' or a network by name"
+    )
 
     budget: Budget | str = field(default="epsilon=1", kw_only=False)
     base: Any = None
@@ -181,7 +194,9 @@ class LabelPrivate(ModelClassifier):
 
     def _event(self) -> Event:
         if not isinstance(self.randomizer, str) or self.randomizer not in CHOICES:
-            raise InputError(f"randomizer={self.randomizer!r} must be one of {', '.join(CHOICES)}; leave it out")
+            raise InputError(
+                f"randomizer={self.randomizer!r} must be one of {', '.join(CHOICES)}; leave it out"
+            )
         of_prior, of_labels = self._budgets()
         answer = self._label_event(of_labels)
         return answer if of_prior is None else compose([PureDP(of_prior), answer])
@@ -189,8 +204,9 @@ class LabelPrivate(ModelClassifier):
     def _label_event(self, budget: Budget) -> Event:
         """Privacy cost of randomizing each label once, from the parameters alone.
 
-        Randomized response over fewer classes costs more, so 2 stands for a number that is not known before the fit: of
-        classes that are not declared, of those that a prior leaves, and of blocks.
+        Randomized response over fewer classes costs more, so 2 stands for a number that is not
+        known before the fit: of classes that are not declared, of those that a prior leaves, and of
+        blocks.
         """
         if Unit(self.unit).per_person:
             return event_of_person(budget, self.randomizer)
@@ -206,7 +222,10 @@ class LabelPrivate(ModelClassifier):
             return None, budget
         share = real("prior_share", self.prior_share, 1e-6, 1 - 1e-6)
         if self.randomizer == "gaussian":
-            raise BudgetError("prior='clusters' is for answers with a pure epsilon, not 'gaussian'; choose another")
+            raise BudgetError(
+                "prior='clusters' is for answers with a pure epsilon, not 'gaussian'; choose"
+                " another"
+            )
         epsilon = budget.largest_pure()
         return share * epsilon, Budget.pure(math.nextafter(epsilon - share * epsilon, 0))
 
@@ -220,7 +239,9 @@ class LabelPrivate(ModelClassifier):
             rule = "must be 'uniform', 'clusters', 'names' or an array"
             raise InputError(f"prior={self.prior!r} {rule}; leave it out")
         if self.prior == "names" and self.names is None:
-            raise InputError("prior='names' needs rows of class names; pass names=rows, or leave prior out")
+            raise InputError(
+                "prior='names' needs rows of class names; pass names=rows, or leave prior out"
+            )
         return self.prior
 
     def _of_priors(self) -> bool:
@@ -231,7 +252,11 @@ class LabelPrivate(ModelClassifier):
 
     def _trial(self) -> bool:
         """Whether a first part of the records decides how far the others trust the prior."""
-        return isinstance(self.stages, str) and self._of_priors() and self._prior_kind() in ("names", "given")
+        return (
+            isinstance(self.stages, str)
+            and self._of_priors()
+            and self._prior_kind() in ("names", "given")
+        )
 
     def _guarantee(self) -> Guarantee:
         unit = Unit(self.unit)
@@ -243,7 +268,10 @@ class LabelPrivate(ModelClassifier):
         Training.of(self.training)
         check_base(self.base, self.correction, sides, n_classes)
         if self.correction == "backward" and self._of_priors():
-            fault = f"correction='backward' needs outputs that distinguish all classes, unlike {self.randomizer!r}"
+            fault = (
+                "correction='backward' needs outputs that distinguish all classes, unlike"
+                f" {self.randomizer!r}"
+            )
             raise InputError(f"{fault}; use correction='forward', or randomizer='rr'")
         real("temperature", self.temperature, 1e-3, 1e3)
         whole("seed", self.seed, 0, 2**32 - 1)
@@ -256,10 +284,15 @@ class LabelPrivate(ModelClassifier):
         dry_run(of_classes(self.randomizer, budget, n_classes, prior.rows))
         if self._prior_kind() == "given":
             if self.classes is None:
-                raise InputError("the columns of prior need a declared class list, in their order; pass classes=[...]")
+                raise InputError(
+                    "the columns of prior need a declared class list, in their order; pass"
+                    " classes=[...]"
+                )
             prior = priors.prior_of(self.prior, None, n, n_classes)
         if not np.any(X):
-            raise InputError("X has only rows of zeros, from which nothing can be learned; check its source")
+            raise InputError(
+                "X has only rows of zeros, from which nothing can be learned; check its source"
+            )
         centre = None
         if len(labels) and (self.names is not None or is_linear(self.base)):
             centre = unit_rows(X[np.any(X != 0, axis=1)]).mean(axis=0)
@@ -279,7 +312,9 @@ class LabelPrivate(ModelClassifier):
         """Positions of the labels that each stage randomizes, of n."""
         if isinstance(self.stages, str):
             if self.stages != "auto":
-                raise InputError(f"stages={self.stages!r} must be 'auto' or a whole number; leave it out")
+                raise InputError(
+                    f"stages={self.stages!r} must be 'auto' or a whole number; leave it out"
+                )
             return stage_parts(n, 2 if self._trial() and n > 1 else 1, self.seed, TRIAL_SHARE)
         return stage_parts(n, whole("stages", self.stages, 1, 1000), self.seed, FIRST_SHARE)
 
@@ -289,7 +324,9 @@ class LabelPrivate(ModelClassifier):
         if of_prior is not None and features.clusters is not None:
             size = len(self.classes_)
             sizes = None if features.persons is None else features.persons.of_same_person
-            return priors.cluster_prior(features.labels, features.clusters, size, of_prior, noise, sizes)
+            return priors.cluster_prior(
+                features.labels, features.clusters, size, of_prior, noise, sizes
+            )
         if self._prior_kind() == "names" and features.names is not None:
             return priors.of_names(unit_rows_about(features.X, features.centre), features.names)
         return features.prior
@@ -297,13 +334,18 @@ class LabelPrivate(ModelClassifier):
     def _answers(
         self, labels: Integers, prior: Prior, sizes: Integers, noise: NoiseSource
     ) -> tuple[NDArray[Any], Evidence]:
-        """Randomize each label once under its prior, by its person's share of the budget; and what the outputs tell."""
+        """Randomize each label once under its prior, by its person's share of the budget; and what
+        the outputs tell.
+        """
         outputs, evidence, positions = [], [], []
         _, budget = self._budgets()
         for m, at in by_size(sizes):
             of_part = prior if len(at) == len(labels) else prior.among(at).used()
             randomizer = of_classes(
-                self.randomizer, share_of(budget, m, self.randomizer), len(self.classes_), of_part.rows
+                self.randomizer,
+                share_of(budget, m, self.randomizer),
+                len(self.classes_),
+                of_part.rows,
             )
             which = of_part.which if randomizer.n_priors > 1 else None
             outputs.append(randomizer.sample(labels[at], noise, which))
@@ -316,7 +358,10 @@ class LabelPrivate(ModelClassifier):
         X, labels, n_classes = features.X, features.labels, len(self.classes_)
         _, budget = self._budgets()
         present = np.any(X != 0, axis=1)  # a row of zeros contributes nothing
-        view = View(features.shape, scale=255.0 if X.dtype == np.uint8 and not hasattr(self.base, "fit") else 1.0)
+        view = View(
+            features.shape,
+            scale=255.0 if X.dtype == np.uint8 and not hasattr(self.base, "fit") else 1.0,
+        )
         if is_linear(self.base):
             view = View(features.shape, unit=True, centre=features.centre)
         records = view(X)
@@ -329,17 +374,23 @@ class LabelPrivate(ModelClassifier):
         for number, stage in enumerate(features.stages):
             of_stage = prior.raised(self.prior_power_).among(stage)
             if number > 0 and not trial:
-                of_stage = priors.of_scores(self.model_.log_probabilities(X[stage]), self.temperature)
+                of_stage = priors.of_scores(
+                    self.model_.log_probabilities(X[stage]), self.temperature
+                )
             if self.randomizer == "blocks" and not budget.infinite:
                 of_stage = of_stage.dealt()
             answers, known = self._answers(labels[stage], of_stage, _sizes(features)[stage], noise)
             outputs.append(answers)
-            informed = number == 0 and self.correction == "forward" and self._prior_kind() == "clusters"
+            informed = (
+                number == 0 and self.correction == "forward" and self._prior_kind() == "clusters"
+            )
             evidence.append(known.with_prior(of_stage) if informed else known)
             self.priors_.append(of_stage)
             if trial and number == 0 and len(features.stages) > 1:
                 asked = prior.among(stage)
-                self.prior_power_ = likeliest_power(asked, known, max(1.0, 1 / budget.largest_pure()))
+                self.prior_power_ = likeliest_power(
+                    asked, known, max(1.0, 1 / budget.largest_pure())
+                )
                 if self._prior_kind() == "names" and contradicts(asked, known):
                     names = None
                 continue
@@ -349,11 +400,19 @@ class LabelPrivate(ModelClassifier):
                 in_order = in_order[present[positions[in_order]]]
             positions, so_far = positions[in_order], Evidence.joined(evidence).among(in_order)
             base = None if view.unit else self.base
-            fitted = learn(base, records[positions], so_far, Training.of(self.training), self.seed, names)
+            fitted = learn(
+                base, records[positions], so_far, Training.of(self.training), self.seed, names
+            )
             self.model_: Model = Model(fitted, n_classes, view)
         self.noisy_labels_ = np.concatenate(outputs)[np.argsort(np.concatenate(features.stages))]
-        facts = {"randomizer": self.randomizer, "stages": len(features.stages), "correction": self.correction}
-        facts["prior"] = PRIORS[self._prior_kind()] + (f", to the power {self.prior_power_:g}" if trial else "")
+        facts = {
+            "randomizer": self.randomizer,
+            "stages": len(features.stages),
+            "correction": self.correction,
+        }
+        facts["prior"] = PRIORS[self._prior_kind()] + (
+            f", to the power {self.prior_power_:g}" if trial else ""
+        )
         self.names_used_ = names is not None
         if features.names is not None and names is None:
             facts["class names"] = "left out of the model, since the first outputs contradict them"
@@ -363,33 +422,46 @@ class LabelPrivate(ModelClassifier):
 def _sizes(features: Features) -> Integers:
     """The number of labels that share a budget with each label, itself included."""
     persons = features.persons
-    return np.ones(len(features.labels), dtype=np.int64) if persons is None else persons.of_same_person
+    return (
+        np.ones(len(features.labels), dtype=np.int64) if persons is None else persons.of_same_person
+    )
 
 
 def likeliest_power(prior: Prior, evidence: Evidence, most: float) -> float:
-    """The power of a prior, at most `most`, under which the outputs are likeliest; of equals, the nearest to 1.
+    """The power of a prior, at most `most`, under which the outputs are likeliest; of equals, the
+    nearest to 1.
 
-    It is 0 unless the prior itself, at power 1, makes them likelier than the uniform prior does: some small power of a
-    wrong prior often does, by chance.
+    It is 0 unless the prior itself, at power 1, makes them likelier than the uniform prior does:
+    some small power of a wrong prior often does, by chance.
     """
     powers = sorted((power for power in POWERS if power <= most), key=lambda power: abs(power - 1))
     likelihoods = {power: evidence.mean_likelihood(prior.raised(power).log()) for power in powers}
-    return max(powers, key=lambda power: likelihoods[power]) if likelihoods[1.0] > likelihoods[0.0] else 0.0
+    return (
+        max(powers, key=lambda power: likelihoods[power])
+        if likelihoods[1.0] > likelihoods[0.0]
+        else 0.0
+    )
 
 
 def contradicts(prior: Prior, evidence: Evidence) -> bool:
-    """Whether the outputs are far less likely under a prior than under the uniform one: by a factor of `FAR`."""
+    """Whether the outputs are far less likely under a prior than under the uniform one: by a factor
+    of `FAR`.
+    """
     gain = evidence.mean_likelihood(prior.log()) - evidence.mean_likelihood(prior.raised(0.0).log())
     return len(prior.which) * gain < -math.log(FAR)
 
 
 def stage_parts(n: int, stages: int, seed: int, first_share: float) -> list[Integers]:
-    """Positions of the labels that each stage randomizes, by a public seed; the first has a share of them."""
+    """Positions of the labels that each stage randomizes, by a public seed; the first has a share
+    of them.
+    """
     order = np.random.default_rng([seed, STREAM]).permutation(n)
     if stages == 1:
         return [np.arange(n)]
     first = math.ceil(first_share * n)
     parts = [np.sort(part) for part in (order[:first], *np.array_split(order[first:], stages - 1))]
     if min(map(len, parts)) == 0:
-        raise InputError(f"stages={stages} leaves a stage without records, of {n} in all; pass fewer stages")
+        raise InputError(
+            f"stages={stages} leaves a stage without records, of {n} in all; pass fewer stages"
+        )
     return parts

@@ -1,12 +1,13 @@
 """Public rows teach a linear head about each other: near rows mostly have one class.
 
-Votes: if a row and its k nearest had one class, their outputs together would tell it. A head is fitted to the posterior
-that this gives each row. Where an output says little, that is far better than to maximise the likelihood of each output
-by itself, which has many local optima.
-Rounds: the prior of a row's class is a third what the head says of the row, and two thirds the mean posterior of its
-nearest rows, which holds their outputs. Its target is the posterior by its own output. The head that comes nearest to
-these targets starts the next round. Without the own output, a row whose output is nearly exact would be taught a class
-that is less certain than this output makes it.
+Votes: if a row and its k nearest had one class, their outputs together would tell it. A head is
+fitted to the posterior that this gives each row. Where an output says little, that is far better
+than to maximise the likelihood of each output by itself, which has many local optima.
+Rounds: the prior of a row's class is a third what the head says of the row, and two thirds the mean
+posterior of its nearest rows, which holds their outputs. Its target is the posterior by its own
+output. The head that comes nearest to these targets starts the next round. Without the own output,
+a row whose output is nearly exact would be taught a class that is less certain than this output
+makes it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ TOGETHER = 2**23  # inner products that are computed together
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Rows among `positions`, of shape (m, d), and the nearest of each, of shape (m, k), from near to far."""
+    """Rows among `positions`, of shape (m, d), and the nearest of each, of shape (m, k), from near
+    to far.
+    """
 
     rows: Floats
     positions: Integers
@@ -46,7 +49,9 @@ class Neighbours:
         return cls(few, positions, nearest_rows(few, min(max(VOTERS), len(few) - 1)))
 
     def voted(self, evidence: Evidence, about: Head, voters: int) -> Head:
-        """The head by the votes of so many nearest rows, beside what `about` says; `evidence` is that of all rows."""
+        """The head by the votes of so many nearest rows, beside what `about` says; `evidence` is
+        that of all rows.
+        """
         known = evidence.among(self.positions)
         values = _own_values(known)
         votes = about.log_probabilities(self.rows) + values
@@ -66,12 +71,16 @@ class Neighbours:
 
 
 def _own_values(known: Evidence) -> Floats:
-    """Log likelihoods of the outputs; 0 for targets, which are not likelihoods and cannot be multiplied."""
+    """Log likelihoods of the outputs; 0 for targets, which are not likelihoods and cannot be
+    multiplied.
+    """
     return np.where(known.target[:, None], 0.0, known.values)
 
 
 def nearest_rows(rows: Floats, k: int) -> NDArray[np.int64]:
-    """Positions of the k other rows with the largest inner product with each row, of shape (n, k)."""
+    """Positions of the k other rows with the largest inner product with each row, of shape (n,
+    k).
+    """
     short = rows.astype(np.float32)
     length = max(1, TOGETHER // len(rows))
 

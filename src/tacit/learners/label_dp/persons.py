@@ -1,9 +1,10 @@
 """Labels of persons: the labels of one person share the budget.
 
 Unit: change all labels of one person; features, ids and all numbers are public.
-Theorem: each of a person's m labels is randomized by itself at epsilon/m (pure) or rho/m (zCDP), so that all of them
-together cost epsilon or rho by composition, whatever m. No m is the most expensive at every delta, so the stated event
-is this bound. For Gaussian noise, m releases of multiplier sqrt(m) z compose to one of multiplier z exactly.
+Theorem: each of a person's m labels is randomized by itself at epsilon/m (pure) or rho/m (zCDP), so
+that all of them together cost epsilon or rho by composition, whatever m. No m is the most expensive
+at every delta, so the stated event is this bound. For Gaussian noise, m releases of multiplier
+sqrt(m) z compose to one of multiplier z exactly.
 Source: tacit; composition is Dwork et al. 2006 and Bun and Steinke 2016.
 """
 
@@ -38,10 +39,19 @@ class OfPersons:
     randomizers: dict[int, Any]
     sizes: Integers
 
-    def log_likelihood(self, outputs: NDArray[Any], which: Integers | None = None) -> NDArray[np.float64]:
-        """Log probability of each of the n outputs under each true class, up to a constant by row; (n, classes)."""
+    def log_likelihood(
+        self, outputs: NDArray[Any], which: Integers | None = None
+    ) -> NDArray[np.float64]:
+        """Log probability of each of the n outputs under each true class, up to a constant by row;
+        (n, classes).
+        """
         parts = [
-            (at, self.randomizers[m].log_likelihood(outputs[at], None if which is None else which[at]))
+            (
+                at,
+                self.randomizers[m].log_likelihood(
+                    outputs[at], None if which is None else which[at]
+                ),
+            )
             for m, at in by_size(self.sizes)
         ]
         result = np.empty((len(outputs), parts[0][1].shape[1]))
@@ -51,13 +61,17 @@ class OfPersons:
 
 
 def by_size(sizes: Integers) -> Iterator[tuple[int, Integers]]:
-    """Each number of labels that some person has, and the positions of the labels of these persons."""
+    """Each number of labels that some person has, and the positions of the labels of these
+    persons.
+    """
     for m in np.unique(sizes).tolist():
         yield m, np.flatnonzero(sizes == m)
 
 
 def share_of(budget: Budget, m: int, randomizer: str) -> Budget:
-    """The share of the budget for each of a person's m labels, rounded down so that m shares keep the budget."""
+    """The share of the budget for each of a person's m labels, rounded down so that m shares keep
+    the budget.
+    """
     if budget.infinite or m == 1:
         return budget
     if randomizer == "gaussian":

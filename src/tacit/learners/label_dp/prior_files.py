@@ -17,9 +17,9 @@ ARRAYS = (".npz", ".parquet", ".safetensors")
 def read_prior(path: Path) -> NDArray[Any]:
     """A prior of shape (classes,), or (rows, classes) with a row for each label.
 
-    `.npy` is memory-mapped; `.npz`, `.parquet` and `.safetensors` are read as features are. Any other file is text
-    without a heading: one number a line, or a row of numbers a line, with commas between them. A single row is for all
-    labels.
+    `.npy` is memory-mapped; `.npz`, `.parquet` and `.safetensors` are read as features are. Any
+    other file is text without a heading: one number a line, or a row of numbers a line, with commas
+    between them. A single row is for all labels.
     """
     prior: Any
     if path.suffix == ".npy":
@@ -30,7 +30,10 @@ def read_prior(path: Path) -> NDArray[Any]:
         said = f"--prior {path} has shape {prior.shape} of {prior.dtype}"
         raise InputError(f"{said}; give one number for each class, or a row of them for each label")
     if prior.dtype == np.float16:
-        raise InputError(f"--prior {path} has type float16, in which rows hardly add up to 1; give float32 or float64")
+        raise InputError(
+            f"--prior {path} has type float16, in which rows hardly add up to 1; give float32 or"
+            " float64"
+        )
     rows: NDArray[Any] = prior
     return rows[0] if rows.ndim == 2 and len(rows) == 1 else rows
 

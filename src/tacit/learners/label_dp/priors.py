@@ -1,7 +1,8 @@
 """Priors of labels: how likely each class is for a record, by what is public or paid for.
 
-A prior is an array of shape (priors, classes) and, for each record, the row of its prior. Features are public under
-change of one label, so clusters of them are free; how many labels of each class a cluster has is paid for.
+A prior is an array of shape (priors, classes) and, for each record, the row of its prior. Features
+are public under change of one label, so clusters of them are free; how many labels of each class a
+cluster has is paid for.
 """
 
 from __future__ import annotations
@@ -24,16 +25,20 @@ from tacit.privacy.events import PureDP
 
 Floats = NDArray[np.float64]
 
-RECORDS_OVER_NOISE = 4  # of a cluster; measured on CIFAR-10 and MNIST, where twice as many are little worse
+# of a cluster; measured on CIFAR-10 and MNIST, where twice as many are little worse
+RECORDS_OVER_NOISE = 4
 LEAST_RECORDS, MOST_CLUSTERS = 8, 5000  # per cluster, and by default; more clusters take long
 NAMES_SCALE = 10.0  # of cosines to names, as logits
-MOVED_BY = 0.5  # standard deviation, in logits, between variants, which tell some 5 % less about a label
+# standard deviation, in logits, between variants, which tell some 5 % less about a label
+MOVED_BY = 0.5
 MOST_FEATURE = 1e12  # squares of which float32 adds up
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Rows of probabilities, of shape (priors, classes), and the row of each record, of shape (n,)."""
+    """Rows of probabilities, of shape (priors, classes), and the row of each record, of shape
+    (n,).
+    """
 
     rows: NDArray[Any]
     which: Integers
@@ -48,7 +53,9 @@ class Prior:
         return Prior(self.rows[rows], which)
 
     def raised(self, power: float) -> Prior:
-        """The prior with probabilities raised to a power and made to add up to 1; power 0 is uniform."""
+        """The prior with probabilities raised to a power and made to add up to 1; power 0 is
+        uniform.
+        """
         if power == 0:
             return uniform(len(self.which), self.rows.shape[1])
         rows = self.rows**power
@@ -64,17 +71,21 @@ class Prior:
         return len(self.which) > 0 and bool(np.bincount(self.which).max() > 1)
 
     def dealt(self) -> Prior:
-        """The same where each record has its own row; else rows become variants, dealt out to records by position.
+        """The same where each record has its own row; else rows become variants, dealt out to
+        records by position.
 
-        If all records of a row had the same blocks, no answer would ever tell two classes of one block apart. Variant i
-        has the public order i of the classes (`tacit.mechanisms.partitions`), and log probabilities that are moved by
-        public random numbers: by at most `MOVED_BY`, and by the standard deviation of the row's own, in the mean.
+        If all records of a row had the same blocks, no answer would ever tell two classes of one
+        block apart. Variant i has the public order i of the classes
+        (`tacit.mechanisms.partitions`), and log probabilities that are moved by public random
+        numbers: by at most `MOVED_BY`, and by the standard deviation of the row's own, in the mean.
         """
         if not self.shared:
             return Prior(self.rows[self.which].astype(np.float32), np.arange(len(self.which)))
         size = self.rows.shape[1]
         count = order_count(size)
-        distinct, which = np.unique(self.which * count + np.arange(len(self.which)) % count, return_inverse=True)
+        distinct, which = np.unique(
+            self.which * count + np.arange(len(self.which)) % count, return_inverse=True
+        )
         rows = self.rows[distinct // count].astype(np.float64)
         moved = np.random.default_rng(size).normal(size=(count, size))[distinct % count]
         logs = np.log(rows, out=np.full_like(rows, np.nan), where=rows > 0)
@@ -101,8 +112,16 @@ def clusters_of(X: Any, n_clusters: int, n_components: int = 50, seed: int = 0) 
     from sklearn.decomposition import PCA
 
     array = np.asarray(X)
-    if array.ndim < 2 or array.dtype.kind not in "fiub" or not array.size or not np.all(np.abs(array) < MOST_FEATURE):
-        raise InputError(f"features of shape {array.shape} must be numbers below {MOST_FEATURE:g}, by row; scale them")
+    if (
+        array.ndim < 2
+        or array.dtype.kind not in "fiub"
+        or not array.size
+        or not np.all(np.abs(array) < MOST_FEATURE)
+    ):
+        raise InputError(
+            f"features of shape {array.shape} must be numbers below {MOST_FEATURE:g}, by row; scale"
+            " them"
+        )
     rows = as_rows(array).astype(np.float32)
     number = whole("n_clusters", n_clusters, 1, len(rows))
     components = min(whole("n_components", n_components, 1, 10**6), *rows.shape)
@@ -131,13 +150,16 @@ def cluster_prior(
 
     Each label counts 1/m, m being the number of labels of its person: `sizes`, of shape (n,).
 
-    Guarantee: epsilon-DP under change of all labels of one person, or of one label, once for all clusters. The size of
-    a cluster is public, so its noisy counts are projected onto nonnegative counts of that sum. Small clusters are
-    mostly noise: the projection has weight size^2 / (size^2 + classes * noise variance), the uniform prior the rest.
+    Guarantee: epsilon-DP under change of all labels of one person, or of one label, once for all
+    clusters. The size of a cluster is public, so its noisy counts are projected onto nonnegative
+    counts of that sum. Small clusters are mostly noise: the projection has weight size^2 / (size^2
+    + classes * noise variance), the uniform prior the rest.
     """
     shape = (int(which.max()) + 1, n_classes)
     noisy = noisy_histogram(labels, which, shape, PureDP(epsilon), noise, sizes)
-    totals = np.bincount(which, None if sizes is None else 1 / sizes, minlength=shape[0]).astype(np.float64)
+    totals = np.bincount(which, None if sizes is None else 1 / sizes, minlength=shape[0]).astype(
+        np.float64
+    )
     counts = onto_simplex(noisy, totals)
     noise_of_all = n_classes * 2 * (MOVED / epsilon) ** 2
     trust = (totals**2 / np.maximum(totals**2 + noise_of_all, 1))[:, None]
@@ -159,13 +181,19 @@ def uniform(n: int, n_classes: int) -> Prior:
 
 
 def of_names(rows: Floats, names: Floats) -> Prior:
-    """One prior for each record, from the cosines of its unit row to the directions of the class names."""
+    """One prior for each record, from the cosines of its unit row to the directions of the class
+    names.
+    """
     return Prior(softmax(NAMES_SCALE * rows @ names.T, axis=1), np.arange(len(rows)))
 
 
 def of_scores(log_probabilities: Floats, temperature: float) -> Prior:
-    """One prior for each record, from a model's log probabilities; a temperature above 1 flattens it."""
-    return Prior(softmax(log_probabilities / temperature, axis=1), np.arange(len(log_probabilities)))
+    """One prior for each record, from a model's log probabilities; a temperature above 1 flattens
+    it.
+    """
+    return Prior(
+        softmax(log_probabilities / temperature, axis=1), np.arange(len(log_probabilities))
+    )
 
 
 def prior_of(rows: Any, which: Any, n: int, n_classes: int) -> Prior:
@@ -177,12 +205,15 @@ def prior_of(rows: Any, which: Any, n: int, n_classes: int) -> Prior:
 def rows_of_records(table: NDArray[Any], which: Any, n: int) -> Integers:
     """The row of a prior, of shape (priors, classes), that each of n records has.
 
-    That is `which`; by default the only row, or the row of the record's number if there are as many rows as records.
+    That is `which`; by default the only row, or the row of the record's number if there are as many
+    rows as records.
     """
     if which is None:
         if len(table) in (1, n):
             return np.arange(n) % len(table)
-        raise InputError(f"prior has {len(table)} rows for {n} labels; pass one for each label, or a single one")
+        raise InputError(
+            f"prior has {len(table)} rows for {n} labels; pass one for each label, or a single one"
+        )
     place = array_of(which, "which", f"pass one row of the prior for each of {n} labels")
     valid = place.shape == (n,) and place.dtype.kind in "iu"
     if not valid or (n and not 0 <= place.min() <= place.max() < len(table)):
@@ -192,16 +223,23 @@ def rows_of_records(table: NDArray[Any], which: Any, n: int) -> Integers:
 
 
 def prior_table(prior: Any, n_classes: int | None = None) -> NDArray[Any]:
-    """A prior, or several, as an array of floats of shape (priors, n_classes), whose entries are not checked."""
+    """A prior, or several, as an array of floats of shape (priors, n_classes), whose entries are
+    not checked.
+    """
     if getattr(prior, "dtype", None) == np.float16:
-        raise InputError("prior has type float16, in which probabilities hardly add up to 1; pass float32 or float64")
+        raise InputError(
+            "prior has type float16, in which probabilities hardly add up to 1; pass float32 or"
+            " float64"
+        )
     short = isinstance(prior, np.ndarray) and prior.dtype == np.float32  # which is not copied
     array = prior if short else numbers_of(prior, "prior", "pass one probability for each class")
     rows: NDArray[Any] = array[None] if array.ndim == 1 else array
     if rows.ndim != 2 or 0 in rows.shape:
         raise InputError(f"prior has shape {array.shape}; pass (classes,), or (priors, classes)")
     if n_classes not in (None, rows.shape[1]):
-        raise InputError(f"prior has {rows.shape[1]} columns for {n_classes} classes; pass one for each")
+        raise InputError(
+            f"prior has {rows.shape[1]} columns for {n_classes} classes; pass one for each"
+        )
     return rows
 
 

@@ -16,7 +16,13 @@ from tacit.errors import InputError
 from tacit.learners.common.parameters import array_of
 from tacit.learners.label_dp.blocks import Blocks
 from tacit.learners.label_dp.persons import OfPersons, by_size, event_of_person, share_of
-from tacit.learners.label_dp.priors import Prior, checked_prior, prior_table, rows_of_records, uniform
+from tacit.learners.label_dp.priors import (
+    Prior,
+    checked_prior,
+    prior_table,
+    rows_of_records,
+    uniform,
+)
 from tacit.learners.label_dp.randomizers import RR, Randomizer, RRTopK, RRWithPrior
 from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse, checked_values
 from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, SymmetricUnary
@@ -43,9 +49,11 @@ class NoisyLabels:
     Attributes
     ----------
     labels : ndarray of shape (n,), or (n, classes)
-        Class values or numbers; for vector randomizers bits or noisy one-hot labels; for "blocks" block numbers.
+        Class values or numbers; for vector randomizers bits or noisy one-hot labels; for "blocks"
+        block numbers.
     randomizer : Randomizer, RROnBins or UnbiasedResponse, or OfPersons
-        Has the matrix, and `partitions` into blocks; under a unit per person there is one per number of labels.
+        Has the matrix, and `partitions` into blocks; under a unit per person there is one per
+        number of labels.
     which : ndarray of shape (n,) or None
         The prior of each label; for "blocks" its row of `partitions`.
     guarantee_ : Guarantee
@@ -86,14 +94,15 @@ def randomize(
     classes : sequence or int
         The public class list; N stands for 0..N-1.
     values : array of shape (v,), optional
-        For "rr-on-bins" and "unbiased", instead of classes: the declared values, rising. Labels between them go to the
-        nearest, labels outside are clamped to the range.
+        For "rr-on-bins" and "unbiased", instead of classes: the declared values, rising. Labels
+        between them go to the nearest, labels outside are clamped to the range.
     randomizer : str
-        "rr", "rr-top-k", "rr-with-prior", "blocks", "symmetric-unary", "optimised-unary", "laplace", "gaussian",
-        "rr-on-bins", "unbiased".
+        "rr", "rr-top-k", "rr-with-prior", "blocks", "symmetric-unary", "optimised-unary",
+        "laplace", "gaussian", "rr-on-bins", "unbiased".
     prior : array of shape (classes,) or (priors, classes), optional
-        Public, or paid for elsewhere; uniform by default. With shape (n, classes) each label has the prior of its row.
-        "blocks" makes 256 partitions of a prior that several labels share, and deals them out by position.
+        Public, or paid for elsewhere; uniform by default. With shape (n, classes) each label has
+        the prior of its row. "blocks" makes 256 partitions of a prior that several labels share,
+        and deals them out by position.
     which : array of shape (n,), optional
         Row of `prior` for each label, where these are not the rows in order.
     k : int, optional
@@ -101,9 +110,11 @@ def randomize(
     loss : {"squared", "absolute"}
         For "rr-on-bins".
     noise, random_state
-        As in `NoisySumPrototypes`. A known seed reveals the labels, so only research noise takes a seed.
+        As in `NoisySumPrototypes`. A known seed reveals the labels, so only research noise takes a
+        seed.
     ledger : Ledger, optional
-        Charged before anything is drawn: randomizing the same labels again costs again, or is refused.
+        Charged before anything is drawn: randomizing the same labels again costs again, or is
+        refused.
     unit : {"change-label", "change-labels-of-person"}
         Under the latter a person's labels share the budget: each of m gets an m-th of it.
     persons : array-like of shape (n,), optional
@@ -122,8 +133,9 @@ def randomize(
 
     Notes
     -----
-    Guarantee: under change of one label, or of all labels of one person (`tacit.learners.label_dp.persons`). Features
-    are not protected. Source: Warner 1965; Ghazi et al. 2021 and 2022; Malek et al. 2021.
+    Guarantee: under change of one label, or of all labels of one person
+    (`tacit.learners.label_dp.persons`). Features are not protected. Source: Warner 1965; Ghazi et
+    al. 2021 and 2022; Malek et al. 2021.
 
     Examples
     --------
@@ -133,21 +145,29 @@ def randomize(
     ((3,), 1.0)
     """
     if not isinstance(ledger, Ledger | None):
-        raise InputError(f"ledger={ledger!r:.60} must be a Ledger; pass tacit.Ledger(path, identity)")
+        raise InputError(
+            f"ledger={ledger!r:.60} must be a Ledger; pass tacit.Ledger(path, identity)"
+        )
     labels = array_of(y, "labels")
     if not labels.size:
         raise InputError("labels are empty; pass one for each record")
     if labels.ndim != 1:
         raise InputError(f"labels have shape {labels.shape}; pass one for each record")
-    choose = partial(chosen, classes=classes, values=values, randomizer=randomizer, prior=prior, k=k, loss=loss)
+    choose = partial(
+        chosen, classes=classes, values=values, randomizer=randomizer, prior=prior, k=k, loss=loss
+    )
     listed, mechanism, rows = choose(budget)
     if randomizer in OF_NUMBERS:
         places = nearest(labels, listed)
     else:
-        places = class_indices(clean_labels(y, len(labels)) if labels.dtype == object else labels, listed)
+        places = class_indices(
+            clean_labels(y, len(labels)) if labels.dtype == object else labels, listed
+        )
     place = None
     if which is not None and rows is None:
-        raise InputError("which= chooses among the rows of a prior; pass prior=..., or leave it out")
+        raise InputError(
+            "which= chooses among the rows of a prior; pass prior=..., or leave it out"
+        )
     if rows is not None:
         of_labels = rows_of_records(rows, which, len(places))
         place = of_labels if mechanism.n_priors > 1 else None
@@ -174,14 +194,20 @@ def randomize(
     used = [np.zeros_like(part.at) if part.which is None else part.which for part in parts]
     return NoisyLabels(
         listed[answers] if randomizer in OF_CLASSES else answers,
-        parts[0].randomizer if sizes is None else OfPersons({part.m: part.randomizer for part in parts}, sizes),
+        (
+            parts[0].randomizer
+            if sizes is None
+            else OfPersons({part.m: part.randomizer for part in parts}, sizes)
+        ),
         None if all(part.which is None for part in parts) else np.concatenate(used)[in_order],
         guarantee,
     )
 
 
 class _Part(NamedTuple):
-    """Labels of persons with m labels: their positions and randomizer, and the prior of each if there are several."""
+    """Labels of persons with m labels: their positions and randomizer, and the prior of each if
+    there are several.
+    """
 
     m: int
     at: Integers
@@ -212,13 +238,20 @@ def chosen(
     k: int | None = None,
     loss: str = "squared",
 ) -> tuple[NDArray[Any], Any, Any]:
-    """The class list or the values, the randomizer, and the prior's rows if labels choose among them."""
+    """The class list or the values, the randomizer, and the prior's rows if labels choose among
+    them.
+    """
     if not isinstance(randomizer, str) or randomizer not in RANDOMIZERS:
-        raise InputError(f"randomizer={randomizer!r} must be one of {', '.join(RANDOMIZERS)}; leave it out for 'rr'")
+        raise InputError(
+            f"randomizer={randomizer!r} must be one of {', '.join(RANDOMIZERS)}; leave it out for"
+            " 'rr'"
+        )
     allowed = Budget.parse(budget)
     if randomizer in OF_NUMBERS:
         if values is None:
-            raise InputError(f"randomizer={randomizer!r} is for numbers; pass values=... that a label may have")
+            raise InputError(
+                f"randomizer={randomizer!r} is for numbers; pass values=... that a label may have"
+            )
         table, _ = checked_values(values, None)
         epsilon = allowed.largest_pure()
         if randomizer == "rr-on-bins":
@@ -230,13 +263,19 @@ def chosen(
         raise InputError("classes is missing; pass the public class list, or N for 0..N-1")
     listed = np.asarray(class_list(classes))
     rows = uniform(0, len(listed)).rows if prior is None else prior_table(prior, len(listed))
-    return listed, of_classes(randomizer, allowed, len(listed), rows, k), None if prior is None else rows
+    return (
+        listed,
+        of_classes(randomizer, allowed, len(listed), rows, k),
+        None if prior is None else rows,
+    )
 
 
 def dealt_out(
     blocks: Blocks, rows: NDArray[Any] | None, which: Integers | None, n: int
 ) -> tuple[Blocks, Integers | None]:
-    """Blocks that differ between labels, and the partition of each of n labels; see `Prior.dealt`."""
+    """Blocks that differ between labels, and the partition of each of n labels; see
+    `Prior.dealt`.
+    """
     table = uniform(0, blocks.n_classes).rows if rows is None else rows
     prior = Prior(table, np.zeros(n, dtype=np.int64) if which is None else which)
     if blocks.epsilon == math.inf or not prior.shared:
@@ -246,7 +285,13 @@ def dealt_out(
 
 
 def of_classes(
-    name: str, budget: Budget, n_classes: int, rows: NDArray[Any], k: int | None = None, *, first: int = 0
+    name: str,
+    budget: Budget,
+    n_classes: int,
+    rows: NDArray[Any],
+    k: int | None = None,
+    *,
+    first: int = 0,
 ) -> Randomizer:
     """The randomizer of class indices that spends a budget; `first` is for `Blocks`."""
     if name == "gaussian" and not budget.infinite:
@@ -254,13 +299,15 @@ def of_classes(
     epsilon = budget.largest_pure()
     if (k is None) == (name == "rr-top-k"):
         raise InputError(
-            f"k={k!r}: 'rr-top-k' needs the number of classes of its answers, and no other randomizer takes it"
+            f"k={k!r}: 'rr-top-k' needs the number of classes of its answers, and no other"
+            " randomizer takes it"
         )
     if name == "rr-top-k":
         return RRTopK(epsilon, rows, k or 0)
     if name in OF_BLOCKS:
         return Blocks(epsilon, rows, first)
-    if name == "rr-with-prior" and (np.ptp(checked_prior(rows)) > 0 or n_classes == 1):  # without a prior it is "rr"
+    # without a prior it is "rr"
+    if name == "rr-with-prior" and (np.ptp(checked_prior(rows)) > 0 or n_classes == 1):
         return RRWithPrior(epsilon, rows)
     if name in ("laplace", "gaussian"):
         return NoisyOneHot(n_classes, epsilon=epsilon)
@@ -270,15 +317,21 @@ def of_classes(
 
 
 def dry_run(randomizer: Any) -> None:
-    """Randomize one made-up label, so that a mechanism that cannot be sampled is refused before a charge."""
+    """Randomize one made-up label, so that a mechanism that cannot be sampled is refused before a
+    charge.
+    """
     which = np.zeros(1, dtype=np.int64)
     has_priors = getattr(randomizer, "n_priors", 1) > 1
-    randomizer.sample(np.zeros(1, dtype=np.int64), ResearchNoise(0), *([which] if has_priors else []))
+    randomizer.sample(
+        np.zeros(1, dtype=np.int64), ResearchNoise(0), *([which] if has_priors else [])
+    )
 
 
 def guarantee_of(event: Event, ledger: Ledger | None, unit: Unit = Unit.CHANGE_LABEL) -> Guarantee:
     """The guarantee of this event under change of one label, or of all labels of one person."""
-    scope = THIS_RUN if ledger is None else f"this run, charged to the ledger of {ledger.identity!r}"
+    scope = (
+        THIS_RUN if ledger is None else f"this run, charged to the ledger of {ledger.identity!r}"
+    )
     return Guarantee(unit, event, unit.public, scope=scope)
 
 

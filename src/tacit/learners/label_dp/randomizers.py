@@ -1,8 +1,9 @@
 """Randomizers of labels: from class indices to outputs that may be published.
 
-A randomizer states its privacy cost (`event`), draws outputs (`sample`), and states how likely they are under each true
-class (`log_likelihood`), which is all that learning from them needs. Those that return a class have an exact `matrix`.
-A new randomizer is a class with these methods and its line in RANDOMIZERS (`randomize.py`).
+A randomizer states its privacy cost (`event`), draws outputs (`sample`), and states how likely they
+are under each true class (`log_likelihood`), which is all that learning from them needs. Those that
+return a class have an exact `matrix`. A new randomizer is a class with these methods and its line
+in RANDOMIZERS (`randomize.py`).
 
 Unit of all: change one label.
 """
@@ -48,12 +49,18 @@ class Randomizer(ABC):
         """Privacy cost of one output for each label."""
 
     @abstractmethod
-    def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> NDArray[Any]:
-        """One output for each label: class indices or blocks of shape (n,), or an array of shape (n, n_classes)."""
+    def sample(
+        self, labels: Integers, noise: NoiseSource, which: Integers | None = None
+    ) -> NDArray[Any]:
+        """One output for each label: class indices or blocks of shape (n,), or an array of shape
+        (n, n_classes).
+        """
 
     @abstractmethod
     def log_likelihood(self, outputs: NDArray[Any], which: Integers | None = None) -> Floats:
-        """Log probability of each output under each true class, up to a constant by row; (n, n_classes)."""
+        """Log probability of each output under each true class, up to a constant by row; (n,
+        n_classes).
+        """
 
     def unbiased(self, outputs: NDArray[Any]) -> Floats:
         """Unbiased estimates of the one-hot labels, of shape (n, n_classes).
@@ -72,9 +79,13 @@ class Randomizer(ABC):
     def check_which(self, which: Integers | None, n: int) -> None:
         """Refuse a missing or wrong row of the prior, and rows for another number than n."""
         if which is None and self.n_priors > 1:
-            raise InputError(f"{self} has {self.n_priors} priors; pass which= one of them each label has")
+            raise InputError(
+                f"{self} has {self.n_priors} priors; pass which= one of them each label has"
+            )
         if which is not None and len(which) and not 0 <= which.min() <= which.max() < self.n_priors:
-            raise InputError(f"which={int(which.max())} must be from 0 to {self.n_priors - 1}; correct it")
+            raise InputError(
+                f"which={int(which.max())} must be from 0 to {self.n_priors - 1}; correct it"
+            )
         if which is not None and len(which) != n:
             raise InputError(f"which has {len(which)} entries for {n} labels; pass one for each")
 
@@ -85,7 +96,8 @@ class Randomizer(ABC):
 class Response(Randomizer):
     """Randomized response on the first k classes of each prior's order.
 
-    Its event is that of the smallest k above 1 of any prior, which costs the most; see `randomized_response`.
+    Its event is that of the smallest k above 1 of any prior, which costs the most; see
+    `randomized_response`.
     """
 
     def __init__(self, epsilon: float, n_classes: int, orders: Integers, k: Integers) -> None:
@@ -96,9 +108,13 @@ class Response(Randomizer):
 
     @property
     def event(self) -> Event:
-        return RandomizedResponse(self.epsilon, max(int(self.k[self.k > 1].min(initial=self.n_classes)), 2))
+        return RandomizedResponse(
+            self.epsilon, max(int(self.k[self.k > 1].min(initial=self.n_classes)), 2)
+        )
 
-    def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> Integers:
+    def sample(
+        self, labels: Integers, noise: NoiseSource, which: Integers | None = None
+    ) -> Integers:
         self.check_which(which, len(labels))
         if self.epsilon == math.inf:
             return labels.copy()
@@ -112,7 +128,10 @@ class Response(Randomizer):
         np.put_along_axis(places, self.orders, np.arange(self.n_classes)[None], axis=1)
         each, kind = np.unique(self.k, return_inverse=True)
         words = [words_of(self.epsilon, k, self.n_classes) for k in each.tolist()]
-        of_kind = np.array([[within[0], within[-1], (beyond or within)[0]] for within, beyond in words], dtype=float)
+        of_kind = np.array(
+            [[within[0], within[-1], (beyond or within)[0]] for within, beyond in words],
+            dtype=float,
+        )
         of_kind = np.log(of_kind / WORDS)
         prior = np.zeros(len(outputs), dtype=np.int64) if which is None else which
         kept, moved, outside = (of_kind[kind[prior], i][:, None] for i in range(3))
@@ -122,7 +141,9 @@ class Response(Randomizer):
 
     def unbiased(self, outputs: Integers) -> Floats:
         if len(self.k) > 1 or self.k[0] < self.n_classes:
-            fault = f"{self} answers with the first k={int(self.k.min())} of {self.n_classes} classes"
+            fault = (
+                f"{self} answers with the first k={int(self.k.min())} of {self.n_classes} classes"
+            )
             remedy = "use correction='forward', or the randomizer 'rr'"
             raise InputError(f"{fault}, so its matrix has no inverse; {remedy}")
         onehot = np.eye(self.n_classes)[outputs]
@@ -134,7 +155,9 @@ class Response(Randomizer):
 
     @property
     def realised_epsilon(self) -> float:
-        """Largest log ratio of the probabilities of an output under two labels; `epsilon` or a little below."""
+        """Largest log ratio of the probabilities of an output under two labels; `epsilon` or a
+        little below.
+        """
         if self.epsilon == math.inf:
             return math.inf
         worst = 0.0
@@ -146,7 +169,9 @@ class Response(Randomizer):
         return worst
 
     def matrix(self) -> Floats:
-        """Probabilities as sampled, of shape (true classes, outputs), or (priors, true classes, outputs)."""
+        """Probabilities as sampled, of shape (true classes, outputs), or (priors, true classes,
+        outputs).
+        """
         size = self.n_classes
         result = np.zeros((len(self.k), size, size))
         for number, (order, k) in enumerate(zip(self.orders, self.k.tolist(), strict=True)):
@@ -173,7 +198,8 @@ class RR(Response):
 
     Notes
     -----
-    Guarantee: epsilon-DP under change of one label. A label is kept with probability E/(E + K - 1), E = e^epsilon.
+    Guarantee: epsilon-DP under change of one label. A label is kept with probability E/(E + K - 1),
+    E = e^epsilon.
 
     Examples
     --------
@@ -201,8 +227,8 @@ class RRTopK(Response):
 
     Notes
     -----
-    Guarantee: epsilon-DP under change of one label. A label that is not among the k likeliest classes becomes one of
-    them, each with the same probability.
+    Guarantee: epsilon-DP under change of one label. A label that is not among the k likeliest
+    classes becomes one of them, each with the same probability.
     """
 
     def __init__(self, epsilon: float, prior: Any, k: int) -> None:
@@ -223,12 +249,13 @@ class RRWithPrior(Response):
     Attributes
     ----------
     k : int64 array of shape (priors,)
-        The k that maximises S_k/(1 + (k - 1) e^-epsilon), S_k the sum of the k largest entries; the smallest of equals.
+        The k that maximises S_k/(1 + (k - 1) e^-epsilon), S_k the sum of the k largest entries; the
+        smallest of equals.
 
     Notes
     -----
-    Guarantee: epsilon-DP under change of one label. No epsilon-DP randomizer of a label with this prior is right more
-    often [Ghazi et al. 2021, Theorem 3].
+    Guarantee: epsilon-DP under change of one label. No epsilon-DP randomizer of a label with this
+    prior is right more often [Ghazi et al. 2021, Theorem 3].
 
     Examples
     --------
@@ -250,5 +277,7 @@ class RRWithPrior(Response):
 
 
 def falling(rows: Floats) -> Integers:
-    """Classes of each prior, the likeliest first; equally likely classes by index, whatever the labels."""
+    """Classes of each prior, the likeliest first; equally likely classes by index, whatever the
+    labels.
+    """
     return np.asarray(np.argsort(-rows, axis=1, kind="stable"))

@@ -1,7 +1,8 @@
 """Randomizers of numbers, for regression: the label is one of finitely many declared values.
 
-`RROnBins` has the smallest expected loss under a prior; `UnbiasedResponse` is right on average, whatever the label, so
-that means of many labels are right too, but it has more noise. Unit: change one label.
+`RROnBins` has the smallest expected loss under a prior; `UnbiasedResponse` is right on average,
+whatever the label, so that means of many labels are right too, but it has more noise. Unit: change
+one label.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ _MARGIN = 1e-7  # relative, by which the linear program is solved more strictly
 
 
 class RROnBins:
-    """Randomized response on intervals of values, the best for a prior and a loss [Ghazi et al. 2022, RR-on-Bins].
+    """Randomized response on intervals of values, the best for a prior and a loss [Ghazi et al.
+    2022, RR-on-Bins].
 
     Parameters
     ----------
@@ -53,8 +55,8 @@ class RROnBins:
 
     Notes
     -----
-    Guarantee: epsilon-DP under change of one label. No epsilon-DP randomizer has a smaller expected loss. Takes time
-    O(n^3): 401 values in about a second.
+    Guarantee: epsilon-DP under change of one label. No epsilon-DP randomizer has a smaller expected
+    loss. Takes time O(n^3): 401 values in about a second.
 
     Examples
     --------
@@ -63,15 +65,25 @@ class RROnBins:
     8.408786
     """
 
-    def __init__(self, epsilon: float, values: Any, prior: Any = None, loss: str = "squared") -> None:
+    def __init__(
+        self, epsilon: float, values: Any, prior: Any = None, loss: str = "squared"
+    ) -> None:
         self.values, self.prior = checked_values(values, prior)
-        self.epsilon = epsilon if epsilon == math.inf else real("epsilon", epsilon, LEAST, MOST_EPSILON)
+        self.epsilon = (
+            epsilon if epsilon == math.inf else real("epsilon", epsilon, LEAST, MOST_EPSILON)
+        )
         if len(self.values) > MOST_VALUES:
-            raise InputError(f"{len(self.values)} values are more than {MOST_VALUES}; pass a coarser list")
+            raise InputError(
+                f"{len(self.values)} values are more than {MOST_VALUES}; pass a coarser list"
+            )
         if loss not in LOSSES:
             raise InputError(f"loss={loss!r} must be one of {', '.join(LOSSES)}; leave it out")
         if self.epsilon == math.inf:
-            self.outputs, self.bins, self.expected_loss = self.values, np.arange(len(self.values)), 0.0
+            self.outputs, self.bins, self.expected_loss = (
+                self.values,
+                np.arange(len(self.values)),
+                0.0,
+            )
         else:
             best = _best_bins(self.values, self.prior, math.exp(self.epsilon), loss)
             self.outputs, self.bins, self.expected_loss = best
@@ -84,7 +96,9 @@ class RROnBins:
         return self._response.event
 
     def sample(self, places: Integers, noise: NoiseSource) -> Floats:
-        """One output for each label, from the places of the labels in `values`; both of shape (n,)."""
+        """One output for each label, from the places of the labels in `values`; both of shape
+        (n,).
+        """
         return np.asarray(self.outputs[self._response.sample(self.bins[places], noise)])
 
     def matrix(self) -> Floats:
@@ -93,19 +107,23 @@ class RROnBins:
         if self.epsilon == math.inf:
             return np.eye(size)
         words, _ = words_of(self.epsilon, size, size)
-        table = np.full((size, size), words[-1] / WORDS) + np.eye(size) * (words[0] - words[-1]) / WORDS
+        table = (
+            np.full((size, size), words[-1] / WORDS) + np.eye(size) * (words[0] - words[-1]) / WORDS
+        )
         return np.asarray(table[self.bins])
 
 
 class UnbiasedResponse:
-    """The unbiased randomizer of least variance under a prior, by linear programming [Badanidiyuru et al. 2023].
+    """The unbiased randomizer of least variance under a prior, by linear programming [Badanidiyuru
+    et al. 2023].
 
     Parameters
     ----------
     epsilon, values, prior
         As in `RROnBins`; epsilon is finite.
     outputs : array of shape (m,), optional
-        By default steps of half the smallest gap, beyond the values on both sides as far as epsilon needs.
+        By default steps of half the smallest gap, beyond the values on both sides as far as epsilon
+        needs.
 
     Attributes
     ----------
@@ -128,12 +146,17 @@ class UnbiasedResponse:
     def __init__(self, epsilon: float, values: Any, prior: Any = None, outputs: Any = None) -> None:
         self.values, self.prior = checked_values(values, prior)
         self.epsilon = real("epsilon", epsilon, 0.01, MOST_EPSILON)
-        self.outputs = self._default_outputs() if outputs is None else checked_values(outputs, None)[0]
+        self.outputs = (
+            self._default_outputs() if outputs is None else checked_values(outputs, None)[0]
+        )
         table = _least_variance(self.values, self.prior, self.outputs, self.epsilon * (1 - _MARGIN))
         self._table = ResponseTable(_repaired(table, math.exp(self.epsilon)))
         self.realised_epsilon = self._table.epsilon
         if self.realised_epsilon > self.epsilon:
-            raise InputError(f"epsilon={self.epsilon:g} is not met by the solver's table; pass fewer values or outputs")
+            raise InputError(
+                f"epsilon={self.epsilon:g} is not met by the solver's table; pass fewer values or"
+                " outputs"
+            )
         squares = (self.outputs[None] - self.values[:, None]) ** 2
         self.expected_loss = float(self.prior @ (self.matrix() * squares).sum(axis=1))
 
@@ -143,7 +166,9 @@ class UnbiasedResponse:
         return PureDP(self.realised_epsilon)
 
     def sample(self, places: Integers, noise: NoiseSource) -> Floats:
-        """One output for each label, from the places of the labels in `values`; both of shape (n,)."""
+        """One output for each label, from the places of the labels in `values`; both of shape
+        (n,).
+        """
         return np.asarray(self.outputs[self._table.sample(places, noise)])
 
     def matrix(self) -> Floats:
@@ -158,7 +183,9 @@ class UnbiasedResponse:
         growth = (math.exp(self.epsilon) + 1) / math.expm1(self.epsilon)
         reach = (high - low) * max(growth, 1.0) / step
         if not reach * len(self.values) < 1_000_000:
-            raise InputError(f"{len(self.values)} values ask for too many outputs; pass outputs=... of your own")
+            raise InputError(
+                f"{len(self.values)} values ask for too many outputs; pass outputs=... of your own"
+            )
         beyond = math.ceil(reach)
         return np.asarray(low + step * np.arange(-beyond, beyond + round((high - low) / step) + 1))
 
@@ -166,21 +193,37 @@ class UnbiasedResponse:
 def checked_values(values: Any, prior: Any) -> tuple[Floats, Floats]:
     """Rising values, and their prior, by default uniform."""
     array = numbers_of(values, "values", "pass the values that a label may have")
-    if array.ndim != 1 or not len(array) or not np.all(np.abs(array) <= MOST_VALUE) or np.any(np.diff(array) <= 0):
-        raise InputError(f"values of shape {array.shape} must be finite and rising, within 1e100; sort them, each once")
+    if (
+        array.ndim != 1
+        or not len(array)
+        or not np.all(np.abs(array) <= MOST_VALUE)
+        or np.any(np.diff(array) <= 0)
+    ):
+        raise InputError(
+            f"values of shape {array.shape} must be finite and rising, within 1e100; sort them,"
+            " each once"
+        )
     if prior is None:
         return array, np.full(len(array), 1 / len(array))
     rows = checked_prior(prior)
     if rows.shape != (1, len(array)):
-        raise InputError(f"prior has shape {np.shape(prior)} for {len(array)} values; pass one probability for each")
+        raise InputError(
+            f"prior has shape {np.shape(prior)} for {len(array)} values; pass one probability for"
+            " each"
+        )
     return array, rows[0]
 
 
-def _best_bins(values: Floats, prior: Floats, growth: float, loss: str) -> tuple[Floats, NDArray[np.int64], float]:
-    """Outputs, the place of each value's, and the expected loss; by dynamic programming over intervals."""
+def _best_bins(
+    values: Floats, prior: Floats, growth: float, loss: str
+) -> tuple[Floats, NDArray[np.int64], float]:
+    """Outputs, the place of each value's, and the expected loss; by dynamic programming over
+    intervals.
+    """
     size = len(values)
     cost, output = _intervals(values, prior, growth - 1, loss)
-    best, came = [cost[0]], [np.zeros(size, dtype=np.int64)]  # by number of bins less one: intervals that end at j
+    # by number of bins less one: intervals that end at j
+    best, came = [cost[0]], [np.zeros(size, dtype=np.int64)]
     for _ in range(1, size):
         before = np.concatenate([[np.inf], best[-1][:-1]])  # bins that end right before i
         ways = before[:, None] + cost
@@ -205,11 +248,14 @@ def _intervals(values: Floats, prior: Floats, extra: float, loss: str) -> tuple[
     if loss == "squared":
         sums = [np.concatenate([[0.0], np.cumsum(prior * shifted**power)]) for power in range(3)]
         for i in range(size):
-            weight, first, second = (total[-1] + extra * (total[i + 1 :] - total[i]) for total in sums)
+            weight, first, second = (
+                total[-1] + extra * (total[i + 1 :] - total[i]) for total in sums
+            )
             cost[i, i:] = np.maximum(second - first**2 / weight, 0.0)
             output[i, i:] = first / weight + values.mean()
         return cost, output
-    losses = np.abs(values[:, None] - values[None])  # of an output, at a value; the best output is a value
+    # of an output, at a value; the best output is a value
+    losses = np.abs(values[:, None] - values[None])
     sums_of = np.concatenate([np.zeros((size, 1)), np.cumsum(prior * losses, axis=1)], axis=1)
     for i in range(size):
         totals = sums_of[:, -1:] + extra * (sums_of[:, i + 1 :] - sums_of[:, i : i + 1])
@@ -225,23 +271,35 @@ def _least_variance(values: Floats, prior: Floats, outputs: Floats, epsilon: flo
     n, m = len(values), len(outputs)
     scale = max(float(np.abs(outputs).max()), 1e-300)
     squares = ((outputs[None] - values[:, None]) / scale) ** 2
-    every, least = sparse.identity(n * m), sparse.vstack([sparse.identity(m)] * n)  # least entry of each column
-    ratios = sparse.vstack([sparse.hstack([every, -math.exp(epsilon) * least]), sparse.hstack([-every, least])])
+    # least entry of each column
+    every, least = sparse.identity(n * m), sparse.vstack([sparse.identity(m)] * n)
+    ratios = sparse.vstack(
+        [sparse.hstack([every, -math.exp(epsilon) * least]), sparse.hstack([-every, least])]
+    )
     means = [sparse.kron(sparse.identity(n), row[None]) for row in (np.ones(m), outputs / scale)]
     equal = sparse.hstack([sparse.vstack(means), sparse.csr_matrix((2 * n, m))])
     solution = linprog(
         np.concatenate([(prior[:, None] * squares).ravel(), np.zeros(m)]),
-        ratios.tocsr(), np.zeros(2 * n * m), equal.tocsr(), np.concatenate([np.ones(n), values / scale]),
-        bounds=(0, None), method="highs",
-    )  # fmt: skip
+        ratios.tocsr(),
+        np.zeros(2 * n * m),
+        equal.tocsr(),
+        np.concatenate([np.ones(n), values / scale]),
+        bounds=(0, None),
+        method="highs",
+    )
     if solution.x is None:
-        fault = f"no table over outputs from {outputs[0]:g} to {outputs[-1]:g} is unbiased within epsilon={epsilon:.4g}"
+        fault = (
+            f"no table over outputs from {outputs[0]:g} to {outputs[-1]:g} is unbiased within"
+            f" epsilon={epsilon:.4g}"
+        )
         raise InputError(f"{fault}; pass outputs that reach further")
     return np.asarray(solution.x[: n * m].reshape(n, m))
 
 
 def _repaired(table: Floats, growth: float) -> Floats:
-    """A solver's table without tiny entries: each column is none or within the ratio, each row adds up to 1."""
+    """A solver's table without tiny entries: each column is none or within the ratio, each row adds
+    up to 1.
+    """
     kept = table * (table.max(axis=0) >= _TINY)
     floor = kept.max(axis=0) / growth
     kept = np.maximum(kept, floor)

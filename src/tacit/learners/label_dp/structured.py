@@ -1,15 +1,17 @@
 """A linear head from randomized labels, class names and the structure of the public rows.
 
-Features and names are public, so everything here is post-processing of the outputs. The head is a softmax, fitted by
-maximum a posteriori about a head that the names give: a scale times unit directions of the classes. These are the
-directions of the names, or what expectation maximisation over the rows and their outputs makes of them. Without names
-that head is zero. Beside the heads of several ridges there are those by votes of neighbours, and neighbours teach the
-best of both kinds (`neighbours.py`), in a few rounds.
+Features and names are public, so everything here is post-processing of the outputs. The head is a
+softmax, fitted by maximum a posteriori about a head that the names give: a scale times unit
+directions of the classes. These are the directions of the names, or what expectation maximisation
+over the rows and their outputs makes of them. Without names that head is zero. Beside the heads of
+several ridges there are those by votes of neighbours, and neighbours teach the best of both kinds
+(`neighbours.py`), in a few rounds.
 
 The scale is chosen by the likelihood of the outputs; scale 0 forgets the names. The directions are
-chosen by the likelihood of held-out outputs, which the heads that are compared have not seen. The result is the mean of
-the heads of all these forms, and of half the scale and all of it: each fitted to all outputs, in proportion to a power
-of the likelihood of the held-out outputs under its like that has not seen them.
+chosen by the likelihood of held-out outputs, which the heads that are compared have not seen. The
+result is the mean of the heads of all these forms, and of half the scale and all of it: each fitted
+to all outputs, in proportion to a power of the likelihood of the held-out outputs under its like
+that has not seen them.
 """
 
 from __future__ import annotations
@@ -27,13 +29,17 @@ from tacit.learners.label_dp.evidence import Evidence
 from tacit.learners.label_dp.heads import SPACED, Floats, Head, fitted_head, spaced
 from tacit.learners.label_dp.neighbours import VOTERS, Neighbours
 
-RIDGES = (1.0, 0.4, 0.2, 0.1, 0.04)  # times half the squared distance from the names' head, beside a sum of losses
+# times half the squared distance from the names' head, beside a sum of losses
+RIDGES = (1.0, 0.4, 0.2, 0.1, 0.04)
 SCALES = (0.0, 3.0, 5.0, 7.0, 10.0, 14.0, 20.0)  # of the names' head
 HELD_OUT = 0.15  # of the outputs
 ROUNDS = 3  # in which neighbours teach
-FLATTER = 6  # divides log likelihoods that weigh heads: few outputs are held out, and a mean of heads is steadier
+# divides log likelihoods that weigh heads: few outputs are held out, and a mean of heads is
+# steadier
+FLATTER = 6
 LEAST_SHARE = 0.05  # of the largest share; heads with less are left out
-FACTORS = (0.7, 1.0, 1.4, 2.0, 2.8)  # of scores: a head is judged by its best, since it is fitted for another purpose
+# of scores: a head is judged by its best, since it is fitted for another purpose
+FACTORS = (0.7, 1.0, 1.4, 2.0, 2.8)
 
 
 def structured_head(rows: Floats, evidence: Evidence, names: Floats | None, seed: int) -> Head:
@@ -52,8 +58,9 @@ def structured_head(rows: Floats, evidence: Evidence, names: Floats | None, seed
 
     Notes
     -----
-    Time: some hundred products of rows and coefficients, so n d C operations each; and neighbours, whose part is
-    bounded by `SPACED` rows. Memory beside rows and evidence: that of `SPACED` rows of probabilities.
+    Time: some hundred products of rows and coefficients, so n d C operations each; and neighbours,
+    whose part is bounded by `SPACED` rows. Memory beside rows and evidence: that of `SPACED` rows
+    of probabilities.
     """
     held = held_out(len(rows), seed)
     known, score = evidence.without(held), HeldOut(rows[held], evidence.among(held))
@@ -63,7 +70,11 @@ def structured_head(rows: Floats, evidence: Evidence, names: Floats | None, seed
     found = [each for about in abouts for each in judge(compared, score, about, neighbours)]
     shares = softmax(np.array([each.likelihood for each in found]) * len(held) / FLATTER)
     final = Fits(rows, evidence)
-    kept = [(share, each) for share, each in zip(shares, found, strict=True) if share >= LEAST_SHARE * shares.max()]
+    kept = [
+        (share, each)
+        for share, each in zip(shares, found, strict=True)
+        if share >= LEAST_SHARE * shares.max()
+    ]
     heads = [final.head(each.form).scaled(each.factor) for _, each in kept]
     return mean_head(heads, np.array([share for share, _ in kept]))
 
@@ -76,9 +87,14 @@ class HeldOut:
     evidence: Evidence
 
     def best(self, head: Head) -> tuple[float, float]:
-        """Mean log likelihood of the outputs by the head, and the factor of its scores that makes it largest."""
+        """Mean log likelihood of the outputs by the head, and the factor of its scores that makes
+        it largest.
+        """
         scores = head.log_probabilities(self.rows)
-        each = (self.evidence.mean_likelihood(log_softmax(factor * scores, axis=1)) for factor in FACTORS)
+        each = (
+            self.evidence.mean_likelihood(log_softmax(factor * scores, axis=1))
+            for factor in FACTORS
+        )
         return max(zip(each, FACTORS, strict=True))
 
 
@@ -143,7 +159,9 @@ class Fits:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A form, the likelihood of held-out outputs under its head, and the factor of scores that makes it largest."""
+    """A form, the likelihood of held-out outputs under its head, and the factor of scores that
+    makes it largest.
+    """
 
     form: Form
     likelihood: float
@@ -151,7 +169,9 @@ class Judged:
 
 
 def judge(fits: Fits, score: HeldOut, about: Head, neighbours: Neighbours | None) -> list[Judged]:
-    """The forms about a head: falling ridges until held-out outputs get less likely, votes, and rounds after both."""
+    """The forms about a head: falling ridges until held-out outputs get less likely, votes, and
+    rounds after both.
+    """
 
     def judged(form: Form) -> Judged:
         return Judged(form, *score.best(fits.head(form)))
@@ -184,10 +204,12 @@ def held_out(n: int, seed: int) -> NDArray[np.int64]:
 
 
 def names_heads(rows: Floats, known: Evidence, score: HeldOut, names: Floats | None) -> list[Head]:
-    """Heads about which others are fitted: a scale times directions, and half of it; zero without names of use.
+    """Heads about which others are fitted: a scale times directions, and half of it; zero without
+    names of use.
 
-    The scale makes outputs likeliest under the names. Half of it is tried since a head that is fitted about another
-    gets larger scores. Directions are those of the names, or adapted ones if held-out outputs are likelier then.
+    The scale makes outputs likeliest under the names. Half of it is tried since a head that is
+    fitted about another gets larger scores. Directions are those of the names, or adapted ones if
+    held-out outputs are likelier then.
     """
     zeros = np.zeros(known.values.shape[1])
     none = Head(np.zeros((len(zeros), rows.shape[1])), zeros)
@@ -196,7 +218,10 @@ def names_heads(rows: Floats, known: Evidence, score: HeldOut, names: Floats | N
     some = spaced(len(rows), SPACED)
     few, of_few = rows[some], known.among(some)
     of_names = Head(names, zeros)
-    scale = max(SCALES, key=lambda each: of_few.mean_likelihood(of_names.scaled(each).log_probabilities(few)))
+    scale = max(
+        SCALES,
+        key=lambda each: of_few.mean_likelihood(of_names.scaled(each).log_probabilities(few)),
+    )
     if scale == 0:
         return [none]
     adapted = Head(adapted_directions(few, names, of_few.likelihoods()), zeros)

@@ -1,4 +1,6 @@
-"""Randomizers that answer with a vector: bits, or a noisy one-hot label (ALIBI). Unit: change one label."""
+"""Randomizers that answer with a vector: bits, or a noisy one-hot label (ALIBI). Unit: change one
+label.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class SymmetricUnary(Randomizer):
         """Epsilon of the bits as sampled; `epsilon` or a little below."""
         return unary.epsilon_of(self.words)
 
-    def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> NDArray[np.bool_]:
+    def sample(
+        self, labels: Integers, noise: NoiseSource, which: Integers | None = None
+    ) -> NDArray[np.bool_]:
         return unary.sample(labels, self.n_classes, self.words, noise)
 
     def log_likelihood(self, outputs: NDArray[np.bool_], which: Integers | None = None) -> Floats:
@@ -56,7 +60,9 @@ class SymmetricUnary(Randomizer):
 
 
 class OptimisedUnary(SymmetricUnary):
-    """Bit 1 stays with probability 1/2, bit 0 becomes 1 with probability 1/(e^epsilon + 1) [Wang et al. 2017]."""
+    """Bit 1 stays with probability 1/2, bit 0 becomes 1 with probability 1/(e^epsilon + 1) [Wang et
+    al. 2017].
+    """
 
     _words = staticmethod(unary.optimised)
 
@@ -77,14 +83,22 @@ class NoisyOneHot(Randomizer):
     Guarantee: epsilon-DP or rho-zCDP under change of one label; see `tacit.mechanisms.one_hot`.
     """
 
-    def __init__(self, n_classes: int, *, epsilon: float | None = None, rho: float | None = None) -> None:
+    def __init__(
+        self, n_classes: int, *, epsilon: float | None = None, rho: float | None = None
+    ) -> None:
         self.n_classes = whole("n_classes", n_classes, 2, 2**31)
-        self.epsilon = epsilon if epsilon in (None, math.inf) else real("epsilon", epsilon, LEAST, 1e6)
+        self.epsilon = (
+            epsilon if epsilon in (None, math.inf) else real("epsilon", epsilon, LEAST, 1e6)
+        )
         self.rho = None if epsilon is not None else real("rho", rho, LEAST, 1e6)
 
     @property
     def event(self) -> PureDP | Gaussian:
-        return Gaussian(1 / math.sqrt(2 * self.rho)) if self.rho is not None else PureDP(float(self.epsilon or 0))
+        return (
+            Gaussian(1 / math.sqrt(2 * self.rho))
+            if self.rho is not None
+            else PureDP(float(self.epsilon or 0))
+        )
 
     def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> Floats:
         return one_hot.noisy_one_hot(labels, self.n_classes, self.event, noise)

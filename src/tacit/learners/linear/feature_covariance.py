@@ -1,4 +1,6 @@
-"""FeatureCovariance: logistic regression by noisy gradients over noisy second moments of the rows (DP-FC)."""
+"""FeatureCovariance: logistic regression by noisy gradients over noisy second moments of the rows
+(DP-FC).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from tacit.learners.common.budget_split import Part
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import real
 from tacit.learners.common.preconditioning import damping_for, divided, spectrum
-from tacit.learners.common.softmax import Blocks, clip_norm_under, gradient_sensitivity, noisy_gradient
+from tacit.learners.common.softmax import (
+    Blocks,
+    clip_norm_under,
+    gradient_sensitivity,
+    noisy_gradient,
+)
 from tacit.learners.common.sums import second_moments
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.linear.name_centre import Gradient, NameCentre
@@ -27,17 +34,19 @@ from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
 MOMENTS, GRADIENTS = "moments", "gradients"  # the parts of the budget
-LONGEST = 10.0  # learning rate; the best on CIFAR-10. Without this bound, 100 classes diverged on CIFAR-100
+# learning rate; the best on CIFAR-10. Without this bound, 100 classes diverged on CIFAR-100
+LONGEST = 10.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FeatureCovariance(SecondOrderClassifier):
-    """Classify by logistic regression, learned from noisy gradients that are divided by noisy second moments.
+    """Classify by logistic regression, learned from noisy gradients that are divided by noisy
+    second moments.
 
-    Rows are divided by their norm, at fit and at predict. G, the sum of x x' over all records, is noised once. Then
-    every epoch moves the head by -learning_rate (G + damping I)^-1 g, where g is the noised sum of all records'
-    gradients of softmax cross-entropy, each clipped. Directions in which rows vary little are learned as fast as the
-    others, so few epochs suffice.
+    Rows are divided by their norm, at fit and at predict. G, the sum of x x' over all records, is
+    noised once. Then every epoch moves the head by -learning_rate (G + damping I)^-1 g, where g is
+    the noised sum of all records' gradients of softmax cross-entropy, each clipped. Directions in
+    which rows vary little are learned as fast as the others, so few epochs suffice.
 
     Parameters
     ----------
@@ -50,8 +59,9 @@ class FeatureCovariance(SecondOrderClassifier):
     clip : float, default=1.0
         Bound on the norm of a record's gradient, which is at most sqrt(2).
     damping : float, optional
-        By default ridge C + s sqrt(d), s being the standard deviation of the noise on an entry of G; or more, so that
-        noise in all epochs adds at most 0.5 to a logit, as estimated from the noisy G.
+        By default ridge C + s sqrt(d), s being the standard deviation of the noise on an entry of
+        G; or more, so that noise in all epochs adds at most 0.5 to a logit, as estimated from the
+        noisy G.
     counts, balanced, ridge, intercept
         As in `GradientDescent`. balanced=False needs no counts.
     names
@@ -66,14 +76,15 @@ class FeatureCovariance(SecondOrderClassifier):
 
     Notes
     -----
-    Guarantee: 1 + epochs Gaussian events with one multiplier s, so that rho = (1 + epochs)/(2 s^2): one for G, of
-    sensitivity 1, and one per epoch, of sensitivity `clip`, both in Frobenius norm under add/remove. One more per class
-    is for the counts. Under change-label, and for the labels of a person, G is exact and costs nothing, since rows are
-    public. Under change-label gradients are clipped as in `GradientDescent`. Logits are exact, as in `GradientDescent`.
-    Under a unit per person, a person's contribution to G or to a gradient is bounded like a record's otherwise. See
+    Guarantee: 1 + epochs Gaussian events with one multiplier s, so that rho = (1 + epochs)/(2 s^2):
+    one for G, of sensitivity 1, and one per epoch, of sensitivity `clip`, both in Frobenius norm
+    under add/remove. One more per class is for the counts. Under change-label, and for the labels
+    of a person, G is exact and costs nothing, since rows are public. Under change-label gradients
+    are clipped as in `GradientDescent`. Logits are exact, as in `GradientDescent`. Under a unit per
+    person, a person's contribution to G or to a gradient is bounded like a record's otherwise. See
     `tacit.mechanisms.outer_products`.
-    Source: Mehta et al. 2023 (DP-FC), with the full batch in every step; Menon et al. 2021 for the logit
-    adjustment. The damping is tacit's.
+    Source: Mehta et al. 2023 (DP-FC), with the full batch in every step; Menon et al. 2021 for the
+    logit adjustment. The damping is tacit's.
 
     Examples
     --------
@@ -124,7 +135,9 @@ class FeatureCovariance(SecondOrderClassifier):
         epochs, width = self._epochs(), prepared.width
         with phase(SET_UP):
             blocks = prepared.block_list(exact=self._infinite())
-            counts = self._counts().draw(blocks, len(self.classes_), noise) if self.balanced else None
+            counts = (
+                self._counts().draw(blocks, len(self.classes_), noise) if self.balanced else None
+            )
             moments = second_moments(
                 blocks,
                 width=width,
@@ -143,7 +156,9 @@ class FeatureCovariance(SecondOrderClassifier):
                 gradient = named.follow(gradient)
             theta = np.zeros((len(self.classes_), width))
             for _ in progress(range(epochs), "epochs", epochs):
-                theta = theta - rate * divided(gradient(theta) + self.ridge * theta, values, vectors, self.damping_)
+                theta = theta - rate * divided(
+                    gradient(theta) + self.ridge * theta, values, vectors, self.damping_
+                )
         self.name_scale_ = 0.0 if named is None else named.scale
         facts = {
             "gradient clip norm": self._clip(),
@@ -162,13 +177,20 @@ class FeatureCovariance(SecondOrderClassifier):
     def _gradient(self, blocks: Blocks, counts: Floats | None, noise: NoiseSource) -> Gradient:
         """What is descended. Counts serve only to balance the classes."""
         z, clip = self._epoch_noise(), self._clip()
-        offsets = np.zeros(len(self.classes_)) if counts is None else self._counts().log_shares(counts)
-        return lambda head: noisy_gradient(head, offsets, blocks, clip=clip, multiplier=z, noise=noise)
+        offsets = (
+            np.zeros(len(self.classes_)) if counts is None else self._counts().log_shares(counts)
+        )
+        return lambda head: noisy_gradient(
+            head, offsets, blocks, clip=clip, multiplier=z, noise=noise
+        )
 
-    def _name_centre(self, prepared: UnitRows, counts: Floats | None, squares: float) -> NameCentre | None:
+    def _name_centre(
+        self, prepared: UnitRows, counts: Floats | None, squares: float
+    ) -> NameCentre | None:
         """Start and centre of the ridge, if there are names.
 
-        Without counts the noisy sum of squared norms, of unit rows, stands for the number of records.
+        Without counts the noisy sum of squared norms, of unit rows, stands for the number of
+        records.
         """
         if prepared.names is None:
             return None
@@ -187,7 +209,11 @@ class FeatureCovariance(SecondOrderClassifier):
         )
 
     def _learning_rate(self) -> float:
-        return min(float(len(self.classes_)), LONGEST) if self.learning_rate is None else float(self.learning_rate)
+        return (
+            min(float(len(self.classes_)), LONGEST)
+            if self.learning_rate is None
+            else float(self.learning_rate)
+        )
 
     def _damping(self, values: Floats, rate: float) -> float:
         """As passed, or by the eigenvalues of the noisy G."""

@@ -1,4 +1,6 @@
-"""GlobalAdapt: logistic regression whose gradients are scaled by one adapted threshold (DPSGD-Global-Adapt)."""
+"""GlobalAdapt: logistic regression whose gradients are scaled by one adapted threshold
+(DPSGD-Global-Adapt).
+"""
 
 from __future__ import annotations
 
@@ -34,24 +36,28 @@ ABOVE = "counts above the threshold"  # the name of this part of the budget
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GlobalAdapt(GradientDescent):
-    """Classify by logistic regression, learned from gradients that are scaled by one factor up to a threshold.
+    """Classify by logistic regression, learned from gradients that are scaled by one factor up to a
+    threshold.
 
-    Clipping changes the direction of the mean gradient if it shortens only some records' gradients. Here all gradients
-    up to a threshold Z are scaled by clip/Z, and longer gradients are clipped to norm `clip`. After each step Z shrinks
-    by exp(-decay) and grows with the noisy share of gradients above it, so that it settles where that share is `decay`.
-    Rows are divided by their norm, at fit and at predict. Every step uses every record. By default small classes are at
-    no disadvantage, as in `GradientDescent`.
+    Clipping changes the direction of the mean gradient if it shortens only some records' gradients.
+    Here all gradients up to a threshold Z are scaled by clip/Z, and longer gradients are clipped to
+    norm `clip`. After each step Z shrinks by exp(-decay) and grows with the noisy share of
+    gradients above it, so that it settles where that share is `decay`. Rows are divided by their
+    norm, at fit and at predict. Every step uses every record. By default small classes are at no
+    disadvantage, as in `GradientDescent`.
 
     Parameters
     ----------
     budget, classes, public, allow_overlap, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`; "rho=inf" is plain gradient descent.
     steps, learning_rate, counts, balanced, ridge, intercept, names
-        As in `GradientDescent`; counts also turn the number of gradients above the threshold into a share.
+        As in `GradientDescent`; counts also turn the number of gradients above the threshold into a
+        share.
     clip : float, default=1.0
         Bound on the norm of a record's scaled gradient.
     threshold : float, default=sqrt(2)
-        Z of the first step; at most sqrt(2), the longest gradient of a unit row. Z is kept between 1e-6 and sqrt(2).
+        Z of the first step; at most sqrt(2), the longest gradient of a unit row. Z is kept between
+        1e-6 and sqrt(2).
     decay : float, default=0.1
         How fast Z shrinks, eta in the paper.
     tolerance : float, default=1.0
@@ -68,16 +74,17 @@ class GlobalAdapt(GradientDescent):
 
     Notes
     -----
-    Guarantee: per step, one Gaussian event for the sum of scaled gradients, of sensitivity `clip` in Frobenius norm
-    under add/remove, and one for the count of gradients above tolerance Z, of sensitivity 1; one more per class is for
-    the class counts. rho = steps/(2 sigma^2) + steps/(2 sigma_b^2) + that of the class counts. A record's scale depends
-    on its own gradient and on earlier releases only, to the last bit. Under a unit per person the count adds up, over
-    persons, the share of their gradients above the threshold. Divided by the total weight of the persons it becomes a
-    share, so Z settles lower if people are in several classes. See `tacit.mechanisms.outer_products` and
-    `tacit.mechanisms.counts`.
-    Source: Esipova et al. 2023, on the full batch, so that no assumption about sampling is needed, with Nesterov's
-    momentum; Menon et al. 2021 for the logit adjustment. Published code divides the count above the threshold by the
-    actual number of records, which leaks that number.
+    Guarantee: per step, one Gaussian event for the sum of scaled gradients, of sensitivity `clip`
+    in Frobenius norm under add/remove, and one for the count of gradients above tolerance Z, of
+    sensitivity 1; one more per class is for the class counts. rho = steps/(2 sigma^2) + steps/(2
+    sigma_b^2) + that of the class counts. A record's scale depends on its own gradient and on
+    earlier releases only, to the last bit. Under a unit per person the count adds up, over persons,
+    the share of their gradients above the threshold. Divided by the total weight of the persons it
+    becomes a share, so Z settles lower if people are in several classes. See
+    `tacit.mechanisms.outer_products` and `tacit.mechanisms.counts`.
+    Source: Esipova et al. 2023, on the full batch, so that no assumption about sampling is needed,
+    with Nesterov's momentum; Menon et al. 2021 for the logit adjustment. Published code divides the
+    count above the threshold by the actual number of records, which leaks that number.
 
     Examples
     --------
@@ -89,7 +96,10 @@ class GlobalAdapt(GradientDescent):
     """
 
     trains_logits = True
-    summary = "one linear score per class, by noisy logistic regression under an adapted threshold (DPSGD-Global-Adapt)"
+    summary = (
+        "one linear score per class, by noisy logistic regression under an adapted threshold"
+        " (DPSGD-Global-Adapt)"
+    )
 
     threshold: float = LONGEST
     decay: float = 0.1
@@ -145,11 +155,15 @@ class GlobalAdapt(GradientDescent):
             def products() -> Iterator[Block]:
                 nonlocal above
                 for rows, labels, ends in blocks:
-                    left, norms = scaled(residuals(rows, labels, head, offsets), threshold, self.clip)
+                    left, norms = scaled(
+                        residuals(rows, labels, head, offsets), threshold, self.clip
+                    )
                     above += counted(norms > self.tolerance * threshold, ends)
                     yield Block(left, rows, ends)
 
-            total = outer_products.noisy_products(products(), shape=head.shape, noise_multiplier=z, noise=noise)
+            total = outer_products.noisy_products(
+                products(), shape=head.shape, noise_multiplier=z, noise=noise
+            )
             share = min(max(noisy_count(above, of_count, noise) / n_records(counts), 0.0), 1.0)
             following = min(max(threshold * math.exp(share - self.decay), SHORTEST), LONGEST)
             self.thresholds_ = np.append(self.thresholds_, threshold)
@@ -159,9 +173,11 @@ class GlobalAdapt(GradientDescent):
 
 
 def scaled(left: Floats, threshold: float, clip: float) -> tuple[Floats, Floats]:
-    """Rows scaled to norm 1 at most, in units of `clip`, and their norms before that; each by its own values alone.
+    """Rows scaled to norm 1 at most, in units of `clip`, and their norms before that; each by its
+    own values alone.
 
-    Rows up to the threshold Z are divided by it, which scales their norm by clip/Z; longer ones are clipped.
+    Rows up to the threshold Z are divided by it, which scales their norm by clip/Z; longer ones are
+    clipped.
     """
     left = np.ascontiguousarray(left)
     norms = row_norms(left)

@@ -13,7 +13,12 @@ from tacit.learners.common.balance import ClassCounts, n_records
 from tacit.learners.common.budget_split import Part
 from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.parameters import check_optional, real, whole
-from tacit.learners.common.softmax import Blocks, clip_norm_under, gradient_sensitivity, noisy_gradient
+from tacit.learners.common.softmax import (
+    Blocks,
+    clip_norm_under,
+    gradient_sensitivity,
+    noisy_gradient,
+)
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.linear.name_centre import Gradient, NameCentre
 from tacit.mechanisms import outer_products
@@ -30,40 +35,46 @@ GRADIENTS = "gradients"  # the name of this part of the budget
 class GradientDescent(UnitRowClassifier):
     """Classify by logistic regression, learned by gradient descent with noise in every step.
 
-    Rows are divided by their norm, at fit and at predict. Every step uses every record: it clips the gradient of each
-    record's softmax cross-entropy, adds noise to the sum, and uses Nesterov's momentum. The steps are as long as
-    stability allows, or shorter, so that noise does not dominate the logits; no step depends on a private loss. By
-    default small classes are at no disadvantage: the log of each class's noisy share of the records is added to its
-    logit in training and left out of predictions.
+    Rows are divided by their norm, at fit and at predict. Every step uses every record: it clips
+    the gradient of each record's softmax cross-entropy, adds noise to the sum, and uses Nesterov's
+    momentum. The steps are as long as stability allows, or shorter, so that noise does not dominate
+    the logits; no step depends on a private loss. By default small classes are at no disadvantage:
+    the log of each class's noisy share of the records is added to its logit in training and left
+    out of predictions.
 
     Parameters
     ----------
     budget, classes, public, allow_overlap, noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows, steps
-        can be four times as long.
+        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With
+        public rows, steps can be four times as long.
     steps : int, optional
-        Number of steps; by default 60 with public rows and 80 without, or 200 under an infinite budget.
+        Number of steps; by default 60 with public rows and 80 without, or 200 under an infinite
+        budget.
     learning_rate : float, optional
-        Factor of the mean gradient. By default C, or 4 C with public rows, but at most 1.2 * 3 n/(steps^2 z clip), at
-        which noise adds about 1.2 to a logit; z is the noise multiplier of all steps together. Few records per class
-        reduce it like noise (`tacit.learners.common.descent.learning_rate`).
+        Factor of the mean gradient. By default C, or 4 C with public rows, but at most 1.2 * 3
+        n/(steps^2 z clip), at which noise adds about 1.2 to a logit; z is the noise multiplier of
+        all steps together. Few records per class reduce it like noise
+        (`tacit.learners.common.descent.learning_rate`).
     clip : float, default=1.0
         Bound on the norm of a record's gradient, which is at most sqrt(2).
     counts : int or sequence of int, optional
-        Declared number of records per class, one for all or one per class, which are then listed as unprotected. They
-        scale the steps and balance the classes. If omitted, noisy counts are released for 1 % of the budget.
+        Declared number of records per class, one for all or one per class, which are then listed as
+        unprotected. They scale the steps and balance the classes. If omitted, noisy counts are
+        released for 1 % of the budget.
     balanced : bool, default=True
         Learn for equally frequent classes (logit adjustment). False is plain logistic regression.
     ridge : float, default=0.3
-        Penalty ridge/2 |theta|^2 added to the summed loss, as 1/C in scikit-learn's LogisticRegression.
+        Penalty ridge/2 |theta|^2 added to the summed loss, as 1/C in scikit-learn's
+        LogisticRegression.
     intercept : float, default=0.0
-        Value of a constant column that is appended to the unit row and counts in its norm: the row becomes
-        (x, intercept)/sqrt(1 + intercept^2). 0 appends none.
+        Value of a constant column that is appended to the unit row and counts in its norm: the row
+        becomes (x, intercept)/sqrt(1 + intercept^2). 0 appends none.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
-        Public rows of the class names, one or several per class, in the order of the declared classes. The head
-        then starts at s T, and the penalty is ridge/2 |theta - s T|^2. T holds the names' directions about the public
-        centre, and s follows from the first noisy gradients at no privacy cost. s is near zero if the names do not
-        fit the records, or if the records outweigh the noise (`tacit.learners.linear.name_centre`).
+        Public rows of the class names, one or several per class, in the order of the declared
+        classes. The head then starts at s T, and the penalty is ridge/2 |theta - s T|^2. T holds
+        the names' directions about the public centre, and s follows from the first noisy gradients
+        at no privacy cost. s is near zero if the names do not fit the records, or if the records
+        outweigh the noise (`tacit.learners.linear.name_centre`).
 
     Attributes
     ----------
@@ -78,15 +89,17 @@ class GradientDescent(UnitRowClassifier):
 
     Notes
     -----
-    Guarantee: one Gaussian event per step with multiplier z sqrt(steps), sensitivity `clip` in Frobenius norm under
-    add/remove, and one per class for the counts. Under change-label the sum moves by min(2 clip, sqrt(2)), so a clip
-    norm of sqrt(1/2) or more becomes sqrt(2), which costs nothing and shortens no gradient. The gradient of a record is
-    the outer product of its residual and its row, so clipping needs only their two norms. Logits are exact: rows are
-    whole numbers, and so is the head after scaling by a power of two, so that no bit of a record's gradient depends on
-    the other records. Under a unit per person the sum of a person's clipped gradients is scaled down to norm `clip`,
-    and counts are one event for all classes. See `tacit.mechanisms.outer_products`.
-    Source: Abadi et al. 2016 with the full batch, so that no assumption on sampling is needed; Menon et al. 2021 for
-    the logit adjustment.
+    Guarantee: one Gaussian event per step with multiplier z sqrt(steps), sensitivity `clip` in
+    Frobenius norm under add/remove, and one per class for the counts. Under change-label the sum
+    moves by min(2 clip, sqrt(2)), so a clip norm of sqrt(1/2) or more becomes sqrt(2), which costs
+    nothing and shortens no gradient. The gradient of a record is the outer product of its residual
+    and its row, so clipping needs only their two norms. Logits are exact: rows are whole numbers,
+    and so is the head after scaling by a power of two, so that no bit of a record's gradient
+    depends on the other records. Under a unit per person the sum of a person's clipped gradients is
+    scaled down to norm `clip`, and counts are one event for all classes. See
+    `tacit.mechanisms.outer_products`.
+    Source: Abadi et al. 2016 with the full batch, so that no assumption on sampling is needed;
+    Menon et al. 2021 for the logit adjustment.
 
     Examples
     --------
@@ -169,7 +182,9 @@ class GradientDescent(UnitRowClassifier):
         }
         if named is not None:
             theta, facts = theta + named.head, facts | named.facts()
-        return self._head(prepared, "one linear score per class, by noisy gradient descent", theta, facts)
+        return self._head(
+            prepared, "one linear score per class, by noisy gradient descent", theta, facts
+        )
 
     def _name_centre(self, prepared: UnitRows, counts: Floats) -> NameCentre | None:
         """Start and centre of the ridge, if there are names."""
@@ -193,7 +208,9 @@ class GradientDescent(UnitRowClassifier):
         """What is descended; without noise and clipping under an infinite budget."""
         z, clip = self._step_noise(), self._clip()
         offsets = self._counts().log_shares(counts)
-        return lambda head: noisy_gradient(head, offsets, blocks, clip=clip, multiplier=z, noise=noise)
+        return lambda head: noisy_gradient(
+            head, offsets, blocks, clip=clip, multiplier=z, noise=noise
+        )
 
     def _learning_rate(self, n: float) -> float:
         """Factor of the mean gradient of n records."""
@@ -202,4 +219,6 @@ class GradientDescent(UnitRowClassifier):
         n_classes = len(self.classes_)
         longest = n_classes * (1.0 if self.public is None else 4.0)
         noise = self._step_noise() * self._clip()
-        return learning_rate(longest, records=n, n_classes=n_classes, noise=noise, steps=self._steps())
+        return learning_rate(
+            longest, records=n, n_classes=n_classes, noise=noise, steps=self._steps()
+        )

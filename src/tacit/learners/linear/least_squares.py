@@ -30,32 +30,36 @@ MOMENTS, SUMS, CLASS_MOMENTS = "moments", "sums", "class moments"
 SHARE_OF_MOMENTS = 0.3  # of the budget, where there are no class moments
 STRIP = 512  # rows of a matrix that are computed at once
 WITHIN_NOISE = 4.0  # standard deviations by which noise may move total weights apart
-NOISE_IN_MEAN = 4.0  # weight of the variance of a mean's noise, added to the variance within classes
+# weight of the variance of a mean's noise, added to the variance within classes
+NOISE_IN_MEAN = 4.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LeastSquares(UnitRowClassifier):
-    """Classify by one linear score per class, computed from noisy second moments and noisy class sums.
+    """Classify by one linear score per class, computed from noisy second moments and noisy class
+    sums.
 
-    Rows are divided by their norm, at fit and at predict. Let G be the sum of x x' over all records, b_k the sum of the
-    n_k records of class k, and m_k = b_k/n_k. By default this is linear discriminant analysis: G less all
-    b_k b_k'/n_k is the scatter within classes, W, and theta_k = (W + ridge I)^-1 (m_k - m), m being the mean of all
-    records. Large classes are not favoured. With `alpha` it is the published regression on class indicators,
-    theta_k = (A_k + alpha G + ridge I)^-1 b_k, where A_k is the sum of x x' over class k.
+    Rows are divided by their norm, at fit and at predict. Let G be the sum of x x' over all
+    records, b_k the sum of the n_k records of class k, and m_k = b_k/n_k. By default this is linear
+    discriminant analysis: G less all b_k b_k'/n_k is the scatter within classes, W, and theta_k =
+    (W + ridge I)^-1 (m_k - m), m being the mean of all records. Large classes are not favoured.
+    With `alpha` it is the published regression on class indicators, theta_k = (A_k + alpha G +
+    ridge I)^-1 b_k, where A_k is the sum of x x' over class k.
 
     Parameters
     ----------
     budget, classes, public, allow_overlap, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
     alpha : float, optional
-        Weight of G in the sum with A_k, as published. G, A and b then get a third of the budget each. If omitted, G
-        gets 30 % of the budget, noisy counts 1 %, and b the rest.
+        Weight of G in the sum with A_k, as published. G, A and b then get a third of the budget
+        each. If omitted, G gets 30 % of the budget, noisy counts 1 %, and b the rest.
     ridge : float, optional
-        By default 1 + s sqrt(d), s being the standard deviation of the noise on an entry of the matrix to invert, or of
-        the sums b where that matrix is exact.
+        By default 1 + s sqrt(d), s being the standard deviation of the noise on an entry of the
+        matrix to invert, or of the sums b where that matrix is exact.
     normalise : bool, default=True
-        Divide each theta_k by the standard deviation of its score within classes or, with `alpha`, by its norm. If
-        False, scores are those of the linear discriminant or, with `alpha`, of the regression.
+        Divide each theta_k by the standard deviation of its score within classes or, with `alpha`,
+        by its norm. If False, scores are those of the linear discriminant or, with `alpha`, of the
+        regression.
     counts : int or sequence of int, optional
         As in `GradientDescent`, but not with `alpha`, which needs none.
     intercept : float, default=0.0
@@ -65,20 +69,22 @@ class LeastSquares(UnitRowClassifier):
     ----------
     coefficients_ : ndarray of shape (C, d), float64
     intercepts_ : ndarray of shape (C,), float64
-        For a class without records under an infinite budget, far below all scores, unless `alpha` is passed.
+        For a class without records under an infinite budget, far below all scores, unless `alpha`
+        is passed.
     centre_, classes_, guarantee_, spent_
         As in `NoisySumPrototypes`.
 
     Notes
     -----
-    Guarantee: one Gaussian event for G, one per class for b and, with alpha, one per class for A, otherwise one per
-    class for the counts, all of sensitivity 1 under add/remove; z^2 of a part is 1/(2 rho) over its share of the
-    budget. Under change-label, and for the labels of a person, G does not depend on what is protected: it is exact and
-    free, and the other parts share the budget. Everything else is post-processing: the expected noise of the sums is
-    added back to W, and a mean's noise, of variance v_k in each coordinate, counts as scatter: 4 n v_k is added to W.
-    See `tacit.mechanisms.outer_products` and `tacit.mechanisms.gaussian`.
-    Source: Mehta et al. 2023 (DP-LS) for the moments and the form with alpha; Fisher 1936 for the discriminant, whose
-    noise terms are tacit's.
+    Guarantee: one Gaussian event for G, one per class for b and, with alpha, one per class for A,
+    otherwise one per class for the counts, all of sensitivity 1 under add/remove; z^2 of a part is
+    1/(2 rho) over its share of the budget. Under change-label, and for the labels of a person, G
+    does not depend on what is protected: it is exact and free, and the other parts share the
+    budget. Everything else is post-processing: the expected noise of the sums is added back to W,
+    and a mean's noise, of variance v_k in each coordinate, counts as scatter: 4 n v_k is added to
+    W. See `tacit.mechanisms.outer_products` and `tacit.mechanisms.gaussian`.
+    Source: Mehta et al. 2023 (DP-LS) for the moments and the form with alpha; Fisher 1936 for the
+    discriminant, whose noise terms are tacit's.
 
     Examples
     --------
@@ -121,7 +127,9 @@ class LeastSquares(UnitRowClassifier):
         return parts | counts.parts
 
     def _noises(self) -> tuple[float, float, float | None]:
-        """Standard deviations of the noise on entries of G, of b, and of A (None where it is not bought)."""
+        """Standard deviations of the noise on entries of G, of b, and of A (None where it is not
+        bought).
+        """
         split = self._split()
         class_noise = None if self.alpha is None else split.noise(CLASS_MOMENTS)
         return split.noise(MOMENTS), split.noise(SUMS), class_noise
@@ -160,7 +168,9 @@ class LeastSquares(UnitRowClassifier):
             "row norm": 1.0,
             "noise multiplier of the second moments": z_moments,
             "noise multiplier of the class sums": z_sums,
-            "noise multiplier of the class moments": "not bought" if z_classes is None else z_classes,
+            "noise multiplier of the class moments": "not bought"
+            if z_classes is None
+            else z_classes,
             **self._counts().facts(),
             "ridge": ridge,
             "sampling": "none; every record is used once in each sum",
@@ -169,7 +179,9 @@ class LeastSquares(UnitRowClassifier):
         return self._head(prepared, what, theta, facts, added)
 
     @phase(SET_UP)
-    def _moments(self, records: UnitRows, noise: NoiseSource) -> tuple[Floats, Floats, Floats, Floats | None]:
+    def _moments(
+        self, records: UnitRows, noise: NoiseSource
+    ) -> tuple[Floats, Floats, Floats, Floats | None]:
         """Noisy G, b and counts or, with `alpha`, A; exact ones under an infinite budget."""
         z_moments, z_sums, z_classes = self._noises()
         width, n_classes, counts = records.width, len(self.classes_), self._counts()
@@ -183,18 +195,26 @@ class LeastSquares(UnitRowClassifier):
         blocks = records.blocks("class sums")
         if records.persons is not None and counts.noise > 0:
             sums, drawn = gaussian.noisy_sums_and_counts(
-                blocks, n_classes=n_classes, width=width, noise_multipliers=(z_sums, counts.noise), noise=noise
+                blocks,
+                n_classes=n_classes,
+                width=width,
+                noise_multipliers=(z_sums, counts.noise),
+                noise=noise,
             )
             return moments, sums, drawn, None
         sums = class_sums(blocks, n_classes=n_classes, width=width, multiplier=z_sums, noise=noise)
         if z_classes is None:
             return moments, sums, counts.draw(records.blocks("counts"), n_classes, noise), None
         blocks = records.blocks("class moments")
-        of_classes = class_second_moments(blocks, n_classes=n_classes, width=width, multiplier=z_classes, noise=noise)
+        of_classes = class_second_moments(
+            blocks, n_classes=n_classes, width=width, multiplier=z_classes, noise=noise
+        )
         return moments, sums, np.zeros(n_classes), of_classes
 
     @phase(SOLVING)
-    def _discriminants(self, moments: Floats, sums: Floats, counts: Floats, ridge: float) -> tuple[Floats, Floats]:
+    def _discriminants(
+        self, moments: Floats, sums: Floats, counts: Floats, ridge: float
+    ) -> tuple[Floats, Floats]:
         """One theta per class, and what is added to its scores; `moments` are overwritten."""
         counts = np.maximum(counts, self._counts().uncertainty)[:, None]
         total, z_sums = counts.sum(), self._noises()[1]
@@ -214,7 +234,8 @@ class LeastSquares(UnitRowClassifier):
         return theta @ axes.T, -theta @ at_centre
 
     def _relative_weight(self, moments: Floats, counts: Floats) -> float:
-        """Total weight of persons in counts and sums over that in G; 1 if noise explains the difference.
+        """Total weight of persons in counts and sums over that in G; 1 if noise explains the
+        difference.
 
         The weight in G is its trace, since rows are unit.
         """
@@ -225,19 +246,27 @@ class LeastSquares(UnitRowClassifier):
         return max(in_sums, 1.0) / max(in_moments, of_trace, 1.0)
 
     def _ridge(self, width: int, weight: float) -> float:
-        """By default 1 + s sqrt(d), s being the noise of the matrix to invert, in which G has this weight."""
+        """By default 1 + s sqrt(d), s being the noise of the matrix to invert, in which G has this
+        weight.
+        """
         if self.ridge is not None:
             return float(self.ridge)
         z_moments, z_sums, z_classes = self._noises()
         if z_classes is None and self._public_rows():
             # the matrix is exact, and the sums that it is applied to are not
             return 1.0 + z_sums * math.sqrt(width)
-        deviation = weight * z_moments if z_classes is None else math.hypot(z_classes, (self.alpha or 0.0) * z_moments)
+        deviation = (
+            weight * z_moments
+            if z_classes is None
+            else math.hypot(z_classes, (self.alpha or 0.0) * z_moments)
+        )
         return 1.0 + deviation * math.sqrt(width)
 
 
 @phase(SOLVING)
-def _regression(moments: Floats, class_moments: Floats, alpha: float, ridge: float, sums: Floats) -> Floats:
+def _regression(
+    moments: Floats, class_moments: Floats, alpha: float, ridge: float, sums: Floats
+) -> Floats:
     """One theta per class; noisy matrices are first projected to positive semidefinite ones."""
     solved = [
         divided(b[None], *spectrum(of_class + alpha * moments), ridge)[0]

@@ -28,25 +28,29 @@ from tacit.privacy.sensitivity import ROOT_TWO
 from tacit.privacy.unit import Unit
 
 GRADIENTS, HESSIANS = "gradients", "Hessians"  # the parts of the budget
-STEEPEST = 0.25  # largest slope of the sigmoid, which bounds what a record of weight 1 adds to a Hessian
+# largest slope of the sigmoid, which bounds what a record of weight 1 adds to a Hessian
+STEEPEST = 0.25
 
 Derivatives = Callable[[Floats, Floats, Blocks], tuple[Floats, Floats]]
-"""From a head of shape (K, d), offsets and rows to the sums of gradients, (K, d), and of Hessians, (K, d, d)."""
+"""From a head of shape (K, d), offsets and rows to the sums of gradients, (K, d), and of Hessians,
+(K, d, d).
+"""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Newton(SecondOrderClassifier):
-    """Classify by one sigmoid per class against the rest, learned by Newton's method with noise in every epoch.
+    """Classify by one sigmoid per class against the rest, learned by Newton's method with noise in
+    every epoch.
 
-    Rows are divided by their norm, at fit and at predict. A record has weight 1 for its own class and, as a negative,
-    weight alpha for every other class. Every epoch moves the head of class k by
-    -learning_rate (H_k + damping_k I)^-1 g_k, where g_k and H_k are noised sums over all records. By default small
-    classes are at no disadvantage: the log odds of each class's noisy share of the weights are added to its logit in
-    training and left out of predictions.
+    Rows are divided by their norm, at fit and at predict. A record has weight 1 for its own class
+    and, as a negative, weight alpha for every other class. Every epoch moves the head of class k by
+    -learning_rate (H_k + damping_k I)^-1 g_k, where g_k and H_k are noised sums over all records.
+    By default small classes are at no disadvantage: the log odds of each class's noisy share of the
+    weights are added to its logit in training and left out of predictions.
 
-    It is the slowest method: an epoch takes about n K d^2 multiplications, and K d (d + 1)/2 draws of noise. For
-    n = 50,000, K = 100, d = 256 these are 20 and, with secure noise, 28 seconds on one core. Hessians take at least
-    16 K d^2 bytes of memory.
+    It is the slowest method: an epoch takes about n K d^2 multiplications, and K d (d + 1)/2 draws
+    of noise. For n = 50,000, K = 100, d = 256 these are 20 and, with secure noise, 28 seconds on
+    one core. Hessians take at least 16 K d^2 bytes of memory.
 
     Parameters
     ----------
@@ -57,13 +61,15 @@ class Newton(SecondOrderClassifier):
     learning_rate : float, optional
         By default 1, which is Newton's step.
     alpha : float, optional
-        Weight of a negative; public. By default 1/(K - 1), which gives a record as much weight as all its negatives.
+        Weight of a negative; public. By default 1/(K - 1), which gives a record as much weight as
+        all its negatives.
     pooled : bool, default=True
-        Shrink each noisy Hessian towards their mean over classes, by as much as noise makes them differ (James-Stein).
-        False uses each Hessian as released.
+        Shrink each noisy Hessian towards their mean over classes, by as much as noise makes them
+        differ (James-Stein). False uses each Hessian as released.
     damping : float, optional
-        By default `ridge` plus s sqrt(d), s being the standard deviation of the noise on an entry of a (pooled)
-        Hessian; or more, so that noise in all epochs adds at most 0.5 to a logit, as estimated from the noisy Hessian.
+        By default `ridge` plus s sqrt(d), s being the standard deviation of the noise on an entry
+        of a (pooled) Hessian; or more, so that noise in all epochs adds at most 0.5 to a logit, as
+        estimated from the noisy Hessian.
     counts, balanced, ridge, intercept
         As in `GradientDescent`. balanced=False needs no counts.
 
@@ -74,19 +80,21 @@ class Newton(SecondOrderClassifier):
 
     Notes
     -----
-    Guarantee: two Gaussian events per epoch with multiplier s, so that rho = T/s^2 for T epochs, and one per class for
-    the counts. Sensitivity: a record x of class y has weight w_y = 1 and w_k = alpha elsewhere. With p_k the sigmoid,
-    it adds w_k (p_k - [k = y]) x to the gradient and w_k p_k (1 - p_k) x x' to the Hessian of each class k, and
+    Guarantee: two Gaussian events per epoch with multiplier s, so that rho = T/s^2 for T epochs,
+    and one per class for the counts. Sensitivity: a record x of class y has weight w_y = 1 and w_k
+    = alpha elsewhere. With p_k the sigmoid, it adds w_k (p_k - [k = y]) x to the gradient and w_k
+    p_k (1 - p_k) x x' to the Hessian of each class k, and
     |p_k - [k = y]| <= 1, p_k (1 - p_k) <= 1/4, |x| <= 1. The stack of all K gradients therefore moves by at most
-    f = sqrt(sum w_k^2) = sqrt(1 + (K - 1) alpha^2) under add/remove, and that of all K Hessians by f/4, in Frobenius
-    norm. Noise has standard deviation s f and s f/4, fresh for each class and epoch, the upper triangle of a Hessian
-    mirrored. Under change-label, and for the labels of a person, rows are public: Hessians use the weights that the
-    head itself expects (Fisher scoring), which depend on no label, so they are exact and free. A changed label then
-    moves the gradients of two classes, each by max(1, alpha) at most: the stack by sqrt(2) max(1, alpha). Logits are
-    exact, as in `GradientDescent`. Under a unit per person a person's stack of gradients, and that of Hessians, is
-    scaled down to the norm of one record's. See `tacit.mechanisms.outer_products`.
-    Source: Mehta et al. 2023 (DP-Newton), whose factor sqrt(K) is for alpha = 1; James and Stein 1961 for the
-    pooling. The damping and the log odds are tacit's.
+    f = sqrt(sum w_k^2) = sqrt(1 + (K - 1) alpha^2) under add/remove, and that of all K Hessians by
+    f/4, in Frobenius norm. Noise has standard deviation s f and s f/4, fresh for each class and
+    epoch, the upper triangle of a Hessian mirrored. Under change-label, and for the labels of a
+    person, rows are public: Hessians use the weights that the head itself expects (Fisher scoring),
+    which depend on no label, so they are exact and free. A changed label then moves the gradients
+    of two classes, each by max(1, alpha) at most: the stack by sqrt(2) max(1, alpha). Logits are
+    exact, as in `GradientDescent`. Under a unit per person a person's stack of gradients, and that
+    of Hessians, is scaled down to the norm of one record's. See `tacit.mechanisms.outer_products`.
+    Source: Mehta et al. 2023 (DP-Newton), whose factor sqrt(K) is for alpha = 1; James and Stein
+    1961 for the pooling. The damping and the log odds are tacit's.
 
     Examples
     --------
@@ -122,7 +130,9 @@ class Newton(SecondOrderClassifier):
         return self._split().noise(GRADIENTS, sensitivity)
 
     def _hessian_noise(self) -> float:
-        """Standard deviation of the noise on an entry of a Hessian, in units of a quarter of `_sensitivity`."""
+        """Standard deviation of the noise on an entry of a Hessian, in units of a quarter of
+        `_sensitivity`.
+        """
         return self._split().noise(HESSIANS)
 
     def _event(self) -> Event:
@@ -135,13 +145,19 @@ class Newton(SecondOrderClassifier):
         return 1 / max(len(self.classes_) - 1, 1) if self.alpha is None else float(self.alpha)
 
     def _sensitivity(self) -> float:
-        """Norm of a record's weights in all classes: of its gradients, and four times that of its Hessians."""
+        """Norm of a record's weights in all classes: of its gradients, and four times that of its
+        Hessians.
+        """
         return math.sqrt(1 + (len(self.classes_) - 1) * self._alpha() ** 2)
 
     def _matrices(self) -> Matrices:
         of_all_epochs = len(self.classes_) * self._epochs()
         held = (5 if self.pooled else 3) * len(self.classes_) + 2
-        return Matrices(held, decomposed=of_all_epochs, noised=self._noised(of_all_epochs, self._hessian_noise()))
+        return Matrices(
+            held,
+            decomposed=of_all_epochs,
+            noised=self._noised(of_all_epochs, self._hessian_noise()),
+        )
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         epochs, exact = self._epochs(), self._infinite()
@@ -162,22 +178,33 @@ class Newton(SecondOrderClassifier):
             **self._counts().facts(),
             "sampling": "none; every record is used in every epoch",
         }
-        return self._head(prepared, "one linear score per class, by noisy Newton steps", theta, facts)
+        return self._head(
+            prepared, "one linear score per class, by noisy Newton steps", theta, facts
+        )
 
     def _offsets(self, blocks: Blocks, noise: NoiseSource) -> Floats:
         """Added to the logits while learning: log odds of the classes, negatives weighted."""
         counts = self._counts()
         if not self.balanced:
             return np.zeros(len(self.classes_))
-        masses = np.maximum(counts.draw(blocks, len(self.classes_), noise), 0.0) + counts.uncertainty
-        result: Floats = np.log(masses / (self._alpha() * np.maximum(masses.sum() - masses, masses.min())))
+        masses = (
+            np.maximum(counts.draw(blocks, len(self.classes_), noise), 0.0) + counts.uncertainty
+        )
+        result: Floats = np.log(
+            masses / (self._alpha() * np.maximum(masses.sum() - masses, masses.min()))
+        )
         return result
 
-    def _noisy(self, head: Floats, offsets: Floats, blocks: Blocks, noise: NoiseSource) -> tuple[Floats, Floats]:
+    def _noisy(
+        self, head: Floats, offsets: Floats, blocks: Blocks, noise: NoiseSource
+    ) -> tuple[Floats, Floats]:
         bound, n = self._sensitivity(), sum(len(block.rows) for block in blocks)
         slopes = [self._slopes(logits(rows, head) + offsets, labels) for rows, labels, _ in blocks]
         gradients = outer_products.noisy_products(
-            (Block(first / bound, rows, ends) for (first, _), (rows, _, ends) in zip(slopes, blocks, strict=True)),
+            (
+                Block(first / bound, rows, ends)
+                for (first, _), (rows, _, ends) in zip(slopes, blocks, strict=True)
+            ),
             shape=head.shape,
             noise_multiplier=self._gradient_noise(),
             noise=noise,
@@ -197,7 +224,9 @@ class Newton(SecondOrderClassifier):
         return gradients * bound, hessians * (STEEPEST * bound)
 
     def _slopes(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
-        """First and second derivatives of each record's loss; where rows are public, expected second derivatives."""
+        """First and second derivatives of each record's loss; where rows are public, expected
+        second derivatives.
+        """
         first, second = weighted(logits, labels, self._alpha())
         if self._public_rows():
             second = expected_second_derivatives(logits, self._alpha())
@@ -246,11 +275,12 @@ def weighted(logits: Floats, labels: Integers, alpha: float) -> tuple[Floats, Fl
 
 
 def expected_second_derivatives(logits: Floats, alpha: float) -> Floats:
-    """Second derivatives of each record's loss with its expected weights, of shape (b, K): Fisher scoring.
+    """Second derivatives of each record's loss with its expected weights, of shape (b, K): Fisher
+    scoring.
 
-    A sigmoid p of positives of weight 1 and negatives of weight alpha belongs to the probability
-    q = alpha p/(1 - p + alpha p) of a positive, so the expected weight q + (1 - q) alpha is alpha/(1 - p + alpha p).
-    Labels do not enter.
+    A sigmoid p of positives of weight 1 and negatives of weight alpha belongs to the probability q
+    = alpha p/(1 - p + alpha p) of a positive, so the expected weight q + (1 - q) alpha is alpha/(1
+    - p + alpha p). Labels do not enter.
     """
     from scipy.special import expit
 
@@ -261,7 +291,9 @@ def expected_second_derivatives(logits: Floats, alpha: float) -> Floats:
 
 
 def pooled(hessians: Floats, deviation: float) -> tuple[Floats, float]:
-    """Noisy matrices shrunk towards their mean, and the standard deviation of the noise that is left on an entry."""
+    """Noisy matrices shrunk towards their mean, and the standard deviation of the noise that is
+    left on an entry.
+    """
     mean = hessians.mean(axis=0)
     apart = hessians - mean
     upper = apart[:, *np.triu_indices(len(mean))]

@@ -1,4 +1,6 @@
-"""DPSGD: a network trained by clipped noisy gradients of Poisson samples, for comparison; needs Opacus."""
+"""DPSGD: a network trained by clipped noisy gradients of Poisson samples, for comparison; needs
+Opacus.
+"""
 
 from __future__ import annotations
 
@@ -44,23 +46,28 @@ class Records(Prepared):
 class DPSGD(ModelClassifier):
     """Classify by a network that learned from noisy sums of clipped gradients (DP-SGD, with Adam).
 
-    For comparison only: gradients and noise are Opacus's, in floating point, from a seeded generator. The noise is
-    therefore `research` noise, and there is no release.
+    For comparison only: gradients and noise are Opacus's, in floating point, from a seeded
+    generator. The noise is therefore `research` noise, and there is no release.
 
     Parameters
     ----------
     budget : Budget or str, default="epsilon=1,delta=1e-5"
-        Approximate, since amplification by sampling has no rho. "epsilon=inf,delta=1e-5" uses no noise and no clipping.
+        Approximate, since amplification by sampling has no rho. "epsilon=inf,delta=1e-5" uses no
+        noise and no clipping.
     base : str or callable, default="mlp"
-        The name of a network (linear, mlp, cnn, vgg, resnet) or a factory of networks without BatchNorm.
+        The name of a network (linear, mlp, cnn, vgg, resnet) or a factory of networks without
+        BatchNorm.
     classes
         As in `NoisySumPrototypes`.
     sampling_rate : float, default=1/240
-        Probability that a record (a person under a unit per person) is in a step's sample, up to 1e-9.
+        Probability that a record (a person under a unit per person) is in a step's sample, up to
+        1e-9.
     epochs : float, default=3.0
-        Average number of samples that contain a record or person: there are epochs/sampling_rate steps, rounded.
+        Average number of samples that contain a record or person: there are epochs/sampling_rate
+        steps, rounded.
     clip : float, default=1.5
-        Bound on the L2 norm of a record's gradient; of the sum over a person's records under a unit per person.
+        Bound on the L2 norm of a record's gradient; of the sum over a person's records under a unit
+        per person.
     learning_rate : float, default=0.001
     shape
         As in `LabelPrivate`.
@@ -70,12 +77,13 @@ class DPSGD(ModelClassifier):
     random_state, ledger
         As in `NoisySumPrototypes`; samples and noise depend on `random_state`.
     n_persons : int, optional
-        Under a unit per person: a public number of persons, about the actual number. The sum of gradients is divided
-        by `sampling_rate` times this number. Needed under "add-remove-person", which hides the number of persons; under
-        the other units the default is the actual number. Unused under a unit per record.
+        Under a unit per person: a public number of persons, about the actual number. The sum of
+        gradients is divided by `sampling_rate` times this number. Needed under "add-remove-person",
+        which hides the number of persons; under the other units the default is the actual number.
+        Unused under a unit per record.
     unit : str, default="add-remove"
-        As in `NoisySumPrototypes`. A change of labels costs as much as a replacement: whole records are protected, so
-        an epsilon here is not comparable to an epsilon of `LabelPrivate`.
+        As in `NoisySumPrototypes`. A change of labels costs as much as a replacement: whole records
+        are protected, so an epsilon here is not comparable to an epsilon of `LabelPrivate`.
 
     Attributes
     ----------
@@ -88,15 +96,16 @@ class DPSGD(ModelClassifier):
 
     Notes
     -----
-    Guarantee: one `SampledGaussian` event for each step, of sensitivity `clip` under add/remove, composed by privacy
-    loss distributions. Samples are Poisson, as that event assumes. The number of records scales the steps and is not
-    protected. Under a unit per person, persons are sampled, each with all their records, and the sum of a person's
-    gradients is clipped. The events are therefore the same, for one person added or removed. (A mean would be shorter,
-    under the same noise.) Under replacement and change of labels, the privacy cost of two changes is proven for one
-    step, and checked numerically for several. Floating point is not covered.
-    Source: Abadi et al. 2016; McMahan et al. 2018 for persons. A published notebook shuffles its records into batches
-    and accounts for Poisson samples. It states epsilon 1; the tight epsilon is 0.585 if its samples were Poisson, and
-    8.2 for what it does.
+    Guarantee: one `SampledGaussian` event for each step, of sensitivity `clip` under add/remove,
+    composed by privacy loss distributions. Samples are Poisson, as that event assumes. The number
+    of records scales the steps and is not protected. Under a unit per person, persons are sampled,
+    each with all their records, and the sum of a person's gradients is clipped. The events are
+    therefore the same, for one person added or removed. (A mean would be shorter, under the same
+    noise.) Under replacement and change of labels, the privacy cost of two changes is proven for
+    one step, and checked numerically for several. Floating point is not covered.
+    Source: Abadi et al. 2016; McMahan et al. 2018 for persons. A published notebook shuffles its
+    records into batches and accounts for Poisson samples. It states epsilon 1; the tight epsilon is
+    0.585 if its samples were Poisson, and 8.2 for what it does.
 
     Examples
     --------
@@ -109,8 +118,8 @@ class DPSGD(ModelClassifier):
     """
 
     no_release = (
-        "is for comparison only: its noise is drawn in floating point from a seeded generator, so it has no release; "
-        "choose another learner"
+        "is for comparison only: its noise is drawn in floating point from a seeded generator, so"
+        " it has no release; choose another learner"
     )
 
     budget: Budget | str = field(default="epsilon=1,delta=1e-5", kw_only=False)
@@ -125,8 +134,13 @@ class DPSGD(ModelClassifier):
     noise: str = "research"
 
     def _steps(self) -> int:
-        rate, epochs = real("sampling_rate", self.sampling_rate, 1e-9, 1.0), real("epochs", self.epochs, 1e-9, 1e6)
-        return whole("number of steps, epochs/sampling_rate,", max(round(epochs / rate), 1), 1, 10**6)
+        rate, epochs = (
+            real("sampling_rate", self.sampling_rate, 1e-9, 1.0),
+            real("epochs", self.epochs, 1e-9, 1e6),
+        )
+        return whole(
+            "number of steps, epochs/sampling_rate,", max(round(epochs / rate), 1), 1, 10**6
+        )
 
     def _rate(self) -> float:
         """The sampling rate as sampled: a whole number of the 2^32 values of half a random word."""
@@ -134,13 +148,20 @@ class DPSGD(ModelClassifier):
 
     def _event(self) -> Event:
         if self.noise != "research":
-            fault = f"noise={self.noise!r} is not offered: DPSGD is for comparison, its noise is floating point"
-            raise InputError(f"{fault}; pass noise='research', or choose a learner whose result may be released")
+            fault = (
+                f"noise={self.noise!r} is not offered: DPSGD is for comparison, its noise is"
+                " floating point"
+            )
+            raise InputError(
+                f"{fault}; pass noise='research', or choose a learner whose result may be released"
+            )
         if self.n_persons is not None:
             whole("n_persons", self.n_persons, 1, 2**31)
         elif Unit(self.unit) is Unit.ADD_REMOVE_PERSON:
             rule = "which hides the number of persons, needs a public one in its place"
-            raise InputError(f"unit={self.unit}, {rule}; pass n_persons=..., about the actual number")
+            raise InputError(
+                f"unit={self.unit}, {rule}; pass n_persons=..., about the actual number"
+            )
         return self._steps() * SampledGaussian(self._noise_multiplier(), self._rate())
 
     def _noise_multiplier(self) -> float:
@@ -165,7 +186,9 @@ class DPSGD(ModelClassifier):
             scale=255.0 if X.dtype == np.uint8 else 1.0,
         )
         if hasattr(self.base, "fit"):
-            raise InputError(f"base={self.base!r:.60} is not a network; pass a name, such as 'mlp', or a factory")
+            raise InputError(
+                f"base={self.base!r:.60} is not a network; pass a name, such as 'mlp', or a factory"
+            )
         check_kind("base", self.base, view.shape, len(self.classes_))
         _check_module(self._module(view.shape), view.shape)
         return Records(X, labels, view)
@@ -188,8 +211,13 @@ class DPSGD(ModelClassifier):
         members = len(records.labels) if persons is None else persons.number
         declared = members if persons is None or self.n_persons is None else self.n_persons
         self.noise_multiplier_ = self._noise_multiplier()
-        x, y = as_tensor(view(records.X)).to(device()), torch.from_numpy(records.labels).to(device())
-        module = GradSampleModule(self._module(view.shape).to(device()).train(), loss_reduction="sum")
+        x, y = (
+            as_tensor(view(records.X)).to(device()),
+            torch.from_numpy(records.labels).to(device()),
+        )
+        module = GradSampleModule(
+            self._module(view.shape).to(device()).train(), loss_reduction="sum"
+        )
         generator = torch.Generator(device=device())
         generator.manual_seed(int(noise.words(1)[0] >> np.uint64(1)))
         optimiser = DPOptimizer(
@@ -220,7 +248,9 @@ def _poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64
 
 
 def _records_of(persons: Persons, sample: Integers) -> tuple[Integers, Integers]:
-    """Positions of all records of the persons of a sample, and for each the place of its person in the sample."""
+    """Positions of all records of the persons of a sample, and for each the place of its person in
+    the sample.
+    """
     places = np.full(persons.number, -1)
     places[sample] = np.arange(len(sample))
     owners = places[persons.codes]
@@ -229,19 +259,24 @@ def _records_of(persons: Persons, sample: Integers) -> tuple[Integers, Integers]
 
 
 def _set_gradients(module: Any, x: Tensor, y: Tensor, rows: Integers) -> None:
-    """Set `grad_sample` of each parameter to the gradients of these records, of shape (rows, ...)."""
+    """Set `grad_sample` of each parameter to the gradients of these records, of shape (rows,
+    ...).
+    """
     torch = load_torch()
     chosen = torch.from_numpy(rows).to(x.device)
     loss = torch.nn.functional.cross_entropy(module(x[chosen]), y[chosen], reduction="sum")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Full backward hook")  # of Opacus, for the first layer
+        # of Opacus, for the first layer
+        warnings.filterwarnings("ignore", message="Full backward hook")
         loss.backward()
 
 
 def _set_gradients_of_persons(
     module: Any, x: Tensor, y: Tensor, rows: Integers, owners: Integers, n_persons: int
 ) -> None:
-    """Set `grad_sample` of each parameter to the sums over each person's records, of shape (n_persons, ...)."""
+    """Set `grad_sample` of each parameter to the sums over each person's records, of shape
+    (n_persons, ...).
+    """
     torch = load_torch()
     parameters = list(module.parameters())
     sums = [parameter.new_zeros((n_persons, *parameter.shape)) for parameter in parameters]
@@ -262,7 +297,9 @@ def _multiplier(budget: Budget, rate: float, steps: int) -> float:
 
 
 def _drop_overflows(parameters: Sequence[Any]) -> None:
-    """A record or person whose gradient is not finite, which no clipping bounds, contributes nothing."""
+    """A record or person whose gradient is not finite, which no clipping bounds, contributes
+    nothing.
+    """
     torch = load_torch()
     each = [parameter.grad_sample.flatten(1).isfinite().all(dim=1) for parameter in parameters]
     finite = torch.stack(each).all(dim=0)
@@ -272,23 +309,34 @@ def _drop_overflows(parameters: Sequence[Any]) -> None:
 
 
 def _check_module(module: Any, shape: tuple[int, ...]) -> None:
-    """Refuse a network that mixes records, keeps statistics of records, or has no gradients of single records."""
+    """Refuse a network that mixes records, keeps statistics of records, or has no gradients of
+    single records.
+    """
     torch = load_torch()
     from opacus import GradSampleModule
     from opacus.validators import ModuleValidator
 
     errors = ModuleValidator.validate(module, strict=False)
     if errors:
-        raise InputError(f"base mixes records in a batch ({type(errors[0]).__name__}); use GroupNorm for BatchNorm")
+        raise InputError(
+            f"base mixes records in a batch ({type(errors[0]).__name__}); use GroupNorm for"
+            " BatchNorm"
+        )
     if next(module.buffers(), None) is not None:
-        raise InputError("base has buffers, which may store record values without noise; use layers without them")
+        raise InputError(
+            "base has buffers, which may store record values without noise; use layers without them"
+        )
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             GradSampleModule(module, loss_reduction="sum")(torch.zeros(2, *shape)).sum().backward()
         if any(parameter.grad_sample is None for parameter in module.parameters()):
-            raise InputError("base has parameters that its output does not depend on; leave them out")
+            raise InputError(
+                "base has parameters that its output does not depend on; leave them out"
+            )
     except RuntimeError as error:
         said = " ".join(str(error).split())[:200]
-        raise InputError(f"base gives no gradients of single records ({said}); use layers that Opacus knows") from error
+        raise InputError(
+            f"base gives no gradients of single records ({said}); use layers that Opacus knows"
+        ) from error

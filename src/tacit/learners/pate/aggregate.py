@@ -54,8 +54,8 @@ def aggregate(
     Parameters
     ----------
     votes : int array of shape (queries, teachers)
-        Each teacher's class for each query, in the order of the queries. Under upsampling, one column for each of the
-        T' real teachers.
+        Each teacher's class for each query, in the order of the queries. Under upsampling, one
+        column for each of the T' real teachers.
     classes : sequence of int, or int
         The public class list, integers >= 0; N stands for 0..N-1.
     aggregator : {"confident", "gnmax", "interactive", "laplace"}
@@ -63,31 +63,33 @@ def aggregate(
     collector : {"gnmax", "upsampling", "vanishing", "weighting"}
         How groups with different budgets vote together; see `tacit.learners.pate.collectors`.
     sigma, sigma1, threshold : float
-        Noise on counts, noise of the check and its threshold, in votes of plain PATE: under upsampling all three are
-        multiplied by the growth in teachers.
+        Noise on counts, noise of the check and its threshold, in votes of plain PATE: under
+        upsampling all three are multiplied by the growth in teachers.
     gamma : float
         For "laplace": the noise has scale 1/gamma.
     confidence, student_scores : float, array of shape (queries, classes)
         For "interactive". Scores are public, not negative, and add up to 1 for each query.
     budgets : dict of str to float, or float, optional
-        Epsilon of each budget group at `delta`, or of all records. Without it the limits alone end the voting.
+        Epsilon of each budget group at `delta`, or of all records. Without it the limits alone end
+        the voting.
         Infinite budgets are plurality without noise.
     shares : dict of str to float, optional
-        Share of each group in the records; adds up to 1. Columns belong to the groups in this order, for plans and
-        simulations.
+        Share of each group in the records; adds up to 1. Columns belong to the groups in this
+        order, for plans and simulations.
     teacher_groups : sequence of length teachers, optional
-        Instead of `shares`: the group of each teacher's records, or several names for mixed budgets.
+        Instead of `shares`: the group of each teacher's records, or several names for mixed
+        budgets.
     copies : dict of str to int, optional
-        For upsampling: the number of teachers that hold a record of each group; by default the smallest integers in
-        proportion to the budgets, within 5 %.
+        For upsampling: the number of teachers that hold a record of each group; by default the
+        smallest integers in proportion to the budgets, within 5 %.
     delta : float, default=1e-5
         Delta of the budgets.
     n_labels : int, optional
         Stop after this many bought labels.
     stopping : {"filter", "data-dependent"}
-        "filter" keeps every budget whatever the votes. "data-dependent" stops where the data-dependent costs reach a
-        budget, as published tables do. When it stops tells about the votes, so the promise is what the limits allow,
-        and secure noise refuses it.
+        "filter" keeps every budget whatever the votes. "data-dependent" stops where the
+        data-dependent costs reach a budget, as published tables do. When it stops tells about the
+        votes, so the promise is what the limits allow, and secure noise refuses it.
     exact_q : bool, default=False
         As in `rdp_per_vote`, for the data-dependent figures.
     noise, random_state
@@ -95,8 +97,8 @@ def aggregate(
     unit : {"replace", "replace-person"}
         What reaches one teacher only: each record, or each person with all their records.
     folder : path, optional
-        Private folder that keeps the answers. The same voting, asked again, takes them from it and draws no noise: new
-        noise on the same votes would cost as much again.
+        Private folder that keeps the answers. The same voting, asked again, takes them from it and
+        draws no noise: new noise on the same votes would cost as much again.
 
     Returns
     -------
@@ -109,11 +111,12 @@ def aggregate(
 
     Notes
     -----
-    Guarantee: under replacement of one record of group g, epsilon_g at delta, provided that a record reaches one
-    teacher only, or its d_g under upsampling. Numbers of records, groups and budgets are public. Under
-    "replace-person" the same of one person, provided that all their records reach that teacher, and that no teacher
-    depends on the number of records of another. See `tacit.mechanisms.votes` for the cost of a query and
-    `tacit.learners.pate.filter` for why stopping is private.
+    Guarantee: under replacement of one record of group g, epsilon_g at delta, provided that a
+    record reaches one teacher only, or its d_g under upsampling. Numbers of records, groups and
+    budgets are public. Under "replace-person" the same of one person, provided that all their
+    records reach that teacher, and that no teacher depends on the number of records of another. See
+    `tacit.mechanisms.votes` for the cost of a query and `tacit.learners.pate.filter` for why
+    stopping is private.
     Source: Papernot et al. 2017 and 2018; Boenisch et al. 2022.
 
     Examples
@@ -162,16 +165,24 @@ def aggregate(
 def _classes(classes: Any) -> NDArray[np.int64]:
     values = np.asarray(class_list(classes))
     if values.dtype.kind != "i" or values.min() < 0:
-        raise InputError("classes of votes must be whole numbers >= 0, since -1 is not a label; number them from 0")
+        raise InputError(
+            "classes of votes must be whole numbers >= 0, since -1 is not a label; number them"
+            " from 0"
+        )
     return values
 
 
 def _vote_indices(votes: Any, classes: NDArray[np.int64]) -> Integers:
     ballots = array_of(votes, "votes", "pass one vote of every teacher for every query")
     if ballots.ndim != 2 or 0 in ballots.shape or ballots.dtype == object:
-        raise InputError(f"votes have shape {ballots.shape}; pass whole numbers of shape (queries, teachers)")
+        raise InputError(
+            f"votes have shape {ballots.shape}; pass whole numbers of shape (queries, teachers)"
+        )
     if ballots.dtype.kind not in "iu":
-        raise InputError(f"votes have dtype {ballots.dtype}; pass whole numbers, the class that each teacher votes for")
+        raise InputError(
+            f"votes have dtype {ballots.dtype}; pass whole numbers, the class that each teacher"
+            " votes for"
+        )
     order = np.argsort(classes)
     place = np.searchsorted(classes, ballots, sorter=order).clip(max=len(classes) - 1)
     indices = order[place]
@@ -191,9 +202,18 @@ def _scores(scores: Any, plan: Scheme, n_classes: int) -> Floats | None:
             raise InputError("student_scores are for aggregator='interactive'; leave them out")
         return None
     if scores is None:
-        raise InputError("aggregator 'interactive' needs student_scores, of shape (queries, classes); pass them")
+        raise InputError(
+            "aggregator 'interactive' needs student_scores, of shape (queries, classes); pass them"
+        )
     remedy, shape = "pass predict_proba of the student", (plan.n_queries, n_classes)
     array = numbers_of(scores, "student_scores", remedy)
-    if array.shape != shape or not np.all(array >= 0) or not np.allclose(array.sum(axis=1), 1, atol=1e-3):
-        raise InputError(f"student_scores of shape {array.shape} must be probabilities of shape {shape}; {remedy}")
+    if (
+        array.shape != shape
+        or not np.all(array >= 0)
+        or not np.allclose(array.sum(axis=1), 1, atol=1e-3)
+    ):
+        raise InputError(
+            f"student_scores of shape {array.shape} must be probabilities of shape {shape};"
+            f" {remedy}"
+        )
     return array

@@ -1,7 +1,7 @@
 """Aggregators: from votes per class to a label, or none, and what that costs.
 
-A new aggregator is a frozen dataclass with these methods and its line in AGGREGATORS. Counts are whole numbers of
-2^-20 votes.
+A new aggregator is a frozen dataclass with these methods and its line in AGGREGATORS. Counts are
+whole numbers of 2^-20 votes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ IN_VOTES = ("sigma", "sigma1", "threshold")  # fields that grow with the number 
 
 
 Decisions = tuple[Integers, NDArray[np.bool_]]
-"""Labels as class indices, -1 where there is none, and which of them were bought; both of shape (queries,)."""
+"""Labels as class indices, -1 where there is none, and which of them were bought; both of shape
+(queries,).
+"""
 
 Costs = tuple[Floats, Floats]
 """Renyi costs of each check and of each label if it is bought, of shape (queries, orders)."""
@@ -39,31 +41,49 @@ Costs = tuple[Floats, Floats]
 
 @dataclass(frozen=True)
 class Aggregator(ABC):
-    """Base of the aggregators; their fields are in votes, and sensitivities weigh one record's votes."""
+    """Base of the aggregators; their fields are in votes, and sensitivities weigh one record's
+    votes.
+    """
 
     def __post_init__(self) -> None:
         for field in fields(self):
             real(field.name, getattr(self, field.name), 1e-9, 1e12)
 
     @abstractmethod
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
-        """Labels for counts of shape (queries, classes); `total` is the number of votes of each query, public."""
+    def decide(
+        self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats
+    ) -> Decisions:
+        """Labels for counts of shape (queries, classes); `total` is the number of votes of each
+        query, public.
+        """
 
     @abstractmethod
     def label(self, sensitivity: float, order: float | None = None) -> Event:
-        """Privacy cost of a bought label; if it is counted at one Renyi order, at the price of labels alone."""
+        """Privacy cost of a bought label; if it is counted at one Renyi order, at the price of
+        labels alone.
+        """
 
     def check(self, sensitivity: float, order: float | None = None) -> Event | None:
-        """Privacy cost of checking whether there will be a label, which every query pays; None without a check."""
+        """Privacy cost of checking whether there will be a label, which every query pays; None
+        without a check.
+        """
         return None
 
     @abstractmethod
-    def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
-        """Data-dependent Renyi costs for counts in votes; the sensitivity may differ by query, of shape (queries,)."""
+    def renyi(
+        self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ
+    ) -> Costs:
+        """Data-dependent Renyi costs for counts in votes; the sensitivity may differ by query, of
+        shape (queries,).
+        """
 
     def scaled(self, factor: float) -> Self:
         """The same aggregator for `factor` times as many votes."""
-        changes = {field.name: getattr(self, field.name) * factor for field in fields(self) if field.name in IN_VOTES}
+        changes = {
+            field.name: getattr(self, field.name) * factor
+            for field in fields(self)
+            if field.name in IN_VOTES
+        }
         return replace(self, **changes)
 
 
@@ -79,20 +99,27 @@ class GNMax(Aggregator):
 
     sigma: float
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
+    def decide(
+        self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats
+    ) -> Decisions:
         return noisy_argmax(counts, self.sigma, noise), np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float, order: float | None = None) -> Event:
         return label_event(self.sigma, sensitivity, order)
 
-    def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
-        label = vote_bounds.gaussian_renyi(log_q(counts, self.sigma), self.sigma / sensitivity, orders)
+    def renyi(
+        self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ
+    ) -> Costs:
+        label = vote_bounds.gaussian_renyi(
+            log_q(counts, self.sigma), self.sigma / sensitivity, orders
+        )
         return np.zeros((len(label), 1)), label
 
 
 @dataclass(frozen=True)
 class Confident(GNMax):
-    """GNMax if the largest count + N(0, sigma1^2) reaches a threshold; otherwise no label [Papernot et al. 2018].
+    """GNMax if the largest count + N(0, sigma1^2) reaches a threshold; otherwise no label [Papernot
+    et al. 2018].
 
     Parameters
     ----------
@@ -107,11 +134,15 @@ class Confident(GNMax):
     sigma1: float
     threshold: float
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
+    def decide(
+        self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats
+    ) -> Decisions:
         paid = noisy_exceeds(counts.max(axis=1), self.threshold, self.sigma1, noise)
         return self._labels_where(paid, counts, noise), paid
 
-    def _labels_where(self, paid: NDArray[np.bool_], counts: Integers, noise: NoiseSource) -> Integers:
+    def _labels_where(
+        self, paid: NDArray[np.bool_], counts: Integers, noise: NoiseSource
+    ) -> Integers:
         labels = np.full(len(counts), UNANSWERED, dtype=np.int64)
         if paid.any():
             labels[paid] = noisy_argmax(counts[paid], self.sigma, noise)
@@ -120,19 +151,25 @@ class Confident(GNMax):
     def check(self, sensitivity: float, order: float | None = None) -> Event | None:
         return check_event(self.sigma1, sensitivity, order)
 
-    def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
+    def renyi(
+        self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ
+    ) -> Costs:
         log_q_check = vote_bounds.log_q_check(counts.max(axis=1), self.threshold, self.sigma1)
-        check = vote_bounds.gaussian_renyi(log_q_check, math.sqrt(2) * self.sigma1 / sensitivity, orders)
+        check = vote_bounds.gaussian_renyi(
+            log_q_check, math.sqrt(2) * self.sigma1 / sensitivity, orders
+        )
         return check, super().renyi(counts, sensitivity, orders, log_q)[1]
 
 
 @dataclass(frozen=True)
 class Interactive(Confident):
-    """GNMax if teachers and student disagree by a threshold; otherwise the student's label if it is confident.
+    """GNMax if teachers and student disagree by a threshold; otherwise the student's label if it is
+    confident.
 
-    With p the student's scores and M votes, a label is bought if max_j (n_j - M p_j) + N(0, sigma1^2) reaches the
-    threshold. Otherwise argmax p is the label, at no further cost, if max p exceeds `confidence`; if it does not, there
-    is no label [Papernot et al. 2018]. A check has no data-dependent bound: its cost does not depend on the votes.
+    With p the student's scores and M votes, a label is bought if max_j (n_j - M p_j) + N(0,
+    sigma1^2) reaches the threshold. Otherwise argmax p is the label, at no further cost, if max p
+    exceeds `confidence`; if it does not, there is no label [Papernot et al. 2018]. A check has no
+    data-dependent bound: its cost does not depend on the votes.
 
     Parameters
     ----------
@@ -154,9 +191,13 @@ class Interactive(Confident):
         real("confidence", self.confidence, 0, 1)
         real("bootstrap", self.bootstrap, 0.01, 0.99)
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
+    def decide(
+        self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats
+    ) -> Decisions:
         if scores is None:
-            raise InputError("interactive voting needs the scores of a student; pass student_scores")
+            raise InputError(
+                "interactive voting needs the scores of a student; pass student_scores"
+            )
         expected = np.rint(total[:, None] * scores * votes.UNIT).astype(np.int64)
         paid = noisy_exceeds((counts - expected).max(axis=1), self.threshold, self.sigma1, noise)
         labels = self._labels_where(paid, counts, noise)
@@ -164,7 +205,9 @@ class Interactive(Confident):
         labels[free] = np.argmax(scores[free], axis=1)
         return labels, paid
 
-    def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
+    def renyi(
+        self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ
+    ) -> Costs:
         check = np.broadcast_to(np.asarray(sensitivity) ** 2 / (2 * self.sigma1**2), len(counts))
         return check[:, None] * orders, GNMax.renyi(self, counts, sensitivity, orders, log_q)[1]
 
@@ -175,7 +218,8 @@ class Interactive(Confident):
 
 @dataclass(frozen=True)
 class LaplaceMax(Aggregator):
-    """The class with the largest count + Lap(1/gamma): the historical baseline [Papernot et al. 2017].
+    """The class with the largest count + Lap(1/gamma): the historical baseline [Papernot et al.
+    2017].
 
     Parameters
     ----------
@@ -185,13 +229,17 @@ class LaplaceMax(Aggregator):
 
     gamma: float
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
+    def decide(
+        self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats
+    ) -> Decisions:
         return votes.laplace_argmax(counts, self.gamma, noise), np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float, order: float | None = None) -> Event:
         return votes.laplace_event(self.gamma, sensitivity)
 
-    def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
+    def renyi(
+        self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ
+    ) -> Costs:
         log_bound = vote_bounds.log_q_laplace(counts, self.gamma)
         label = vote_bounds.laplace_renyi(log_bound, self.gamma * np.asarray(sensitivity), orders)
         return np.zeros((len(label), 1)), label
@@ -204,13 +252,17 @@ class LaplaceMax(Aggregator):
 class Plurality(Aggregator):
     """The class with the most votes, the first of those that tie: what an infinite budget buys."""
 
-    def decide(self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats) -> Decisions:
+    def decide(
+        self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats
+    ) -> Decisions:
         return np.asarray(np.argmax(counts, axis=1)), np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float, order: float | None = None) -> Event:
         return label_event(0.0, sensitivity)
 
-    def renyi(self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ) -> Costs:
+    def renyi(
+        self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ
+    ) -> Costs:
         return np.zeros((len(counts), 1)), np.full((len(counts), len(orders)), math.inf)
 
 
@@ -227,33 +279,48 @@ CALIBRATED = ("confident", "gnmax")
 
 
 def aggregator_of(name: Any, **arguments: Any) -> Aggregator:
-    """The aggregator of this name; an argument that it needs and lacks, or does not have, is an error."""
+    """The aggregator of this name; an argument that it needs and lacks, or does not have, is an
+    error.
+    """
     kind = _kind(name)
     arguments = {argument: value for argument, value in arguments.items() if value is not None}
     defaults = {field.name: field.default for field in fields(kind)}
-    missing = [field for field, default in defaults.items() if default is MISSING and field not in arguments]
+    missing = [
+        field
+        for field, default in defaults.items()
+        if default is MISSING and field not in arguments
+    ]
     if missing:
-        raise InputError(f"aggregator {name!r} needs {', '.join(missing)}; pass {missing[0]}=..., in votes")
+        raise InputError(
+            f"aggregator {name!r} needs {', '.join(missing)}; pass {missing[0]}=..., in votes"
+        )
     for argument, value in arguments.items():
         if argument not in defaults:
-            raise InputError(f"{argument}={value!r} is not a parameter of aggregator {name!r}; leave it out")
+            raise InputError(
+                f"{argument}={value!r} is not a parameter of aggregator {name!r}; leave it out"
+            )
     return kind(**arguments)
 
 
 def voting_of(voting: Any) -> tuple[str, Aggregator | None]:
     """The name of an aggregator, and the aggregator; None where its noise is to be calibrated.
 
-    `voting` is an aggregator, the name of one that can be calibrated, or a dict of its `kind`, a name, and its fields.
+    `voting` is an aggregator, the name of one that can be calibrated, or a dict of its `kind`, a
+    name, and its fields.
     """
     if isinstance(voting, Aggregator):
         names = [name for name, kind in AGGREGATORS.items() if type(voting) is kind]
         if not names:
-            raise InputError(f"voting={voting!r:.60} must be one of {', '.join(AGGREGATORS)}; leave it out")
+            raise InputError(
+                f"voting={voting!r:.60} must be one of {', '.join(AGGREGATORS)}; leave it out"
+            )
         return names[0], voting
     settings = {"kind": voting} if isinstance(voting, str) else voting
     if not isinstance(settings, Mapping) or "kind" not in settings:
         remedy = "pass 'confident', or tacit.pate.Confident(sigma=40, sigma1=150, threshold=200)"
-        raise InputError(f"voting={voting!r:.60} must be an aggregator, a name or a dict with its kind; {remedy}")
+        raise InputError(
+            f"voting={voting!r:.60} must be an aggregator, a name or a dict with its kind; {remedy}"
+        )
     noise = {name: value for name, value in settings.items() if name != "kind"}
     name = settings["kind"]
     _kind(name)
@@ -265,5 +332,7 @@ def voting_of(voting: Any) -> tuple[str, Aggregator | None]:
 def _kind(name: Any) -> type[Aggregator]:
     if not isinstance(name, str) or name not in AGGREGATORS:
         known = ", ".join(AGGREGATORS)
-        raise InputError(f"aggregator={name!r:.60} must be one of {known}; pass aggregator='confident'")
+        raise InputError(
+            f"aggregator={name!r:.60} must be one of {known}; pass aggregator='confident'"
+        )
     return AGGREGATORS[name]

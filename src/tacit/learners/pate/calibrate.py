@@ -1,4 +1,6 @@
-"""How much noise: the aggregator whose labels tell most within a budget, by simulated votes, never by private votes."""
+"""How much noise: the aggregator whose labels tell most within a budget, by simulated votes, never
+by private votes.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from tacit.privacy.prices.three_outcomes import planned_price
 
 Floats = NDArray[np.float64]
 
-_SIGMAS = np.concatenate([np.geomspace(0.01, 2.0, 24), 4.0 ** np.arange(1, 6)])  # of the number of teachers
+# of the number of teachers
+_SIGMAS = np.concatenate([np.geomspace(0.01, 2.0, 24), 4.0 ** np.arange(1, 6)])
 _CHECKS = np.geomspace(0.5, 8.0, 8)  # sigma1 over sigma
 _THRESHOLDS = np.linspace(0.2, 1.0, 9)
 _DRAWS = 8
@@ -37,9 +40,11 @@ Payers = Sequence[tuple[Allowance, float]]
 
 @dataclass(frozen=True)
 class Calibration:
-    """An aggregator's noise, in votes, and its expected number and accuracy of labels on votes like the simulated ones.
+    """An aggregator's noise, in votes, and its expected number and accuracy of labels on votes like
+    the simulated ones.
 
-    `labels` and `accuracy` are of the answered queries; `sigma1` and `threshold` are None for GNMax.
+    `labels` and `accuracy` are of the answered queries; `sigma1` and `threshold` are None for
+    GNMax.
     """
 
     aggregator: str
@@ -50,21 +55,27 @@ class Calibration:
     accuracy: float
 
     def bits(self, n_classes: int) -> float:
-        """What the labels, at most ENOUGH of them, tell of the truth, if all wrong classes are equally likely."""
+        """What the labels, at most ENOUGH of them, tell of the truth, if all wrong classes are
+        equally likely.
+        """
         wrong = min(1 - self.accuracy, 1 - 1 / n_classes)
         lost = float(entr([wrong, 1 - wrong]).sum()) + wrong * math.log(n_classes - 1)
         return min(self.labels, ENOUGH) * (math.log(n_classes) - lost) / math.log(2)
 
     def noise(self) -> Aggregator:
         """The aggregator of this noise."""
-        return aggregator_of(self.aggregator, sigma=self.sigma, sigma1=self.sigma1, threshold=self.threshold)
+        return aggregator_of(
+            self.aggregator, sigma=self.sigma, sigma1=self.sigma1, threshold=self.threshold
+        )
 
 
-def simulated_counts(n_queries: int, n_teachers: int, n_classes: int, accuracy: float, seed: int = 0) -> Floats:
+def simulated_counts(
+    n_queries: int, n_teachers: int, n_classes: int, accuracy: float, seed: int = 0
+) -> Floats:
     """Votes per class of simulated teachers, of shape (n_queries, n_classes); class 0 is right.
 
-    How many teachers are right differs by query: Beta(9 accuracy, 9 (1 - accuracy)). Of the wrong votes half fall on
-    one class, as mistakes that teachers share do.
+    How many teachers are right differs by query: Beta(9 accuracy, 9 (1 - accuracy)). Of the wrong
+    votes half fall on one class, as mistakes that teachers share do.
     """
     whole("n_queries", n_queries, 1, 10**9)
     whole("n_teachers", n_teachers, 1, 10**9)
@@ -91,7 +102,8 @@ def calibrate(
     truth: Any = None,
     seed: int = 0,
 ) -> Calibration:
-    """Choose sigma, or sigma, sigma1 and threshold, for the labels that tell most, or that are right often enough.
+    """Choose sigma, or sigma, sigma1 and threshold, for the labels that tell most, or that are
+    right often enough.
 
     Parameters
     ----------
@@ -105,9 +117,10 @@ def calibrate(
     aggregator : {"gnmax", "confident"}, optional
         By default the better of the two.
     accuracy : float, optional
-        Share of the answered labels that should be right: the noise with most labels is chosen, or that with the most
-        accurate ones if none reaches it. By default the noise is chosen whose labels tell most bits of the truth, if
-        all wrong classes are equally likely; labels beyond 1000 do not count.
+        Share of the answered labels that should be right: the noise with most labels is chosen, or
+        that with the most accurate ones if none reaches it. By default the noise is chosen whose
+        labels tell most bits of the truth, if all wrong classes are equally likely; labels beyond
+        1000 do not count.
     truth : array of shape (simulated,), optional
         The right class of each; by default class 0, as `simulated_counts` has it.
     seed : int, default=0
@@ -129,8 +142,12 @@ def calibrate(
     >>> tacit.pate.calibrate(1.0, votes, n_queries=9000).labels > 50
     True
     """
-    allowed = Budget.approx(real("budget", budget, 1e-3, 1e6), real("delta", delta, 1e-30, 1 - 1e-9))
-    choice = best([(allowance_of(allowed, None), 1.0)], counts, n_queries, aggregator, accuracy, truth, seed)
+    allowed = Budget.approx(
+        real("budget", budget, 1e-3, 1e6), real("delta", delta, 1e-30, 1 - 1e-9)
+    )
+    choice = best(
+        [(allowance_of(allowed, None), 1.0)], counts, n_queries, aggregator, accuracy, truth, seed
+    )
     if choice is None:
         fault = f"budget {budget} at delta={delta:g} allows no query at any noise tried"
         raise BudgetError(f"{fault}; pass votes of more teachers")
@@ -150,14 +167,18 @@ def best(
     remedy = "pass votes per class, >= 0, of shape (simulated, classes)"
     votes = numbers_of(counts, "counts", remedy)
     if votes.ndim != 2 or 0 in votes.shape or not np.all(np.isfinite(votes) & (votes >= 0)):
-        raise InputError(f"counts have shape {votes.shape}, or hold a negative or infinite number; {remedy}")
+        raise InputError(
+            f"counts have shape {votes.shape}, or hold a negative or infinite number; {remedy}"
+        )
     if aggregator is not None:
         one_of("aggregator", aggregator, ("confident", "gnmax"))
     queries = len(votes) if n_queries is None else whole("n_queries", n_queries, 1, 2**53)
     if accuracy is not None:
         real("accuracy", accuracy, 0, 1)
     of_each = f"pass the class of each of {len(votes)} simulated queries, a whole number"
-    right = np.zeros(len(votes), dtype=np.int64) if truth is None else array_of(truth, "truth", of_each)
+    right = (
+        np.zeros(len(votes), dtype=np.int64) if truth is None else array_of(truth, "truth", of_each)
+    )
     if right.shape != (len(votes),) or right.dtype.kind not in "iu":
         raise InputError(f"truth has shape {right.shape} and dtype {right.dtype}; {of_each}")
     rng = np.random.default_rng(whole("seed", seed, 0, 2**63 - 1))
@@ -165,11 +186,18 @@ def best(
     if accuracy is None:
         n_classes = max(2, votes.shape[1])
         return max(candidates, key=lambda choice: choice.bits(n_classes), default=None)
-    return max(candidates, key=lambda choice: (min(choice.accuracy, accuracy), choice.labels), default=None)
+    return max(
+        candidates, key=lambda choice: (min(choice.accuracy, accuracy), choice.labels), default=None
+    )
 
 
 def _candidates(
-    votes: Floats, right: NDArray[Any], payers: Payers, queries: int, aggregator: str | None, rng: np.random.Generator
+    votes: Floats,
+    right: NDArray[Any],
+    payers: Payers,
+    queries: int,
+    aggregator: str | None,
+    rng: np.random.Generator,
 ) -> Iterator[Calibration]:
     n_teachers = float(votes.sum(axis=1).max())
     noise = rng.standard_normal((_DRAWS, *votes.shape))
@@ -190,17 +218,28 @@ def _candidates(
                 share = float(passed.mean())
                 labels = share * min(queries, math.floor(1 / (check + share * label)))
                 if labels >= min(1.0, queries / 2) and check + label <= 1:
-                    yield Calibration("confident", sigma, sigma1, threshold, labels, float(correct[passed].mean()))
+                    yield Calibration(
+                        "confident", sigma, sigma1, threshold, labels, float(correct[passed].mean())
+                    )
 
 
-def _share(payers: Payers, event_of: Callable[[float, float, float | None], Event], sigma: float) -> float:
-    """The largest share of an allowance that a label or check with this noise takes, before prices are certified."""
-    events = [(allowance, event_of(sigma, sensitivity, order_of(allowance))) for allowance, sensitivity in payers]
+def _share(
+    payers: Payers, event_of: Callable[[float, float, float | None], Event], sigma: float
+) -> float:
+    """The largest share of an allowance that a label or check with this noise takes, before prices
+    are certified.
+    """
+    events = [
+        (allowance, event_of(sigma, sensitivity, order_of(allowance)))
+        for allowance, sensitivity in payers
+    ]
     return max(_planned(allowance, event) / allowance.total for allowance, event in events)
 
 
 def _planned(allowance: Allowance, event: Event) -> float:
-    """What an event will cost: an argmax is not certified here, since only the noise that is chosen has to be."""
+    """What an event will cost: an argmax is not certified here, since only the noise that is chosen
+    has to be.
+    """
     if not isinstance(event, NoisyArgmax):
         return allowance.cost(event)
     return planned_price(event.order, 1 / event.noise_multiplier) * event.rho * event.order

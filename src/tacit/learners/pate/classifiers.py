@@ -24,7 +24,9 @@ def random_forest() -> Any:
 
 
 def gradient_boosting() -> Any:
-    """100 trees for each class; not by histograms, which are for thousands of records and teachers have few."""
+    """100 trees for each class; not by histograms, which are for thousands of records and teachers
+    have few.
+    """
     from sklearn.ensemble import GradientBoostingClassifier
 
     return GradientBoostingClassifier()
@@ -45,7 +47,9 @@ def naive_bayes() -> Any:
 
 
 def linear_svm() -> Any:
-    """A linear support vector machine; it has no probabilities, so it is no student for interactive voting."""
+    """A linear support vector machine; it has no probabilities, so it is no student for interactive
+    voting.
+    """
     from sklearn.svm import LinearSVC
 
     return LinearSVC()
@@ -59,20 +63,25 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "naive-bayes": naive_bayes,
     "linear-svm": linear_svm,
 }
-"""Functions that make a classifier of scikit-learn; networks have names of their own (`tacit.models.networks`)."""
+"""Functions that make a classifier of scikit-learn; networks have names of their own
+(`tacit.models.networks`).
+"""
 
 
 def check_name(model: Any) -> None:
     """Refuse a name that is neither a classifier's nor a network's."""
     if isinstance(model, str) and model not in CLASSIFIERS and model not in NETWORKS:
         known = ", ".join((*CLASSIFIERS, *NETWORKS))
-        raise InputError(f"model {quoted(model)} is unknown; choose one of {known}, or pass a classifier")
+        raise InputError(
+            f"model {quoted(model)} is unknown; choose one of {known}, or pass a classifier"
+        )
 
 
 def model_of(model: Any) -> Any:
     """Return what teachers or the student are by their parameter `model`.
 
-    This is a classifier of scikit-learn, the name of a network, or a factory of networks; None is the default.
+    This is a classifier of scikit-learn, the name of a network, or a factory of networks; None is
+    the default.
     """
     if model is None:
         model = "logistic-regression"

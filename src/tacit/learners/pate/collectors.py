@@ -1,17 +1,21 @@
 """Collectors: how teachers whose records have different budgets vote together.
 
-A budget group is a set of records with one budget. A collector says how much each vote weighs, and what one record of
-each group can move: its sensitivity, in votes of plain PATE. The more a group allows, the more it moves.
+A budget group is a set of records with one budget. A collector says how much each vote weighs, and
+what one record of each group can move: its sensitivity, in votes of plain PATE. The more a group
+allows, the more it moves.
 
 `gnmax`      every vote weighs 1; all stop at the smallest budget
-`upsampling` a record is copied to d_g teachers, d_g proportional to its budget; noise grows with the teachers, by f
-`vanishing`  a teacher of group g votes in a share of the queries proportional to its budget; votes weigh T/participants
+`upsampling` a record is copied to d_g teachers, d_g proportional to its budget; noise grows with
+the teachers, by f
+`vanishing`  a teacher of group g votes in a share of the queries proportional to its budget; votes
+             weigh T/participants
 `weighting`  a vote weighs in proportion to the budget of its teacher
 
 Weights are whole multiples of 2^-20, so that the stated sensitivity is what a computer adds up.
-Source: Boenisch et al. 2022 (Individualized PATE). A published code multiplies a weight by its group's share of the
-teachers, which has no privacy meaning, and pairs sorted budgets with separately sorted weights; here both are by group.
-A new collector is a class with these methods and its line in COLLECTORS.
+Source: Boenisch et al. 2022 (Individualized PATE). A published code multiplies a weight by its
+group's share of the teachers, which has no privacy meaning, and pairs sorted budgets with
+separately sorted weights; here both are by group. A new collector is a class with these methods and
+its line in COLLECTORS.
 """
 
 from __future__ import annotations
@@ -66,12 +70,16 @@ class Collector(ABC):
         return np.full(self.n_teachers, UNIT, dtype=np.int64)
 
     def payers(self) -> Bools:
-        """Whose costs are counted, of shape (groups, payers): a group pays the largest cost of them."""
+        """Whose costs are counted, of shape (groups, payers): a group pays the largest cost of
+        them.
+        """
         return np.eye(len(self.budgets), dtype=bool)
 
     @abstractmethod
     def sensitivities(self, queries: slice) -> Floats:
-        """What one record can move, in votes of plain PATE, of shape (payers, 1) or (payers, queries); 0 is no vote."""
+        """What one record can move, in votes of plain PATE, of shape (payers, 1) or (payers,
+        queries); 0 is no vote.
+        """
 
 
 class PlainCollector(Collector):
@@ -82,10 +90,16 @@ class PlainCollector(Collector):
 
 
 class UpsamplingCollector(Collector):
-    """Every teacher holds records of all groups: d_g = `copies[g]` teachers hold a record of g, a share `shares[g]`."""
+    """Every teacher holds records of all groups: d_g = `copies[g]` teachers hold a record of g, a
+    share `shares[g]`.
+    """
 
     def __init__(
-        self, budgets: Mapping[str, float], holds: Bools, copies: Mapping[str, int], shares: Mapping[str, float]
+        self,
+        budgets: Mapping[str, float],
+        holds: Bools,
+        copies: Mapping[str, int],
+        shares: Mapping[str, float],
     ) -> None:
         super().__init__(budgets, holds)
         self.copies = np.array([copies[group] for group in budgets], dtype=np.float64)
@@ -96,12 +110,16 @@ class UpsamplingCollector(Collector):
 
 
 class WeightingCollector(Collector):
-    """A vote weighs in proportion to the smallest budget among the records behind it; all weights add up to T."""
+    """A vote weighs in proportion to the smallest budget among the records behind it; all weights
+    add up to T.
+    """
 
     def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:
         super().__init__(budgets, holds)
         smallest = smallest_budgets(budgets, holds)
-        self.of_teachers = np.floor(UNIT * self.n_teachers * (smallest / smallest.sum())).astype(np.int64)
+        self.of_teachers = np.floor(UNIT * self.n_teachers * (smallest / smallest.sum())).astype(
+            np.int64
+        )
 
     def weights(self, queries: slice) -> Integers:
         return np.asarray(self.of_teachers)
@@ -121,14 +139,18 @@ class VanishingCollector(Collector):
     def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:
         super().__init__(budgets, holds)
         self.smallest = smallest_budgets(budgets, holds)
-        self.ranks = [np.flatnonzero(self.smallest == budget) for budget in np.unique(self.smallest)]
+        self.ranks = [
+            np.flatnonzero(self.smallest == budget) for budget in np.unique(self.smallest)
+        ]
 
     def participation(self, queries: slice) -> Bools:
         """Who votes, of shape (queries, teachers)."""
         places = np.arange(queries.start, queries.stop)
         taking_part = np.zeros((len(places), self.n_teachers), dtype=bool)
         for teachers in self.ranks:
-            share = Fraction(float(self.smallest[teachers[0]])) / Fraction(float(self.smallest.max()))
+            share = Fraction(float(self.smallest[teachers[0]])) / Fraction(
+                float(self.smallest.max())
+            )
             turns = share * len(teachers)
             first = np.array([math.floor(turns * int(place)) for place in [*places, queries.stop]])
             turn = (np.arange(len(teachers)) - first[:-1, None]) % len(teachers)
@@ -137,7 +159,9 @@ class VanishingCollector(Collector):
 
     def weights(self, queries: slice) -> Integers:
         taking_part = self.participation(queries)
-        return np.asarray(taking_part * (UNIT * self.n_teachers // taking_part.sum(axis=1))[:, None])
+        return np.asarray(
+            taking_part * (UNIT * self.n_teachers // taking_part.sum(axis=1))[:, None]
+        )
 
     def payers(self) -> Bools:
         return self.holds
@@ -156,7 +180,9 @@ COLLECTORS: dict[str, type[Any]] = {
 
 def smallest_budgets(budgets: Mapping[str, float], holds: Bools) -> Floats:
     """The smallest budget among the records of each teacher, of shape (teachers,)."""
-    return np.asarray(np.where(holds, np.array(list(budgets.values()))[:, None], np.inf).min(axis=0))
+    return np.asarray(
+        np.where(holds, np.array(list(budgets.values()))[:, None], np.inf).min(axis=0)
+    )
 
 
 def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> dict[str, int]:
@@ -172,14 +198,19 @@ def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> di
         copies = np.maximum(np.rint(least * ratios), 1)
         if np.all(np.abs(copies / (least * ratios) - 1) <= precision):
             return {group: int(d) for group, d in zip(budgets, copies, strict=True)}
-    raise InputError(f"budgets {dict(budgets)} have no whole ratios within {precision:g}; pass a larger precision")
+    raise InputError(
+        f"budgets {dict(budgets)} have no whole ratios within {precision:g}; pass a larger"
+        " precision"
+    )
 
 
 def all_infinite(budgets: Mapping[str, float]) -> bool:
     """Whether all budgets are infinite; an error where only some are."""
     infinite = [math.isinf(epsilon) for epsilon in budgets.values()]
     if any(infinite) and not all(infinite):
-        raise BudgetError(f"budgets {dict(budgets)} are infinite for some groups only; pass finite ones, or gnmax")
+        raise BudgetError(
+            f"budgets {dict(budgets)} are infinite for some groups only; pass finite ones, or gnmax"
+        )
     return all(infinite)
 
 
@@ -195,11 +226,15 @@ def teachers_of(counts: Mapping[Group, float], n_teachers: int) -> dict[Group, i
 
 
 def holds_of(teacher_groups: Sequence[str | Sequence[str]], groups: Sequence[str]) -> Bools:
-    """Which teachers hold records of which group, from one group name, or several, for each teacher."""
+    """Which teachers hold records of which group, from one group name, or several, for each
+    teacher.
+    """
     holds = np.zeros((len(groups), len(teacher_groups)), dtype=bool)
     for teacher, names in enumerate(teacher_groups):
         if not isinstance(names, str | Sequence):
-            raise InputError(f"teacher {teacher} has group {names!r}; pass a name, or a list of names, for each")
+            raise InputError(
+                f"teacher {teacher} has group {names!r}; pass a name, or a list of names, for each"
+            )
         for group in [names] if isinstance(names, str) else names:
             if group not in groups:
                 fault = f"teacher {teacher} has group {group!r}, which has no budget"
@@ -207,7 +242,9 @@ def holds_of(teacher_groups: Sequence[str | Sequence[str]], groups: Sequence[str
             holds[list(groups).index(group), teacher] = True
     for group, teachers in zip(groups, holds, strict=True):
         if not teachers.any():
-            raise InputError(f"group {group!r} has a budget and no teacher; leave it out, or name its teachers")
+            raise InputError(
+                f"group {group!r} has a budget and no teacher; leave it out, or name its teachers"
+            )
     for teacher, groups_held in enumerate(holds.T):
         if not groups_held.any():
             raise InputError(f"teacher {teacher} has no group; name at least one for every teacher")

@@ -1,4 +1,6 @@
-"""How far teachers agree: private, since it depends on their votes; for the owner of the data, never for a release."""
+"""How far teachers agree: private, since it depends on their votes; for the owner of the data,
+never for a release.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,11 @@ _BLOCK = 512
 
 
 def consensus(votes: Integers) -> Integers:
-    """How many queries have each share of teachers for their top class, of shape (20,): up to 5 %, up to 10 %, ...
+    """How many queries have each share of teachers for their top class, of shape (20,): up to 5 %,
+    up to 10 %, ...
 
-    `votes` are class indices of shape (queries, teachers). Every teacher counts alike, whatever its vote weighs.
+    `votes` are class indices of shape (queries, teachers). Every teacher counts alike, whatever its
+    vote weighs.
     """
     queries, teachers = votes.shape
     found = np.zeros(BINS, dtype=np.int64)

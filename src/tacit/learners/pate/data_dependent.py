@@ -1,6 +1,8 @@
-"""What voting cost, given the votes. Private itself: for the data's owner, for published tables, never for a release.
+"""What voting cost, given the votes. Private itself: for the data's owner, for published tables,
+never for a release.
 
-Renyi costs of each payer (see `collectors.py`) add up over queries; `tacit.mechanisms.vote_bounds` has the bounds.
+Renyi costs of each payer (see `collectors.py`) add up over queries; `tacit.mechanisms.vote_bounds`
+has the bounds.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ ORDERS = 1 + np.geomspace(0.02, 5000.0, 120)
 class DataDependent:
     """Epsilon of each group by data-dependent costs, at `delta`. Private: it depends on the votes.
 
-    `orders` of shape (orders,) and `costs` of shape (groups, orders) are the Renyi curves behind it.
+    `orders` of shape (orders,) and `costs` of shape (groups, orders) are the Renyi curves behind
+    it.
     """
 
     epsilon: dict[str, float]
@@ -39,20 +42,31 @@ class DataDependent:
 
 
 class Odometer:
-    """Adds up data-dependent costs; `aggregator` is as for plain PATE, and `exact_q` as in `rdp_per_vote`."""
+    """Adds up data-dependent costs; `aggregator` is as for plain PATE, and `exact_q` as in
+    `rdp_per_vote`.
+    """
 
     def __init__(
-        self, collector: Collector, aggregator: Aggregator, budgets: Mapping[str, float], delta: float, exact_q: bool
+        self,
+        collector: Collector,
+        aggregator: Aggregator,
+        budgets: Mapping[str, float],
+        delta: float,
+        exact_q: bool,
     ) -> None:
         self.collector, self.budgets, self.delta = collector, dict(budgets), delta
         self.aggregator = aggregator.scaled(collector.scale)
         self.log_q = _log_q(exact_q)
         self.payers = collector.payers()
         self.totals = np.zeros((self.payers.shape[1], len(ORDERS)))
-        self.allowance = np.where(self.payers, np.array(list(budgets.values()))[:, None], np.inf).min(axis=0)
+        self.allowance = np.where(
+            self.payers, np.array(list(budgets.values()))[:, None], np.inf
+        ).min(axis=0)
 
     def fitting(self, queries: slice, counts: Floats, paid: Bools) -> int:
-        """How many of these queries, in order, leave every payer within its budget; counts are in votes."""
+        """How many of these queries, in order, leave every payer within its budget; counts are in
+        votes.
+        """
         who, costs = self._curves(queries, counts, paid)
 
         def within(m: int) -> bool:
@@ -75,12 +89,17 @@ class Odometer:
     def report(self) -> DataDependent:
         """The figures so far."""
         epsilons = renyi_epsilons(self.totals, ORDERS, self.delta)
-        groups = {group: float(epsilons[who].max()) for group, who in zip(self.budgets, self.payers, strict=True)}
+        groups = {
+            group: float(epsilons[who].max())
+            for group, who in zip(self.budgets, self.payers, strict=True)
+        }
         costs = np.stack([self.totals[who].max(axis=0) for who in self.payers])
         return DataDependent(groups, self.delta, ORDERS, costs)
 
     def _curves(self, queries: slice, counts: Floats, paid: Bools) -> tuple[Floats, Floats]:
-        """Who pays which curve, of shape (payers, curves, queries), and the curves, (curves, queries, orders)."""
+        """Who pays which curve, of shape (payers, curves, queries), and the curves, (curves,
+        queries, orders).
+        """
         sensitivities = self.collector.sensitivities(queries) * self.collector.scale
         if self.collector.varies:  # those who take part pay alike
             values = [sensitivities.max(axis=0)]
@@ -88,12 +107,17 @@ class Odometer:
         else:
             values = [float(value) for (value,) in sensitivities]
             who = np.eye(len(values))[:, :, None] * np.ones(len(paid))
-        curves = [charged(*self.aggregator.renyi(counts, value, ORDERS, self.log_q), paid) for value in values]
+        curves = [
+            charged(*self.aggregator.renyi(counts, value, ORDERS, self.log_q), paid)
+            for value in values
+        ]
         return np.asarray(who), np.stack(curves)
 
 
 def charged(check: Floats, label: Floats, answered: Any) -> Floats:
-    """Cost of each query, of shape (queries, orders): the check, and the label where it was bought."""
+    """Cost of each query, of shape (queries, orders): the check, and the label where it was
+    bought.
+    """
     share = np.asarray(answered, dtype=np.float64)[:, None]
     return check + np.where(share > 0, label, 0.0) * share
 
@@ -125,8 +149,8 @@ def rdp_per_vote(
         What one record can move, in the votes of `votes`.
     aggregator : {"gnmax", "confident", "laplace"}
     answered : array of shape (queries,), optional
-        Which queries were answered and so paid for a label; all by default. Probabilities give the expected cost: a
-        planning figure.
+        Which queries were answered and so paid for a label; all by default. Probabilities give the
+        expected cost: a planning figure.
     exact_q : bool, default=False
         Use the exact probability of another label, by quadrature, and not the union bound.
 
@@ -162,7 +186,9 @@ def rdp(
     answered: Any = None,
     exact_q: bool = False,
 ) -> Floats:
-    """Sum over queries of `rdp_per_vote`, of shape (orders,), in memory that does not grow with the queries."""
+    """Sum over queries of `rdp_per_vote`, of shape (orders,), in memory that does not grow with the
+    queries.
+    """
     noise = {"sigma": sigma, "sigma1": sigma1, "threshold": threshold, "gamma": gamma}
     blocks = _costs(votes, orders, sensitivity, answered, exact_q, aggregator, noise)
     return np.asarray(sum(check.sum(axis=0) + answers @ label for check, label, answers in blocks))
@@ -177,7 +203,9 @@ def _costs(
     aggregator: str,
     noise: Mapping[str, float | None],
 ) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """Costs of checks and labels of blocks of queries, and which were answered; arguments as in `rdp_per_vote`."""
+    """Costs of checks and labels of blocks of queries, and which were answered; arguments as in
+    `rdp_per_vote`.
+    """
     remedy = "pass votes per class, >= 0, of shape (queries, classes)"
     counts = array_of(votes, "votes", remedy)
     valid = counts.dtype.kind in "iuf" and counts.ndim == 2 and 0 not in counts.shape
@@ -185,11 +213,16 @@ def _costs(
         raise InputError(f"votes have dtype {counts.dtype} and shape {counts.shape}; {remedy}")
     at = np.atleast_1d(numbers_of(orders, "orders", "pass for example [2, 8, 32]"))
     if at.ndim != 1 or not np.all((at > 1) & np.isfinite(at)):
-        raise InputError(f"orders={orders!r:.80} must be finite and above 1; pass for example [2, 8, 32]")
+        raise InputError(
+            f"orders={orders!r:.80} must be finite and above 1; pass for example [2, 8, 32]"
+        )
     real("sensitivity", sensitivity, 1e-9, 1e9)
     flag("exact_q", exact_q)
     if isinstance(aggregator, str) and aggregator == "interactive":
-        raise InputError("aggregator='interactive' depends on a student too; see `internal_` of tacit.pate.aggregate")
+        raise InputError(
+            "aggregator='interactive' depends on a student too; see `internal_` of"
+            " tacit.pate.aggregate"
+        )
     mechanism = aggregator_of(aggregator, **noise)
     rule = f"pass one value from 0 to 1 for each of {len(counts)} queries"
     answers = np.ones(len(counts)) if answered is None else numbers_of(answered, "answered", rule)

@@ -1,4 +1,6 @@
-"""One fit of PATE: its private and public records, and every decision that follows from public facts."""
+"""One fit of PATE: its private and public records, and every decision that follows from public
+facts.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ from tacit.models.rows import Floats
 
 @dataclass(frozen=True, eq=False)
 class Election(Prepared):
-    """Private records, the public records that teachers vote on, and everything about the voting that is public."""
+    """Private records, the public records that teachers vote on, and everything about the voting
+    that is public.
+    """
 
     public: Any
     test: tuple[Any, Integers] | None
@@ -73,7 +77,9 @@ class Election(Prepared):
         )
 
     def vote(self, votes: Integers, noise: NoiseSource) -> None:
-        """Answer the queries; interactive voting answers the first by confident voting, then fits a student."""
+        """Answer the queries; interactive voting answers the first by confident voting, then fits a
+        student.
+        """
         voting, aggregator = self.voting, self.voting.plan.aggregator
         if not isinstance(aggregator, Interactive):
             voting.ask(votes, noise)
@@ -82,7 +88,9 @@ class Election(Prepared):
         voting.ask(votes[:first], noise, aggregator=aggregator.without_student())
         if first < len(votes):
             student, _ = self.fitted_student()
-            voting.ask(votes[first:], noise, np.exp(student.log_probabilities(self.queries[first:])))
+            voting.ask(
+                votes[first:], noise, np.exp(student.log_probabilities(self.queries[first:]))
+            )
 
     def fitted_student(self) -> tuple[Model, float | None]:
         """The student of the labels so far, and its accuracy on the validation labels."""
@@ -94,7 +102,8 @@ class Election(Prepared):
         if len(known) == 0:
             knows = "no class but the first" if self.names is None else "the names alone"
             warnings.warn(
-                f"no query was answered, so the student knows {knows}; pass a lower threshold, or more teachers",
+                f"no query was answered, so the student knows {knows}; pass a lower threshold, or"
+                " more teachers",
                 stacklevel=5,  # where `fit` was called
             )
         if len(known) == 0 and self.names is None:
@@ -115,7 +124,9 @@ class Election(Prepared):
         return replace(model, view=view), accuracy
 
     def accuracy_of_first(self, asked: int) -> float | None:
-        """Accuracy on the test set of the student of the first answers alone; None without a test set."""
+        """Accuracy on the test set of the student of the first answers alone; None without a test
+        set.
+        """
         if self.test is None:
             return None
         voting = copy(self.voting)
@@ -124,23 +135,38 @@ class Election(Prepared):
         return float(np.mean(student.nearest(self.test[0]) == self.test[1]))
 
     def settings(self) -> list[object]:
-        """What decides the answers of interactive voting beside the scheme, the records and the votes."""
+        """What decides the answers of interactive voting beside the scheme, the records and the
+        votes.
+        """
         if not isinstance(self.voting.plan.aggregator, Interactive):
             return []
         model = model_of(self.student.model)
         names = [] if self.names is None else [digest([self.names])]
         chosen = self.student.model is None
-        return [getattr(model, "__qualname__", repr(model)), chosen, replace(self.student, model=None), *names]
+        return [
+            getattr(model, "__qualname__", repr(model)),
+            chosen,
+            replace(self.student, model=None),
+            *names,
+        ]
 
 
-def student_view(student: Student, shape: tuple[int, ...], public: Any, dtype: np.dtype[Any]) -> View:
-    """How the student sees public rows: linear models see unit rows, about their mean unless labels must be spread."""
+def student_view(
+    student: Student, shape: tuple[int, ...], public: Any, dtype: np.dtype[Any]
+) -> View:
+    """How the student sees public rows: linear models see unit rows, about their mean unless labels
+    must be spread.
+    """
     from sklearn.linear_model import LogisticRegression
 
     model = model_of(student.model)
     linear = isinstance(model, LogisticRegression) or (isinstance(model, str) and model == "linear")
-    centre = public_centre(public, public.shape[1]) if linear and not student.semi_supervised else None
-    return View(shape, linear, centre, 255.0 if dtype == np.uint8 and isinstance(model, str) else 1.0)
+    centre = (
+        public_centre(public, public.shape[1]) if linear and not student.semi_supervised else None
+    )
+    return View(
+        shape, linear, centre, 255.0 if dtype == np.uint8 and isinstance(model, str) else 1.0
+    )
 
 
 def check_truth(truth: Any, records: int, classes: NDArray[Any]) -> Integers | None:
@@ -149,7 +175,9 @@ def check_truth(truth: Any, records: int, classes: NDArray[Any]) -> Integers | N
         return None
     labels = array_of(truth, "truth", "pass the true label of each public record")
     if labels.shape != (records,):
-        raise InputError(f"truth has shape {labels.shape}; pass the label of each of {records} public records")
+        raise InputError(
+            f"truth has shape {labels.shape}; pass the label of each of {records} public records"
+        )
     return class_indices(clean_labels(labels, records), classes)
 
 
@@ -158,9 +186,13 @@ def check_test(test: Any, width: int, classes: NDArray[Any]) -> tuple[Any, Integ
     if test is None:
         return None
     if not isinstance(test, tuple | list) or len(test) != 2:
-        raise InputError(f"test is a {type(test).__name__} and not a pair; pass test=(records, labels)")
+        raise InputError(
+            f"test is a {type(test).__name__} and not a pair; pass test=(records, labels)"
+        )
     rows = finite_rows(test[0], "test", width)
     labels = array_of(test[1], "labels of test")
     if labels.shape != (len(rows),):
-        raise InputError(f"test has {len(rows)} records and labels {labels.shape}; pass one for each")
+        raise InputError(
+            f"test has {len(rows)} records and labels {labels.shape}; pass one for each"
+        )
     return rows, class_indices(clean_labels(labels, len(rows)), classes)

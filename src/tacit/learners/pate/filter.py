@@ -1,14 +1,15 @@
 """The privacy filter: how far voting may go, and what it cost.
 
-Each payer (a group, or a teacher; see `collectors.py`) has the allowance of every group whose records it holds. Before
-a query is asked, its check and its label must fit in what is left of every allowance of those who vote. A failed check
-costs the check alone. Costs follow from public facts and from what was released already, never from the votes, so a sum
-in one currency (`tacit.privacy.allowance`) that stops before its limit is a privacy filter.
+Each payer (a group, or a teacher; see `collectors.py`) has the allowance of every group whose
+records it holds. Before a query is asked, its check and its label must fit in what is left of every
+allowance of those who vote. A failed check costs the check alone. Costs follow from public facts
+and from what was released already, never from the votes, so a sum in one currency
+(`tacit.privacy.allowance`) that stops before its limit is a privacy filter.
 
-For a budget of epsilon and delta the currency is Renyi divergence at one order, which follows from epsilon and delta
-alone: at it, an argmax and a check cost about .64 of their noisy counts. Where the noise is such that no price is
-certified, it is mu^2 of Gaussian differential privacy, if that buys more. Budgets in mu are counted in mu^2 too,
-budgets in zCDP and Laplace noise in rho.
+For a budget of epsilon and delta the currency is Renyi divergence at one order, which follows from
+epsilon and delta alone: at it, an argmax and a check cost about .64 of their noisy counts. Where
+the noise is such that no price is certified, it is mu^2 of Gaussian differential privacy, if that
+buys more. Budgets in mu are counted in mu^2 too, budgets in zCDP and Laplace noise in rho.
 """
 
 from __future__ import annotations
@@ -37,17 +38,26 @@ _ROUNDING = 1e-10  # relative: what sums of costs in floating point may lack
 
 
 def allowance_of(budget: Budget, aggregator: Aggregator | None) -> Allowance:
-    """What a budget allows in the currency that buys most; `aggregator` is None if its noise is not chosen yet."""
+    """What a budget allows in the currency that buys most; `aggregator` is None if its noise is not
+    chosen yet.
+    """
     if budget.infinite or budget.kind in ("zcdp", "gdp"):
         return Allowance.of(budget)
-    if not isinstance(aggregator, GNMax | None):  # `FilteredVotes` bounds rho and mu for Gaussian noise alone
+    # `FilteredVotes` bounds rho and mu for Gaussian noise alone
+    if not isinstance(aggregator, GNMax | None):
         rho = accounting.largest_rho(float(budget.epsilon or 0), float(budget.delta or 0))
         if rho < budgets.LEAST:
-            raise BudgetError(f"budget {budget} is too small for a label at any noise; use Gaussian noise (gnmax)")
+            raise BudgetError(
+                f"budget {budget} is too small for a label at any noise; use Gaussian noise (gnmax)"
+            )
         return Allowance.of(Budget.zcdp(rho))
     renyi, mu = Allowance.of(budget, currency="renyi"), Allowance.of(budget, currency="mu")
     query = _TYPICAL if aggregator is None else aggregator
-    return max(renyi, mu, key=lambda allowance: allowance.total / allowance.cost(query_event(query, allowance)))
+    return max(
+        renyi,
+        mu,
+        key=lambda allowance: allowance.total / allowance.cost(query_event(query, allowance)),
+    )
 
 
 def query_event(aggregator: Aggregator, allowance: Allowance, sensitivity: float = 1.0) -> Event:
@@ -69,17 +79,25 @@ class Filter:
     `aggregator` is as for plain PATE: the collector's scale is in the sensitivities.
     """
 
-    def __init__(self, collector: Collector, aggregator: Aggregator, allowances: Mapping[str, Allowance]) -> None:
+    def __init__(
+        self, collector: Collector, aggregator: Aggregator, allowances: Mapping[str, Allowance]
+    ) -> None:
         self.aggregator = aggregator
         self.allowances = list(allowances.values())
         self.groups, self.payers = np.nonzero(collector.payers())  # of each account
-        self.limits = np.array([self.allowances[group].total for group in self.groups]) * (1 - _ROUNDING)
+        self.limits = np.array([self.allowances[group].total for group in self.groups]) * (
+            1 - _ROUNDING
+        )
         self.spent = np.zeros(len(self.groups))
         self.uses: dict[tuple[float, ...], tuple[int, int]] = {}
         self.priced: dict[tuple[int, float, Measure], tuple[float, float]] = {}
 
-    def costs(self, sensitivities: Floats, measure: Measure = Allowance.cost) -> tuple[Floats, Floats]:
-        """Cost of the check and of the label of each query to each account, of shape (accounts, queries)."""
+    def costs(
+        self, sensitivities: Floats, measure: Measure = Allowance.cost
+    ) -> tuple[Floats, Floats]:
+        """Cost of the check and of the label of each query to each account, of shape (accounts,
+        queries).
+        """
         of_accounts = sensitivities[self.payers]
         check, label = np.zeros_like(of_accounts), np.zeros_like(of_accounts)
         for group in range(len(self.allowances)):
@@ -94,12 +112,20 @@ class Filter:
         key, allowance = (group, sensitivity, measure), self.allowances[group]
         if key not in self.priced:
             order = order_of(allowance)
-            check, label = self.aggregator.check(sensitivity, order), self.aggregator.label(sensitivity, order)
-            self.priced[key] = (0.0 if check is None else measure(allowance, check)), measure(allowance, label)
+            check, label = (
+                self.aggregator.check(sensitivity, order),
+                self.aggregator.label(sensitivity, order),
+            )
+            self.priced[key] = (
+                (0.0 if check is None else measure(allowance, check)),
+                measure(allowance, label),
+            )
         return self.priced[key]
 
     def fitting(self, sensitivities: Floats, paid: NDArray[np.bool_]) -> int:
-        """How many of these queries may be asked in order, where `paid` says which of them buy a label."""
+        """How many of these queries may be asked in order, where `paid` says which of them buy a
+        label.
+        """
         if np.all(np.isinf(self.limits)):
             return len(paid)
         check, label = self.costs(_by_query(sensitivities, len(paid)))
@@ -127,21 +153,27 @@ class Filter:
         self.uses[tuple(sensitivities[:, 0])] = asked, bought
 
     def events(self) -> list[Event]:
-        """What each group spent: the events of its dearest payer, or what covers all payers if none is so in all.
+        """What each group spent: the events of its dearest payer, or what covers all payers if none
+        is so in all.
 
-        A payer with fewer votes of more weight may cost less at the order that is counted, and more at others.
+        A payer with fewer votes of more weight may cost less at the order that is counted, and more
+        at others.
         """
         cost, rho, pure = (self._totals(measure) for measure in (Allowance.cost, _rho, _pure))
         found: list[Event] = []
         for group, allowance in enumerate(self.allowances):
             own = np.flatnonzero(self.groups == group)
             dearest, order = int(own[np.argmax(cost[own])]), order_of(allowance)
-            if all(total[dearest] >= total[own].max() * (1 - _ROUNDING) for total in (cost, rho, pure)):
+            if all(
+                total[dearest] >= total[own].max() * (1 - _ROUNDING) for total in (cost, rho, pure)
+            ):
                 found.append(self._events(dearest))
             elif order is None:
                 found.append(ZCDP(float(rho[own].max())))
             else:
-                found.append(FilteredVotes(order, float(cost[dearest]), math.sqrt(0.5 / rho[own].max())))
+                found.append(
+                    FilteredVotes(order, float(cost[dearest]), math.sqrt(0.5 / rho[own].max()))
+                )
         return found
 
     def _totals(self, measure: Measure) -> Floats:
@@ -164,13 +196,18 @@ class Filter:
 
 
 def promised(
-    collector: Collector, aggregator: Aggregator, allowances: Mapping[str, Allowance], queries: int, labels: int
+    collector: Collector,
+    aggregator: Aggregator,
+    allowances: Mapping[str, Allowance],
+    queries: int,
+    labels: int,
 ) -> dict[str, Event]:
     """The smaller of each group's allowance and what the public limits allow at worst."""
     worst = Filter(collector, aggregator, allowances)
     if collector.varies:
         for part in (slice(start, min(start + 1024, queries)) for start in range(0, queries, 1024)):
-            paid = np.ones(part.stop - part.start, dtype=bool)  # any of the queries may be the ones answered
+            # any of the queries may be the ones answered
+            paid = np.ones(part.stop - part.start, dtype=bool)
             worst.charge(collector.sensitivities(part), paid)
     else:
         worst.charge_alike(collector.sensitivities(slice(0, 1)), queries, min(labels, queries))

@@ -1,4 +1,6 @@
-"""The parameters of `PATE` that group several fields: teachers, voting and student, as values and by field."""
+"""The parameters of `PATE` that group several fields: teachers, voting and student, as values and
+by field.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ FLAT_NAMES: Mapping[str, str] = {
     "teacher_training": "teachers__training",
     "expected_accuracy": "teachers__expected_accuracy",
     "aggregator": "voting__kind",
-    **{name: f"voting__{name}" for name in ("sigma", "sigma1", "threshold", "gamma", "confidence", "bootstrap")},
+    **{
+        name: f"voting__{name}"
+        for name in ("sigma", "sigma1", "threshold", "gamma", "confidence", "bootstrap")
+    },
     "student": "student__model",
     "student_training": "student__training",
     "semi_supervised": "student__semi_supervised",
@@ -38,7 +43,9 @@ def fields_of(group: str, value: Any) -> dict[str, Any]:
 
 
 def with_fields(group: str, value: Any, changes: dict[str, Any]) -> Any:
-    """The value of a grouped parameter with some fields changed; another kind of voting starts from its defaults."""
+    """The value of a grouped parameter with some fields changed; another kind of voting starts from
+    its defaults.
+    """
     fields = fields_of(group, value)
     if changes.get("kind", fields.get("kind")) != fields.get("kind"):
         fields = {}

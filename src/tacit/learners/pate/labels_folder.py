@@ -1,4 +1,6 @@
-"""A folder of labels that a voting released, with their guarantee: `labels.csv`, `guarantee.json`, `statement.txt`."""
+"""A folder of labels that a voting released, with their guarantee: `labels.csv`, `guarantee.json`,
+`statement.txt`.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,30 @@ if TYPE_CHECKING:
 FILES = {"guarantee.json", "labels.csv", "statement.txt"}
 
 
-def write_labels(folder: Path, answers: Answers, *, delta: float, noise: str, classes_declared: bool) -> None:
+def write_labels(
+    folder: Path, answers: Answers, *, delta: float, noise: str, classes_declared: bool
+) -> None:
     """Write the files into an existing folder; the statement gives epsilon at `delta`.
 
-    Labels of research noise are stamped as not for release; a class list that was not declared is named as unprotected.
+    Labels of research noise are stamped as not for release; a class list that was not declared is
+    named as unprotected.
     """
     guarantee = answers.guarantee_
     if not classes_declared:
-        guarantee = replace(guarantee, unprotected=(*guarantee.unprotected, "class list (read off the votes)"))
+        guarantee = replace(
+            guarantee, unprotected=(*guarantee.unprotected, "class list (read off the votes)")
+        )
     rows = (f"{query},{label}" for query, label in enumerate(answers.labels.tolist()))
     (folder / "labels.csv").write_text("\n".join(["query,label", *rows]) + "\n", encoding="utf-8")
-    (folder / "guarantee.json").write_text(json.dumps(guarantee.to_json(), indent=2) + "\n", encoding="utf-8")
-    stamp = "" if noise == "secure" else "NOT FOR RELEASE: made with research noise, which is seeded.\n"
-    (folder / "statement.txt").write_text(f"{stamp}{guarantee.statement(delta)}\n", encoding="utf-8")
+    (folder / "guarantee.json").write_text(
+        json.dumps(guarantee.to_json(), indent=2) + "\n", encoding="utf-8"
+    )
+    stamp = (
+        "" if noise == "secure" else "NOT FOR RELEASE: made with research noise, which is seeded.\n"
+    )
+    (folder / "statement.txt").write_text(
+        f"{stamp}{guarantee.statement(delta)}\n", encoding="utf-8"
+    )
 
 
 def holds_labels(folder: Path) -> bool:

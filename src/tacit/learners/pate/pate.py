@@ -1,4 +1,6 @@
-"""PATE: teachers on disjoint parts of the private records vote on public records, and a student learns the labels."""
+"""PATE: teachers on disjoint parts of the private records vote on public records, and a student
+learns the labels.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +45,24 @@ from tacit.learners.pate.filter import allowance_of, cap, promised
 from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, KINDS, fields_of, with_fields
 from tacit.learners.pate.readings import limits_of, readings
 from tacit.learners.pate.run_folder import RunFolder, charge_for, run_hash
-from tacit.learners.pate.scheme import ALL, UNLIMITED, Scheme, checked_budgets, plain_scheme, scheme, unprotected
+from tacit.learners.pate.scheme import (
+    ALL,
+    UNLIMITED,
+    Scheme,
+    checked_budgets,
+    plain_scheme,
+    scheme,
+    unprotected,
+)
 from tacit.learners.pate.student import Student
-from tacit.learners.pate.tables import accuracies, label_accuracies, query_rows, reading_row, teacher_rows, voting_row
+from tacit.learners.pate.tables import (
+    accuracies,
+    label_accuracies,
+    query_rows,
+    reading_row,
+    teacher_rows,
+    voting_row,
+)
 from tacit.learners.pate.teachers import Teachers
 from tacit.learners.pate.voting import Voting, check_stopping
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -57,7 +74,8 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
-NEARLY_MOST = 0.9  # of the bits that labels of the most teachers tell: with these, there need not be more
+# of the bits that labels of the most teachers tell: with these, there need not be more
+NEARLY_MOST = 0.9
 LEAST_BITS = 10  # for each class, by simulation, below which a fit warns
 
 
@@ -65,19 +83,20 @@ LEAST_BITS = 10  # for each class, by simulation, below which a fit warns
 class PATE(ModelClassifier):
     """Classify by a student that learns from the noisy votes of teachers on public records.
 
-    The private records are split among teachers, classifiers that learn from disjoint parts. Public records are
-    queried in order; the noisy votes answer some of them, until a limit or a budget is reached. The student learns only
-    from these labels.
+    The private records are split among teachers, classifiers that learn from disjoint parts. Public
+    records are queried in order; the noisy votes answer some of them, until a limit or a budget is
+    reached. The student learns only from these labels.
 
     Parameters
     ----------
     budget : Budget or str, default="rho=0.5"
-        Budget of every record, or of every person under "replace-person": zCDP, approximate, or mu. A pure budget is
-        refused. "rho=inf" is plurality without noise.
+        Budget of every record, or of every person under "replace-person": zCDP, approximate, or mu.
+        A pure budget is refused. "rho=inf" is plurality without noise.
     classes
         As in `NoisySumPrototypes`.
     public : array of shape (m, d) or (m, channels, height, width), optional
-        The records to query, of the same kind as the private records. They may be passed to `fit` instead.
+        The records to query, of the same kind as the private records. They may be passed to `fit`
+        instead.
     allow_overlap
         As in `NoisySumPrototypes`.
     budgets : dict of str to float, optional
@@ -87,47 +106,54 @@ class PATE(ModelClassifier):
     teachers : Teachers or dict, optional
         Who votes: number, model, training, expected_accuracy. See `tacit.pate.Teachers`.
     voting : {"confident", "gnmax"}, aggregator or dict, default="confident"
-        With a name, noise is calibrated on simulated votes. Otherwise pass `tacit.pate.GNMax(sigma)`, `Confident(sigma,
-        sigma1, threshold)`, `Interactive(sigma, sigma1, threshold, confidence, bootstrap)` or `LaplaceMax(gamma)`, all
-        in votes; or a dict of these with the name as `kind`.
+        With a name, noise is calibrated on simulated votes. Otherwise pass
+        `tacit.pate.GNMax(sigma)`, `Confident(sigma, sigma1, threshold)`, `Interactive(sigma,
+        sigma1, threshold, confidence, bootstrap)` or `LaplaceMax(gamma)`, all in votes; or a dict
+        of these with the name as `kind`.
     label_accuracy : float, optional
-        Share of right labels at which calibrated noise aims, as `accuracy` of `tacit.pate.calibrate`, for teachers of
-        their `expected_accuracy`. By default the noise whose labels carry most information is chosen.
+        Share of right labels at which calibrated noise aims, as `accuracy` of
+        `tacit.pate.calibrate`, for teachers of their `expected_accuracy`. By default the noise
+        whose labels carry most information is chosen.
     student : Student or dict, optional
-        What learns from the labels: model, training, semi_supervised, validation. See `tacit.pate.Student`.
+        What learns from the labels: model, training, semi_supervised, validation. See
+        `tacit.pate.Student`.
     collector : {"weighting", "vanishing", "upsampling", "gnmax"}
-        How budget groups vote together; see `tacit.learners.pate.collectors`. Without groups it makes no difference.
+        How budget groups vote together; see `tacit.learners.pate.collectors`. Without groups it
+        makes no difference.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
-        Public rows of the class names, one or several per class, in the order of the declared classes. A
-        logistic-regression student is then penalised by its distance from them, if that makes a fifth of the
-        released labels likelier after a fit to the others; otherwise it is the student without names. Votes do not
-        depend on names, except in interactive voting, which uses the student.
+        Public rows of the class names, one or several per class, in the order of the declared
+        classes. A logistic-regression student is then penalised by its distance from them, if that
+        makes a fifth of the released labels likelier after a fit to the others; otherwise it is the
+        student without names. Votes do not depend on names, except in interactive voting, which
+        uses the student.
     n_queries, n_labels : int, optional
-        Limits: query the first `n_queries` public records only, and stop after `n_labels` answered queries. Without
-        groups the promise assumes at most `n_queries` queries.
+        Limits: query the first `n_queries` public records only, and stop after `n_labels` answered
+        queries. Without groups the promise assumes at most `n_queries` queries.
     limits : list of float, optional
-        Smaller budgets at which the voting is also read, at no further privacy cost: epsilons, or dicts of them with
-        budget groups. See `tacit.pate.readings`.
+        Smaller budgets at which the voting is also read, at no further privacy cost: epsilons, or
+        dicts of them with budget groups. See `tacit.pate.readings`.
     stopping : {"filter", "data-dependent"}
         The costs by which voting ends; see `tacit.pate.aggregate`.
     shape
         As in `LabelPrivate`.
     seed : int, default=0
-        Public seed of assigning records and of training. The noise of the votes does not depend on it.
+        Public seed of assigning records and of training. The noise of the votes does not depend on
+        it.
     folder : path, optional
-        Private folder of teachers, votes, labels and tables (teachers.csv, votings.csv, queries.csv, readings.csv,
-        students.csv), from which an interrupted fit resumes. Labels in it are not charged again to a ledger that was
-        already charged for them.
+        Private folder of teachers, votes, labels and tables (teachers.csv, votings.csv,
+        queries.csv, readings.csv, students.csv), from which an interrupted fit resumes. Labels in
+        it are not charged again to a ledger that was already charged for them.
     engine : {"joblib", "ray", "slurm"}, str or Engine, optional
-        Where teachers are trained; "ray:ADDRESS" and "slurm:PARTITION" name the cluster. Workers must see
-        `folder`. By default in this process, or by joblib if `jobs` is more than 1. The votes are the same to the bit.
+        Where teachers are trained; "ray:ADDRESS" and "slurm:PARTITION" name the cluster. Workers
+        must see `folder`. By default in this process, or by joblib if `jobs` is more than 1. The
+        votes are the same to the bit.
     jobs : int, default=1
         Blocks of teachers that are trained at the same time, at most 1024, each by one thread.
     noise, random_state, ledger
         As in `NoisySumPrototypes`.
     unit : {"replace", "change-label", "replace-person"}
-        Unit in which the guarantee is stated. Budgets refer to "replace", or to "replace-person" if that is the unit.
-        Persons are then assigned to teachers, each with all their records.
+        Unit in which the guarantee is stated. Budgets refer to "replace", or to "replace-person" if
+        that is the unit. Persons are then assigned to teachers, each with all their records.
 
     Attributes
     ----------
@@ -135,33 +161,38 @@ class PATE(ModelClassifier):
         Labels of the public records, which may be published, and their privacy cost.
     student_ : Model
     readings_ : list of Reading
-        What votings with the smaller budgets in `limits` would have released, and the accuracy of their students.
+        What votings with the smaller budgets in `limits` would have released, and the accuracy of
+        their students.
     validation_accuracy_ : float or None
         Share of the validation labels that the student predicts.
     votes_ : Votes
         Private, as are `consensus_`, `answers_.internal_` and everything in the folder.
     consensus_ : ndarray of shape (20,)
-        How many public records have each share of teachers for their top class: up to 5 %, up to 10 %, and so on.
+        How many public records have each share of teachers for their top class: up to 5 %, up to 10
+        %, and so on.
     aggregator_ : Aggregator
         The aggregator with its noise, in votes of plain PATE.
     shape_ : tuple of int
     classes_ : ndarray of shape (C,)
     guarantee_ : Guarantee
-        Equal to `promise()`. With groups, the budget of each group. Without groups, the budget, or the worst-case cost
-        of the limits if noise and `n_queries` are given and that cost is smaller.
+        Equal to `promise()`. With groups, the budget of each group. Without groups, the budget, or
+        the worst-case cost of the limits if noise and `n_queries` are given and that cost is
+        smaller.
     spent_ : Guarantee
         Cost of the queries and labels. A report, not a guarantee.
 
     Notes
     -----
-    Guarantee: under replacement of one record of a group, the group's budget. Each record goes to one teacher, or to
-    d_g teachers under upsampling (d_g is the number of copies in group g). The assignment depends only on its position,
-    its group and public facts. See `tacit.mechanisms.votes` for the cost of a query and `tacit.learners.pate.filter`
-    for why stopping is private. The number of records, groups and budgets are
-    not protected. Under "replace-person" the same holds for persons: the data are a list of persons, in the order of
-    their first records, and a replaced person keeps their place in it. All records of a person go to the same
-    teachers, and no teacher depends on another teacher's number of records. If the order of the first records reveals
-    something private, sort the records by person first, in an order that is public.
+    Guarantee: under replacement of one record of a group, the group's budget. Each record goes to
+    one teacher, or to d_g teachers under upsampling (d_g is the number of copies in group g). The
+    assignment depends only on its position, its group and public facts. See
+    `tacit.mechanisms.votes` for the cost of a query and `tacit.learners.pate.filter` for why
+    stopping is private. The number of records, groups and budgets are not protected. Under
+    "replace-person" the same holds for persons: the data are a list of persons, in the order of
+    their first records, and a replaced person keeps their place in it. All records of a person go
+    to the same teachers, and no teacher depends on another teacher's number of records. If the
+    order of the first records reveals something private, sort the records by person first, in an
+    order that is public.
     Source: Papernot et al. 2017 and 2018; Boenisch et al. 2022.
 
     Examples
@@ -184,8 +215,8 @@ class PATE(ModelClassifier):
     public_use = "needed, of the private kind"
     stops_early = True
     no_release = (
-        "decides by a model that a release cannot hold; choose student={'model': 'linear'}, a LogisticRegression or a "
-        "network by name, or publish answers_.labels alone"
+        "decides by a model that a release cannot hold; choose student={'model': 'linear'}, a"
+        " LogisticRegression or a network by name, or publish answers_.labels alone"
     )
     flat_names: ClassVar[Mapping[str, str]] = FLAT_NAMES
 
@@ -211,16 +242,21 @@ class PATE(ModelClassifier):
     unit: Unit | str = "replace"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; `deep` adds the fields of grouped parameters, such as `voting__sigma`."""
+        """Parameters by name; `deep` adds the fields of grouped parameters, such as
+        `voting__sigma`.
+        """
         parameters: dict[str, Any] = super().get_params(deep=False)
         for group in GROUPS if deep else ():
-            with suppress(InputError):  # `promise` and `fit` refuse a value that is none of the group's
+            # `promise` and `fit` refuse a value that is none of the group's
+            with suppress(InputError):
                 fields = fields_of(group, parameters[group])
                 parameters |= {f"{group}__{name}": value for name, value in fields.items()}
         return parameters
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set parameters; `voting__sigma=40` replaces the value of `voting` by a copy with that field."""
+        """Set parameters; `voting__sigma=40` replaces the value of `voting` by a copy with that
+        field.
+        """
         changes: dict[str, dict[str, Any]] = {}
         for name in list(parameters):
             group, _, field = name.partition("__")
@@ -235,7 +271,9 @@ class PATE(ModelClassifier):
     def documented(cls, name: str) -> tuple[type, str]:
         group, _, field = FLAT_NAMES.get(name, "").partition("__")
         if group == "voting":
-            kinds = (kind for kind in AGGREGATORS.values() if field in vars(kind)["__annotations__"])
+            kinds = (
+                kind for kind in AGGREGATORS.values() if field in vars(kind)["__annotations__"]
+            )
             return next(((kind, field) for kind in kinds), (cls, group))
         return (KINDS[group], field) if group else (cls, name)
 
@@ -265,7 +303,9 @@ class PATE(ModelClassifier):
             return Guarantee(self._dealt(), self._event(), self._unprotected())
         filtered = self.stopping == "filter"
         allowances = self._allowances().items()
-        groups = tuple((group, cap(allowance if filtered else UNLIMITED)) for group, allowance in allowances)
+        groups = tuple(
+            (group, cap(allowance if filtered else UNLIMITED)) for group, allowance in allowances
+        )
         return Guarantee(self._dealt(), compose([]), self._unprotected(), groups, delta=self.delta)
 
     def _allowances(self) -> dict[str, Allowance]:
@@ -273,14 +313,23 @@ class PATE(ModelClassifier):
         noise = voting_of(self.voting)[1]
         if self.budgets is not None:
             if self.budget != DEFAULT_BUDGET:
-                raise BudgetError(f"budget={self.budget} and budgets={self.budgets} are both given; pass one of them")
+                raise BudgetError(
+                    f"budget={self.budget} and budgets={self.budgets} are both given; pass one of"
+                    " them"
+                )
             delta = real("delta", self.delta, 1e-30, 1 - 1e-9)
             epsilons = checked_budgets(self.budgets)
-            return {group: allowance_of(Budget.approx(value, delta), noise) for group, value in epsilons.items()}
+            return {
+                group: allowance_of(Budget.approx(value, delta), noise)
+                for group, value in epsilons.items()
+            }
         budget = Budget.parse(self.budget)
         if budget.kind == "pure" and not budget.infinite:
             fault = f"budget {budget} is pure and noisy votes have no pure epsilon"
-            remedy = f"pass {budget.hint('approx')} (the same epsilon, but approximate: a weaker guarantee)"
+            remedy = (
+                f"pass {budget.hint('approx')} (the same epsilon, but approximate: a weaker"
+                " guarantee)"
+            )
             raise BudgetError(f"{fault}; {remedy}")
         return {ALL: allowance_of(budget, noise)}
 
@@ -289,11 +338,19 @@ class PATE(ModelClassifier):
         if self.n_queries is None:
             return None
         queries = self._queries(2**53)
-        return queries, queries if self.n_labels is None else min(queries, whole("n_labels", self.n_labels, 1, 2**53))
+        return queries, (
+            queries
+            if self.n_labels is None
+            else min(queries, whole("n_labels", self.n_labels, 1, 2**53))
+        )
 
     def _queries(self, public: int) -> int:
         """How many of so many public records are queried."""
-        return public if self.n_queries is None else min(public, whole("n_queries", self.n_queries, 1, 2**53))
+        return (
+            public
+            if self.n_queries is None
+            else min(public, whole("n_queries", self.n_queries, 1, 2**53))
+        )
 
     def fit(
         self,
@@ -315,14 +372,16 @@ class PATE(ModelClassifier):
         persons : array-like of shape (n,), optional
             As in `tacit.NoisySumPrototypes.fit`.
         groups : sequence of str of length n, optional
-            Budget group of each record; public. Under "replace-person" all records of a person have the same group.
+            Budget group of each record; public. Under "replace-person" all records of a person have
+            the same group.
         public : array-like of shape (m, ...), optional
-            Public records to query, in this order; by default the parameter of that name. Data frames and torch tensors
-            are taken too.
+            Public records to query, in this order; by default the parameter of that name. Data
+            frames and torch tensors are taken too.
         test : (array-like of shape (t, ...), array-like of shape (t,)), optional
             Records and labels to measure teachers and student by, of the same kinds.
         truth : array-like of shape (m,), optional
-            True labels of the public records, to measure the released labels by for the tables in `folder`.
+            True labels of the public records, to measure the released labels by for the tables in
+            `folder`.
         others
             Refused, as in `tacit.NoisySumPrototypes.fit`.
 
@@ -333,12 +392,21 @@ class PATE(ModelClassifier):
         Raises
         ------
         InputError, BudgetError
-            If something is out of range, or no query fits a budget; nothing is charged or learned then.
+            If something is out of range, or no query fits a budget; nothing is charged or learned
+            then.
         LedgerError
             If the promise would overdraw the ledger; nothing is learned then.
         """
-        arguments = {"groups": groups, "public": public, "test": test, "truth": truth, "ids": persons}
-        return self._learn(as_flat(X), y, persons, others, shape=shape_of(X, self.shape), **arguments)
+        arguments = {
+            "groups": groups,
+            "public": public,
+            "test": test,
+            "truth": truth,
+            "ids": persons,
+        }
+        return self._learn(
+            as_flat(X), y, persons, others, shape=shape_of(X, self.shape), **arguments
+        )
 
     def _prepare(
         self,
@@ -360,7 +428,10 @@ class PATE(ModelClassifier):
             raise InputError("PATE needs public records to query; pass public=... of shape (m, d)")
         rows = finite_rows(public, "public", width)
         sides = record_shape(self.shape if shape is None else shape, width)
-        teachers, student = value_of("teachers", self.teachers, Teachers), value_of("student", self.student, Student)
+        teachers, student = (
+            value_of("teachers", self.teachers, Teachers),
+            value_of("student", self.student, Student),
+        )
         model = model_of(student.model)
         for role, kind in (("teacher", model_of(teachers.model)), ("student", model)):
             check_kind(role, kind, sides, len(self.classes_))
@@ -372,14 +443,21 @@ class PATE(ModelClassifier):
         one_of("collector", self.collector, COLLECTORS)
         interactive = voting_of(self.voting)[0] == "interactive"
         if interactive and hasattr(model, "fit") and not hasattr(model, "predict_proba"):
-            raise InputError(f"student={model!r:.60} has no predict_proba for interactive voting; choose another")
+            raise InputError(
+                f"student={model!r:.60} has no predict_proba for interactive voting; choose another"
+            )
         of_student = student_view(student, sides, rows, X.dtype)
         check_learns(model, of_student(rows[:TRIED]))
         names = name_directions(self.names, self.classes, width, of_student.centre)
         if names is not None and not isinstance(model, LogisticRegression):
-            raise InputError(f"names need a logistic regression as student, not {model!r:.60}; leave one of them out")
+            raise InputError(
+                f"names need a logistic regression as student, not {model!r:.60}; leave one of"
+                " them out"
+            )
         persons = Persons.of(ids, n) if Unit(self.unit).per_person and ids is not None else None
-        allocation, plan, too_few = self._dealt_and_voting(teachers, n, groups, persons, self._queries(len(rows)))
+        allocation, plan, too_few = self._dealt_and_voting(
+            teachers, n, groups, persons, self._queries(len(rows))
+        )
         if self.limits is not None:
             limits_of(self.limits, plan, self.stopping)
         folder = RunFolder(self.folder)
@@ -409,7 +487,8 @@ class PATE(ModelClassifier):
     def _dealt_and_voting(
         self, teachers: Teachers, n: int, groups: Any, persons: Persons | None, n_queries: int
     ) -> tuple[Allocation, Scheme, str]:
-        """Whose records each teacher has, the voting, and a warning if its labels are too few, else empty.
+        """Whose records each teacher has, the voting, and a warning if its labels are too few, else
+        empty.
 
         The voting is that of the fewest teachers whose labels tell nearly most.
         """
@@ -426,40 +505,66 @@ class PATE(ModelClassifier):
         for number in fewer:
             with suppress(BudgetError):  # fewer teachers may not be able to answer at all
                 of_fewer, its_plan, choice = tried(number)
-                if choice is not None and choice.bits(n_classes) >= NEARLY_MOST * of_most.bits(n_classes):
+                if choice is not None and choice.bits(n_classes) >= NEARLY_MOST * of_most.bits(
+                    n_classes
+                ):
                     return of_fewer, its_plan, ""
         if of_most.bits(n_classes) >= LEAST_BITS * n_classes:
             return allocation, plan, ""
         bought = f"about {of_most.labels:.0f} labels of which {of_most.accuracy:.0%} are right"
         remedy = "pass more records, or choose another method"
         few = (
-            f"{most} teachers within this budget buy {bought}, by simulation, too few for {n_classes} classes; {remedy}"
+            f"{most} teachers within this budget buy {bought}, by simulation, too few for"
+            f" {n_classes} classes; {remedy}"
         )
         return allocation, plan, few
 
-    def _allocation(self, n_teachers: int, n: int, groups: Any, persons: Persons | None) -> Allocation:
+    def _allocation(
+        self, n_teachers: int, n: int, groups: Any, persons: Persons | None
+    ) -> Allocation:
         if (self.budgets is None) != (groups is None):
-            raise InputError("budget groups need budgets= of each and, at fit, groups= of each record; pass both")
+            raise InputError(
+                "budget groups need budgets= of each and, at fit, groups= of each record; pass both"
+            )
         if groups is None:
-            return allocate(np.full(n, ALL), {ALL: math.inf}, n_teachers, "gnmax", self.seed, persons)
+            return allocate(
+                np.full(n, ALL), {ALL: math.inf}, n_teachers, "gnmax", self.seed, persons
+            )
         of_records = array_of(groups, "groups")
         if of_records.shape != (n,):
-            raise InputError(f"groups has shape {of_records.shape}; pass one group for each of {n} records")
+            raise InputError(
+                f"groups has shape {of_records.shape}; pass one group for each of {n} records"
+            )
         budgets = checked_budgets(self.budgets)
-        return allocate(of_records.astype(str), budgets, n_teachers, self.collector, self.seed, persons)
+        return allocate(
+            of_records.astype(str), budgets, n_teachers, self.collector, self.seed, persons
+        )
 
-    def _scheme(self, allocation: Allocation, n_queries: int, accuracy: float) -> tuple[Scheme, Calibration | None]:
-        """Everything about the voting that is public; missing noise is calibrated for teachers of this accuracy."""
+    def _scheme(
+        self, allocation: Allocation, n_queries: int, accuracy: float
+    ) -> tuple[Scheme, Calibration | None]:
+        """Everything about the voting that is public; missing noise is calibrated for teachers of
+        this accuracy.
+        """
         name, noise = voting_of(self.voting)
         n_teachers = len(allocation.parts)
         if self.budgets is None:
             budget = Budget.parse(self.budget)
             if self.stopping != "filter" and budget.kind == "zcdp":
                 fault = f"stopping={self.stopping!r} needs an approximate budget, not {budget}"
-                raise BudgetError(f"{fault}; pass {budget.hint('approx')} (approximate: a weaker guarantee)")
+                raise BudgetError(
+                    f"{fault}; pass {budget.hint('approx')} (approximate: a weaker guarantee)"
+                )
             allowance, aggregator = self._allowances()[ALL], noise or GNMax(1.0)
             plan = plain_scheme(
-                n_queries, n_teachers, budget, allowance, self.delta, self.n_labels, aggregator, self._dealt()
+                n_queries,
+                n_teachers,
+                budget,
+                allowance,
+                self.delta,
+                self.n_labels,
+                aggregator,
+                self._dealt(),
             )
         else:
             plan = scheme(
@@ -473,15 +578,22 @@ class PATE(ModelClassifier):
                 delta=self.delta,
                 n_labels=self.n_labels,
                 unit=self._dealt(),
-                **({"aggregator": "gnmax", "sigma": 1.0} if noise is None else {"aggregator": name, **vars(noise)}),
+                **(
+                    {"aggregator": "gnmax", "sigma": 1.0}
+                    if noise is None
+                    else {"aggregator": name, **vars(noise)}
+                ),
             )
-            plan = replace(plan, allowances=self._allowances())  # that of `promise`, which may not know the noise
+            # that of `promise`, which may not know the noise
+            plan = replace(plan, allowances=self._allowances())
         if noise is not None or isinstance(plan.aggregator, Plurality):
             return plan, None
         return plan.calibrated(name, len(self.classes_), accuracy, self.label_accuracy)
 
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
-        """Charge nothing here: `_fit` charges when the teachers are trained, right before the noise of the votes."""
+        """Charge nothing here: `_fit` charges when the teachers are trained, right before the noise
+        of the votes.
+        """
 
     def _fit(self, election: Election, noise: NoiseSource) -> Released | Model:
         promise = self.promise()
@@ -492,7 +604,9 @@ class PATE(ModelClassifier):
         self.answers_ = replace(election.voting.answers(), guarantee_=promise)
         self.student_, self.validation_accuracy_ = election.fitted_student()
         found = [] if self.limits is None else readings(self.answers_, self.limits)
-        self.readings_ = [replace(one, test_accuracy=election.accuracy_of_first(one.asked)) for one in found]
+        self.readings_ = [
+            replace(one, test_accuracy=election.accuracy_of_first(one.asked)) for one in found
+        ]
         if election.folder.path is not None:
             self._write_tables(election)
         facts = {
@@ -504,10 +618,18 @@ class PATE(ModelClassifier):
         return self._released(self.student_, model_of(election.student.model), "noisy votes", facts)
 
     def _vote(self, election: Election, noise: NoiseSource, promise: Guarantee) -> None:
-        """Train the teachers and buy labels, or take those in the folder; charge the ledger unless it has paid."""
+        """Train the teachers and buy labels, or take those in the folder; charge the ledger unless
+        it has paid.
+        """
         folder, voting = election.folder, election.voting
         ensemble = election.ensemble()
-        settings = [self.noise, self.random_state, self.stopping, self.classes_.tolist(), *election.settings()]
+        settings = [
+            self.noise,
+            self.random_state,
+            self.stopping,
+            self.classes_.tolist(),
+            *election.settings(),
+        ]
         run = run_hash(voting.plan, ensemble.hashes, settings)
         stored = folder.read_answers(run, len(self.classes_))
         unpaid = self.ledger
@@ -527,14 +649,29 @@ class PATE(ModelClassifier):
             folder.write_answers(run, voting, self.votes_.votes, before | charged)
 
     def _write_tables(self, election: Election) -> None:
-        budget = " ".join(f"{group}={epsilon:g}" for group, epsilon in (self.budgets or {}).items()) or self.budget
-        settings = {name: getattr(self, name) for name in ("collector", "stopping", "seed", "noise", "random_state")}
+        budget = (
+            " ".join(f"{group}={epsilon:g}" for group, epsilon in (self.budgets or {}).items())
+            or self.budget
+        )
+        settings = {
+            name: getattr(self, name)
+            for name in ("collector", "stopping", "seed", "noise", "random_state")
+        }
         names, labels = dict(enumerate(self.classes_.tolist())), self.answers_.labels
-        student: dict[str, Any] = {"validation_accuracy": self.validation_accuracy_, "test_accuracy": None}
+        student: dict[str, Any] = {
+            "validation_accuracy": self.validation_accuracy_,
+            "test_accuracy": None,
+        }
         if election.test is not None:
             rows, truth = election.test
-            student |= accuracies("test_accuracy", self.student_.nearest(rows) == truth, truth, names)
-        of_labels = {} if election.truth is None else label_accuracies(labels, election.truth[: len(labels)], names)
+            student |= accuracies(
+                "test_accuracy", self.student_.nearest(rows) == truth, truth, names
+            )
+        of_labels = (
+            {}
+            if election.truth is None
+            else label_accuracies(labels, election.truth[: len(labels)], names)
+        )
         tables = {
             "teachers": teacher_rows(election.allocation, self.votes_),
             "votings": [voting_row(self.answers_, {"budget": str(budget), **settings}, of_labels)],

@@ -1,11 +1,14 @@
-"""One voting read at smaller budgets: what a voting of each budget would have released, without voting again.
+"""One voting read at smaller budgets: what a voting of each budget would have released, without
+voting again.
 
-Queries are asked in order, and the filter stops by public costs and by what was released. So a voting with the same
-votes, weights and noise and a smaller budget releases what this one did, up to where its filter stops: a prefix. With
-other noise it would release something else; noise that is calibrated for one budget is read at the others as it is.
+Queries are asked in order, and the filter stops by public costs and by what was released. So a
+voting with the same votes, weights and noise and a smaller budget releases what this one did, up to
+where its filter stops: a prefix. With other noise it would release something else; noise that is
+calibrated for one budget is read at the others as it is.
 
-A prefix is computed from what was released, and has no privacy cost of its own. Publishing several prefixes, or
-one that was chosen by what it shows, releases the longest of them: the guarantee of the whole voting covers them all.
+A prefix is computed from what was released, and has no privacy cost of its own. Publishing several
+prefixes, or one that was chosen by what it shows, releases the longest of them: the guarantee of
+the whole voting covers them all.
 """
 
 from __future__ import annotations
@@ -67,8 +70,8 @@ def readings(answers: Answers, limits: Any) -> list[Reading]:
     answers : Answers
         Of a voting that was stopped by the filter, or by limits alone.
     limits : float, Budget, str, dict of str to float, or list of these
-        Smaller budgets. A number is epsilon at the delta of the voting. With budget groups each is a dict with an
-        epsilon for every group; weights and copies stay those of the voting.
+        Smaller budgets. A number is epsilon at the delta of the voting. With budget groups each is
+        a dict with an epsilon for every group; weights and copies stay those of the voting.
 
     Returns
     -------
@@ -83,10 +86,11 @@ def readings(answers: Answers, limits: Any) -> list[Reading]:
 
     Notes
     -----
-    Guarantee: readings cost nothing beyond the voting, and its guarantee covers all of them together. It does not
-    shrink to that of a smaller reading if larger ones were looked at or published.
-    Source: the noise does not depend on the budget and the filter stops by public costs, so that a smaller voting
-    releases a prefix.
+    Guarantee: readings cost nothing beyond the voting, and its guarantee covers all of them
+    together. It does not shrink to that of a smaller reading if larger ones were looked at or
+    published.
+    Source: the noise does not depend on the budget and the filter stops by public costs, so that a
+    smaller voting releases a prefix.
 
     Examples
     --------
@@ -98,18 +102,25 @@ def readings(answers: Answers, limits: Any) -> list[Reading]:
     """
     if not isinstance(answers, Answers):
         raise InputError(
-            f"answers are of type {type(answers).__name__}; pass what aggregate returns, or model.answers_"
+            f"answers are of type {type(answers).__name__}; pass what aggregate returns, or"
+            " model.answers_"
         )
     return [_read(answers, limit) for limit in limits_of(limits, answers.scheme)]
 
 
 def limits_of(limits: Any, scheme: Scheme, stopping: str = "filter") -> list[Limit]:
-    """The budgets at which a voting of this scheme is to be read; an error for what no prefix of it can tell."""
+    """The budgets at which a voting of this scheme is to be read; an error for what no prefix of it
+    can tell.
+    """
     groups = scheme.allowances.items()
-    without_filter = any(allowed.budget.infinite and math.isfinite(scheme.budgets[group]) for group, allowed in groups)
+    without_filter = any(
+        allowed.budget.infinite and math.isfinite(scheme.budgets[group])
+        for group, allowed in groups
+    )
     if stopping != "filter" or without_filter:
         raise BudgetError(
-            "limits need a voting that stops by the filter; vote with stopping='filter', or leave them out"
+            "limits need a voting that stops by the filter; vote with stopping='filter', or leave"
+            " them out"
         )
     several = list(limits) if isinstance(limits, list | tuple | np.ndarray) else [limits]
     if not several:
@@ -129,7 +140,9 @@ def _limit(limit: Any, scheme: Scheme) -> Limit:
     if groups != [ALL]:
         if not isinstance(limit, Mapping) or set(limit) != set(groups):
             example = ", ".join(f"{group!r}: ..." for group in groups)
-            raise BudgetError(f"limit {limit!r:.60} does not name every budget group; pass {{{example}}}")
+            raise BudgetError(
+                f"limit {limit!r:.60} does not name every budget group; pass {{{example}}}"
+            )
         epsilons = checked_budgets(limit)
         found = {group: Budget.approx(epsilons[group], scheme.delta) for group in groups}
     elif isinstance(limit, Budget | str):
@@ -139,8 +152,13 @@ def _limit(limit: Any, scheme: Scheme) -> Limit:
     for group, budget in found.items():
         own = _own_budget(scheme, group)
         if not own.infinite and budget.kind != own.kind:
-            raise BudgetError(f"limit {budget} is of another kind than the voting's budget {own}; pass one of its kind")
-        if not own.infinite and any(value > getattr(own, name) for name, value in vars(budget).items() if value):
+            raise BudgetError(
+                f"limit {budget} is of another kind than the voting's budget {own}; pass one of its"
+                " kind"
+            )
+        if not own.infinite and any(
+            value > getattr(own, name) for name, value in vars(budget).items() if value
+        ):
             remedy = "vote with the largest budget, and read it at smaller ones"
             raise BudgetError(f"limit {budget} is more than the voting's budget {own}; {remedy}")
     return found
@@ -148,12 +166,18 @@ def _limit(limit: Any, scheme: Scheme) -> Limit:
 
 def _own_budget(scheme: Scheme, group: str) -> Budget:
     epsilon = scheme.budgets[group]
-    return scheme.allowances[group].budget if math.isinf(epsilon) else Budget.approx(epsilon, scheme.delta)
+    return (
+        scheme.allowances[group].budget
+        if math.isinf(epsilon)
+        else Budget.approx(epsilon, scheme.delta)
+    )
 
 
 def _read(answers: Answers, limit: Limit) -> Reading:
     scheme = answers.scheme
-    account = Filter(scheme.collector, scheme.aggregator, {g: _allowance(scheme, g, limit[g]) for g in limit})
+    account = Filter(
+        scheme.collector, scheme.aggregator, {g: _allowance(scheme, g, limit[g]) for g in limit}
+    )
     asked = 0
     for start in range(0, answers.asked, _BLOCK):
         part = slice(start, min(start + _BLOCK, answers.asked))

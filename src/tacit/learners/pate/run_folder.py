@@ -1,8 +1,10 @@
-"""The folder of a fit of PATE, or of a voting: labels that were bought, so that they are bought once, and tables.
+"""The folder of a fit of PATE, or of a voting: labels that were bought, so that they are bought
+once, and tables.
 
-`teachers/` (see `teachers.py`), `slurm/` (what Slurm's tasks get and log), `voting.npz` (the answers) and `voting.json`
-(hashes of all that decides the answers and of the answers, and which charges to ledgers paid for them), and tables for
-people (`tables.py`). All of it is private: the folder is readable by its owner alone.
+`teachers/` (see `teachers.py`), `slurm/` (what Slurm's tasks get and log), `voting.npz` (the
+answers) and `voting.json` (hashes of all that decides the answers and of the answers, and which
+charges to ledgers paid for them), and tables for people (`tables.py`). All of it is private: the
+folder is readable by its owner alone.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ FIELDS = ("run", "votes", "charges", "answers")  # of voting.json
 class StoredAnswers:
     """Labels that a fit bought, of shape (queries,), and what decided and paid for them.
 
-    `run` and `votes` are hashes of what is known before teachers are trained, and of their votes; `charges` has
-    the name of each charge to a ledger, and the hash of what was promised then.
+    `run` and `votes` are hashes of what is known before teachers are trained, and of their votes;
+    `charges` has the name of each charge to a ledger, and the hash of what was promised then.
     """
 
     run: str
@@ -61,12 +63,18 @@ class StoredAnswers:
 
     def paid_by(self, ledger: Ledger, promise: Guarantee) -> bool:
         """Whether a charge of this promise to this ledger has paid for the labels."""
-        paying = {_charged_as(name) for name, promised in self.charges.items() if promised == hash_of_promise(promise)}
+        paying = {
+            _charged_as(name)
+            for name, promised in self.charges.items()
+            if promised == hash_of_promise(promise)
+        }
         return any(charge.what in paying for charge in ledger.account().charges)
 
 
 def charge_for(ledger: Ledger, promise: Guarantee) -> dict[str, str]:
-    """Charge a promise to a ledger; the name that tells this charge from others, and the hash of the promise."""
+    """Charge a promise to a ledger; the name that tells this charge from others, and the hash of
+    the promise.
+    """
     name = secrets.token_hex(8)
     ledger.charge(promise, what=_charged_as(name))
     return {name: hash_of_promise(promise)}
@@ -77,11 +85,15 @@ def _charged_as(name: str) -> str:
 
 
 class RunFolder:
-    """The folder of a fit; it is made readable by its owner alone. Without a path, nothing is read or written."""
+    """The folder of a fit; it is made readable by its owner alone. Without a path, nothing is read
+    or written.
+    """
 
     def __init__(self, path: Path | str | None) -> None:
         if not isinstance(path, str | Path | None):
-            raise InputError(f"folder={path!r} must be a path; pass text, and a name of digits as ./{path}")
+            raise InputError(
+                f"folder={path!r} must be a path; pass text, and a name of digits as ./{path}"
+            )
         self.path = None if path is None else Path(path)
         if self.path is not None:
             try:
@@ -91,26 +103,35 @@ class RunFolder:
                     if (self.path / name).is_dir():
                         raise IsADirectoryError(0, f"{name} in it is a folder")
             except OSError as error:
-                raise InputError(f"folder {self.path} cannot be made ({error.strerror}); choose another") from error
+                raise InputError(
+                    f"folder {self.path} cannot be made ({error.strerror}); choose another"
+                ) from error
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the folder, from reading answers to writing them, so that two runs do not draw two noises for one price.
+        """Hold the folder, from reading answers to writing them, so that two runs do not draw two
+        noises for one price.
 
-        Another run waits, and then takes the answers. Private records that a killed run left behind are removed.
+        Another run waits, and then takes the answers. Private records that a killed run left behind
+        are removed.
         """
         with ExitStack() as stack:
             if self.path is not None:
                 try:
                     stack.enter_context(locked(self.path / ".lock"))
                 except OSError as error:
-                    fault = f"folder {self.path} cannot be locked ({error.strerror}), so two runs could draw two noises"
+                    fault = (
+                        f"folder {self.path} cannot be locked ({error.strerror}), so two runs could"
+                        " draw two noises"
+                    )
                     raise InputError(f"{fault}; choose one on a file system with locks") from error
                 remove_records(self.path)
             yield
 
     def read_answers(self, run: str, n_classes: int) -> StoredAnswers | None:
-        """The answers of an earlier run of this hash, if there are any; changed or other answers are an error."""
+        """The answers of an earlier run of this hash, if there are any; changed or other answers
+        are an error.
+        """
         if self.path is None or not Checkpoint(self.path).has("voting.json"):
             return None
         path = self.path / "voting.json"
@@ -124,25 +145,37 @@ class RunFolder:
         valid = labels.ndim == 1 and len(labels) and labels.dtype == np.int64
         valid = valid and paid.shape == labels.shape and paid.dtype == bool
         if not valid or not np.all((labels >= UNANSWERED) & (labels < n_classes)):
-            raise InputError(f"{path.with_suffix('.npz')} holds no answers to queries; choose another folder")
+            raise InputError(
+                f"{path.with_suffix('.npz')} holds no answers to queries; choose another folder"
+            )
         stored = StoredAnswers(run_before, votes, charges, labels, paid)
         if stored.hash != stated_hash:
-            raise InputError(f"{path} or its arrays were changed after they were written; choose another folder")
+            raise InputError(
+                f"{path} or its arrays were changed after they were written; choose another folder"
+            )
         if stored.run != run:
             raise self._other_votes()
         return stored
 
     def resume(self, stored: StoredAnswers, voting: Voting, votes: NDArray[Any]) -> None:
-        """Replay the answers of an earlier run, since labels are bought once; answers to other votes are an error."""
+        """Replay the answers of an earlier run, since labels are bought once; answers to other
+        votes are an error.
+        """
         if stored.votes != _hash_of_votes(votes) or len(stored.labels) > len(votes):
             raise self._other_votes()
         voting.replay(votes[: len(stored.labels)], stored.labels, stored.paid)
 
     def _other_votes(self) -> InputError:
-        return InputError(f"{self.path} holds answers to other votes or settings; choose another folder")
+        return InputError(
+            f"{self.path} holds answers to other votes or settings; choose another folder"
+        )
 
-    def write_answers(self, run: str, voting: Voting, votes: NDArray[Any], charges: dict[str, str]) -> None:
-        """Write the answers, and the name and the hash of the promise of each charge that paid for them."""
+    def write_answers(
+        self, run: str, voting: Voting, votes: NDArray[Any], charges: dict[str, str]
+    ) -> None:
+        """Write the answers, and the name and the hash of the promise of each charge that paid for
+        them.
+        """
         if self.path is None:
             return
         labels, paid = voting.labels[: voting.asked], voting.paid[: voting.asked]
@@ -151,7 +184,9 @@ class RunFolder:
         np.savez(arrays, labels=labels, paid=paid)
         checkpoint = Checkpoint(self.path, private=True)
         checkpoint.write("voting.npz", arrays.getvalue())
-        checkpoint.write("voting.json", json.dumps(dict(zip(FIELDS, facts, strict=True))).encode() + b"\n")
+        checkpoint.write(
+            "voting.json", json.dumps(dict(zip(FIELDS, facts, strict=True))).encode() + b"\n"
+        )
 
     def write_tables(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         """Write tables by name, each if it has rows."""
@@ -163,8 +198,8 @@ class RunFolder:
 def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -> str:
     """Hash of what decides the answers, or what they cost, beside the votes.
 
-    That is the scheme, with the groups of each teacher and the weight of each vote, the records of each teacher, and
-    settings.
+    That is the scheme, with the groups of each teacher and the weight of each vote, the records of
+    each teacher, and settings.
     """
     collector, queries = plan.collector, slice(0, plan.n_queries)
     facts = (
@@ -185,7 +220,9 @@ def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -
 
 
 def _hash_of_votes(votes: NDArray[Any]) -> str:
-    """Hash of votes, of shape (queries, teachers): those of one teacher after another, as they lie in memory."""
+    """Hash of votes, of shape (queries, teachers): those of one teacher after another, as they lie
+    in memory.
+    """
     return hash_of("", votes.T)
 
 
@@ -202,14 +239,19 @@ def _make_private(folder: Path) -> None:
     if not status.st_mode & 0o077:
         return
     for path in folder.iterdir():
-        if path.name not in (*TABLES, *ANSWERS, "teachers", "slurm") and not path.name.startswith("."):
+        if path.name not in (*TABLES, *ANSWERS, "teachers", "slurm") and not path.name.startswith(
+            "."
+        ):
             fault = f"folder {folder} can be read by others and holds {path.name!r}"
             raise InputError(f"{fault}; make it private (chmod 700), or choose another")
     folder.chmod(0o700)
 
 
 def _write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    with atomic_file(path, force=True, private=True) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with (
+        atomic_file(path, force=True, private=True) as part,
+        part.open("w", encoding="utf-8", newline="") as file,
+    ):
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)

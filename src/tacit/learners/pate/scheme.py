@@ -39,8 +39,8 @@ SIMULATED = 400  # queries, to calibrate on
 class Scheme:
     """Who votes with which weight, the noise, budgets and limits.
 
-    `aggregator` is as for plain PATE; `allowances` are those of the groups; `n_labels` is the most labels to buy.
-    `unit` says what is dealt out to teachers: records or persons.
+    `aggregator` is as for plain PATE; `allowances` are those of the groups; `n_labels` is the most
+    labels to buy. `unit` says what is dealt out to teachers: records or persons.
     """
 
     collector: Collector
@@ -54,7 +54,11 @@ class Scheme:
 
     def promise(self) -> Guarantee:
         """What voting costs at most, whatever the votes."""
-        return self.guarantee(promised(self.collector, self.aggregator, self.allowances, self.n_queries, self.n_labels))
+        return self.guarantee(
+            promised(
+                self.collector, self.aggregator, self.allowances, self.n_queries, self.n_labels
+            )
+        )
 
     def without_filter(self) -> Scheme:
         """The scheme with limits alone."""
@@ -71,21 +75,26 @@ class Scheme:
         return BudgetError(f"{fault}; add more noise to votes, and more teachers to outweigh it")
 
     def _allowed(self) -> str:
-        return ", ".join(f"{allowance} of group {group!r}" for group, allowance in self.allowances.items())
+        return ", ".join(
+            f"{allowance} of group {group!r}" for group, allowance in self.allowances.items()
+        )
 
     def calibrated(
         self, name: str, n_classes: int, accuracy: float, of_labels: float | None
     ) -> tuple[Scheme, Calibration]:
-        """The scheme with noise that is chosen on simulated queries within every allowance, and what it should do.
+        """The scheme with noise that is chosen on simulated queries within every allowance, and
+        what it should do.
 
-        The aggregator of this `name` is "confident" or "gnmax"; teachers of this `accuracy` are simulated. The noise is
-        the one whose labels tell most, or with most labels of which the share `of_labels` is right.
+        The aggregator of this `name` is "confident" or "gnmax"; teachers of this `accuracy` are
+        simulated. The noise is the one whose labels tell most, or with most labels of which the
+        share `of_labels` is right.
         """
         squares = self.collector.sensitivities(slice(0, self.n_queries)) ** 2
         members = list(zip(self.allowances.values(), self.collector.payers(), strict=True))
         n_teachers = round(self.collector.n_teachers / self.collector.scale)
         counts = simulated_counts(SIMULATED, n_teachers, max(n_classes, 2), accuracy)
-        for of_a_query in (squares.mean(axis=1), squares.max(axis=1)):  # the mean may not leave enough for one query
+        # the mean may not leave enough for one query
+        for of_a_query in (squares.mean(axis=1), squares.max(axis=1)):
             payers = [(allowance, math.sqrt(of_a_query[who].max())) for allowance, who in members]
             choice = best(payers, counts, self.n_queries, name, of_labels)
             if choice is None:
@@ -93,15 +102,22 @@ class Scheme:
             scheme = replace(self, aggregator=choice.noise())
             if scheme.affordable():
                 return scheme, choice
-        fault = f"budgets ({self._allowed()}) allow no query of {n_teachers} teachers at any noise tried"
+        fault = (
+            f"budgets ({self._allowed()}) allow no query of {n_teachers} teachers at any noise"
+            " tried"
+        )
         raise BudgetError(f"{fault}; pass more teachers")
 
     def guarantee(self, events: Mapping[str, Event]) -> Guarantee:
-        """The guarantee of these events of the groups, under replacement of one record or person."""
+        """The guarantee of these events of the groups, under replacement of one record or
+        person.
+        """
         if list(events) == [ALL]:
             return Guarantee(self.unit, events[ALL], unprotected(self.unit), delta=self.delta)
         groups = tuple(events.items())
-        return Guarantee(self.unit, compose([]), unprotected(self.unit, groups=True), groups, delta=self.delta)
+        return Guarantee(
+            self.unit, compose([]), unprotected(self.unit, groups=True), groups, delta=self.delta
+        )
 
 
 def scheme(
@@ -125,8 +141,12 @@ def scheme(
     one_of("unit", unit, (Unit.REPLACE, Unit.REPLACE_PERSON))
     allowed = checked_budgets(math.inf if budgets is None else budgets)
     if not isinstance(budgets, Mapping):
-        if collector != "gnmax" or any(given is not None for given in (shares, teacher_groups, copies)):
-            raise InputError("groups need a budget each; pass budgets={'a': 1.0, 'b': 2.0}, or no groups")
+        if collector != "gnmax" or any(
+            given is not None for given in (shares, teacher_groups, copies)
+        ):
+            raise InputError(
+                "groups need a budget each; pass budgets={'a': 1.0, 'b': 2.0}, or no groups"
+            )
         members: Collector = PlainCollector(allowed, np.ones((1, n_teachers), dtype=bool))
     else:
         members = _collector(collector, allowed, n_teachers, shares, teacher_groups, copies)
@@ -134,8 +154,14 @@ def scheme(
     chosen = Plurality() if infinite else aggregator_of(aggregator, **noise)
     most = n_queries if n_labels is None else whole("n_labels", n_labels, 1, 2**53)
     if most > n_queries:
-        raise InputError(f"n_labels={most} is more than the {n_queries} queries, so it is never met; ask for fewer")
-    totals = {group: allowance_of(Budget.approx(epsilon, delta), chosen) for group, epsilon in allowed.items()}
+        raise InputError(
+            f"n_labels={most} is more than the {n_queries} queries, so it is never met; ask for"
+            " fewer"
+        )
+    totals = {
+        group: allowance_of(Budget.approx(epsilon, delta), chosen)
+        for group, epsilon in allowed.items()
+    }
     return Scheme(members, chosen, allowed, float(delta), totals, n_queries, most, Unit(unit))
 
 
@@ -154,12 +180,16 @@ def plain_scheme(
     members = PlainCollector(epsilons, np.ones((1, n_teachers), dtype=bool))
     chosen = Plurality() if budget.infinite else aggregator
     labels = n_queries if n_labels is None else whole("n_labels", n_labels, 1, n_queries)
-    return Scheme(members, chosen, epsilons, budget.delta or delta, {ALL: allowance}, n_queries, labels, unit)
+    return Scheme(
+        members, chosen, epsilons, budget.delta or delta, {ALL: allowance}, n_queries, labels, unit
+    )
 
 
 def unprotected(unit: Unit, groups: bool = False) -> tuple[str, ...]:
     """What voting does not protect, with budget groups or without."""
-    of_groups = (f"which {unit.entity} is in which budget group", "budgets of the groups") if groups else ()
+    of_groups = (
+        (f"which {unit.entity} is in which budget group", "budgets of the groups") if groups else ()
+    )
     return (f"number of {unit.entity}s", *of_groups)
 
 
@@ -172,29 +202,47 @@ def _collector(
     copies: Mapping[str, int] | None,
 ) -> Collector:
     if (shares is None) == (teacher_groups is None):
-        raise InputError("budget groups need either shares= of the records or teacher_groups= of each column; pass one")
+        raise InputError(
+            "budget groups need either shares= of the records or teacher_groups= of each column;"
+            " pass one"
+        )
     if copies is not None and name != "upsampling":
         raise InputError(f"copies={copies} is for collector='upsampling'; leave it out")
     infinite = name != "gnmax" and all_infinite(budgets)
     if name == "upsampling":
         if shares is None:
-            raise InputError("upsampling gives every teacher records of all groups; pass shares= of the records")
+            raise InputError(
+                "upsampling gives every teacher records of all groups; pass shares= of the records"
+            )
         of_records = checked_shares(shares, budgets)
         if not isinstance(copies, Mapping | None):
-            raise InputError(f"copies={copies!r:.60} must name groups; pass copies={{'a': 1, 'b': 2}}")
+            raise InputError(
+                f"copies={copies!r:.60} must name groups; pass copies={{'a': 1, 'b': 2}}"
+            )
         times = copies_for(budgets) if copies is None else dict(copies)
         if set(times) != set(budgets):
-            raise InputError(f"copies={times} must name the groups {', '.join(budgets)}; pass one number for each")
+            raise InputError(
+                f"copies={times} must name the groups {', '.join(budgets)}; pass one number for"
+                " each"
+            )
         for group, number in times.items():
             whole(f"copies of group {group!r}", number, 1, n_teachers)
-        return UpsamplingCollector(budgets, np.ones((len(budgets), n_teachers), dtype=bool), times, of_records)
+        return UpsamplingCollector(
+            budgets, np.ones((len(budgets), n_teachers), dtype=bool), times, of_records
+        )
     if shares is not None:
         sizes = teachers_of(checked_shares(shares, budgets), n_teachers)
         teacher_groups = [group for group in shares for _ in range(sizes[group])]
     if not isinstance(teacher_groups, Sequence | np.ndarray) or isinstance(teacher_groups, str):
-        raise InputError(f"teacher_groups={teacher_groups!r:.60} must be a list of names; pass one for each teacher")
+        raise InputError(
+            f"teacher_groups={teacher_groups!r:.60} must be a list of names; pass one for each"
+            " teacher"
+        )
     if len(teacher_groups) != n_teachers:
-        raise InputError(f"teacher_groups has {len(teacher_groups)} entries for {n_teachers} teachers; pass as many")
+        raise InputError(
+            f"teacher_groups has {len(teacher_groups)} entries for {n_teachers} teachers; pass as"
+            " many"
+        )
     kind = PlainCollector if infinite else COLLECTORS[name]
     members: Collector = kind(budgets, holds_of(teacher_groups, list(budgets)))
     return members
@@ -210,7 +258,10 @@ def checked_budgets(budgets: Any) -> dict[str, float]:
             raise BudgetError(f"group {group!r} must be printable text; rename it")
         number = isinstance(epsilon, int | float | np.number) and not isinstance(epsilon, bool)
         if not number or not (1e-3 <= epsilon <= 1e6 or epsilon == math.inf):
-            raise BudgetError(f"budget {epsilon!r} of group {group!r} must be an epsilon from 0.001 to 1e+06, or inf")
+            raise BudgetError(
+                f"budget {epsilon!r} of group {group!r} must be an epsilon from 0.001 to 1e+06,"
+                " or inf"
+            )
     return {group: float(epsilon) for group, epsilon in by_group.items()}
 
 
@@ -218,11 +269,15 @@ def checked_shares(shares: Mapping[str, float], budgets: Mapping[str, float]) ->
     """Shares of the groups in the records, if they name the groups with budgets and add up to 1."""
     if not isinstance(shares, Mapping) or set(shares) != set(budgets):
         named = ", ".join(map(str, shares)) if isinstance(shares, Mapping) else repr(shares)
-        raise InputError(f"shares name {named} and budgets {', '.join(budgets)}; name the same groups in both")
+        raise InputError(
+            f"shares name {named} and budgets {', '.join(budgets)}; name the same groups in both"
+        )
     for group, share in shares.items():
         real(f"share of group {group!r}", share, 0, 1)
         if share == 0:
-            raise InputError(f"group {group!r} has share 0, so no record; leave it out of budgets and shares")
+            raise InputError(
+                f"group {group!r} has share 0, so no record; leave it out of budgets and shares"
+            )
     if not math.isclose(sum(shares.values()), 1, abs_tol=1e-6):
         raise InputError(f"shares add up to {sum(shares.values()):g}, not 1; correct them")
     return {group: float(share) for group, share in shares.items()}

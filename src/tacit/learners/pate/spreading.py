@@ -17,7 +17,9 @@ COMPONENTS = 50
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Which records are among the nearest of which, in their principal components: a sparse (n, n) graph of 0 and 1."""
+    """Which records are among the nearest of which, in their principal components: a sparse (n, n)
+    graph of 0 and 1.
+    """
 
     graph: Any
 
@@ -33,9 +35,13 @@ class Neighbours:
         return cls(kneighbors_graph(features, min(NEIGHBOURS, len(rows)), include_self=True))
 
     def spread(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The label of each record, of shape (n,), given some; -1 where there is none, and where none arrives."""
+        """The label of each record, of shape (n,), given some; -1 where there is none, and where
+        none arrives.
+        """
         from sklearn.semi_supervised import LabelSpreading
 
-        spreading = LabelSpreading(kernel=lambda *_: self.graph, alpha=FROM_NEIGHBOURS, max_iter=200)
+        spreading = LabelSpreading(
+            kernel=lambda *_: self.graph, alpha=FROM_NEIGHBOURS, max_iter=200
+        )
         spreading.fit(np.zeros((len(labels), 1)), labels)
         return np.where(spreading.label_distributions_.any(axis=1), spreading.transduction_, -1)

@@ -1,4 +1,5 @@
-"""The student: a classifier of public records that learns from released labels, and from unanswered records if wanted.
+"""The student: a classifier of public records that learns from released labels, and from unanswered
+records if wanted.
 
 Labels are released already, so what happens here has no privacy cost.
 """
@@ -26,7 +27,8 @@ from tacit.models.rows import Floats
 PENALTIES = (10.0, 1.0, 0.1)  # C of logistic regressions that are tried on the labels alone
 PENALTY = 1.0  # C where labels are spread
 FOLDS = 4  # in which labels are held out to choose among these
-SCALES, RIDGES = (20.0, 10.0), (1.0, 10.0)  # of cosines to names as logits, and of what is learned beside them
+# of cosines to names as logits, and of what is learned beside them
+SCALES, RIDGES = (20.0, 10.0), (1.0, 10.0)
 HELD = 0.2  # share of the labels by which scale and ridge are chosen
 WRONG = 0.5  # share of wrong labels that the choice allows for
 
@@ -38,14 +40,16 @@ class Student:
     Parameters
     ----------
     model : scikit-learn classifier, str or callable, optional
-        As in `Teachers`; by default a logistic regression with equal class weights, since noisy votes change how
-        frequent classes are. Logistic regressions and named networks can be released. Linear models are fitted to unit
-        rows, about the mean of the unit public rows unless `semi_supervised` is True.
+        As in `Teachers`; by default a logistic regression with equal class weights, since noisy
+        votes change how frequent classes are. Logistic regressions and named networks can be
+        released. Linear models are fitted to unit rows, about the mean of the unit public rows
+        unless `semi_supervised` is True.
     training : Training or dict, optional
         How a network is trained, as in `LabelPrivate`.
     semi_supervised : bool, optional
-        Whether the student also uses public records without an answer. By default the default model does, unless
-        held-out labels are likelier without them under the best of several penalties; other models do not.
+        Whether the student also uses public records without an answer. By default the default model
+        does, unless held-out labels are likelier without them under the best of several penalties;
+        other models do not.
     validation : float, default=0.0
         Share of the labels that is held out to measure the student; at most 0.99.
 
@@ -102,8 +106,12 @@ class _Records:
     unlabelled: NDArray[Any]
     near: Neighbours | None
 
-    def known_to(self, option: Option, learned: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Records and labels from which an option learns, given the labels of the records `learned` alone."""
+    def known_to(
+        self, option: Option, learned: NDArray[np.bool_]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Records and labels from which an option learns, given the labels of the records `learned`
+        alone.
+        """
         if not option.spread or self.near is None:
             return self.X[learned], self.y[learned]
         none = np.full(len(self.unlabelled), -1)
@@ -124,12 +132,14 @@ def fit_student(
     names: Floats | None = None,
     seed: int = 0,
 ) -> tuple[Model, float | None]:
-    """The student of released labels, and the share of the validation labels, as noisy as the others, that it predicts.
+    """The student of released labels, and the share of the validation labels, as noisy as the
+    others, that it predicts.
 
-    Of several options it is the one under which held-out labels are likeliest. Labels are spread over the graph of
-    nearest neighbours among `rows`, of X and of `unlabelled`, by default among these themselves. A logistic
-    regression's ridge is about `names`, unit rows (C, d), if held-out labels are likelier with them; labels that were
-    spread would not tell, so names go before options that spread.
+    Of several options it is the one under which held-out labels are likeliest. Labels are spread
+    over the graph of nearest neighbours among `rows`, of X and of `unlabelled`, by default among
+    these themselves. A logistic regression's ridge is about `names`, unit rows (C, d), if held-out
+    labels are likelier with them; labels that were spread would not tell, so names go before
+    options that spread.
     """
     if names is not None:
         options = [option for option in options if not option.spread] or options
@@ -149,12 +159,20 @@ def fit_student(
     option = _chosen(options, given, n_classes, training, seed)
     records, known = given.known_to(option, np.ones(len(used), dtype=bool))
     named = None if names is None else _named_head(records, known, names, 1 / option.model.C, seed)
-    model = Model(named, n_classes) if named is not None else _fit(option, records, known, n_classes, training, seed)
+    model = (
+        Model(named, n_classes)
+        if named is not None
+        else _fit(option, records, known, n_classes, training, seed)
+    )
     return model, float(np.mean(model.nearest(X[held]) == y[held])) if aside else None
 
 
-def _chosen(options: Sequence[Option], given: _Records, n_classes: int, training: Training | None, seed: int) -> Option:
-    """The option under which held-out labels are likeliest, the share WRONG of which may be of any class."""
+def _chosen(
+    options: Sequence[Option], given: _Records, n_classes: int, training: Training | None, seed: int
+) -> Option:
+    """The option under which held-out labels are likeliest, the share WRONG of which may be of any
+    class.
+    """
     folds = np.random.default_rng(seed).permutation(len(given.y)) % FOLDS
     if len(options) == 1 or len(folds) < 2 * FOLDS:
         return options[0]
@@ -177,7 +195,12 @@ def _likelihood(probabilities: Floats, labels: NDArray[Any]) -> float:
 
 
 def _fit(
-    option: Option, X: NDArray[Any], y: NDArray[Any], n_classes: int, training: Training | None, seed: int
+    option: Option,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    n_classes: int,
+    training: Training | None,
+    seed: int,
 ) -> Model:
     kind = option.model
     if hasattr(kind, "fit"):
@@ -191,9 +214,11 @@ def _fit(
 def _named_head(
     X: NDArray[Any], y: NDArray[Any], names: Floats, ridge: float, seed: int
 ) -> tuple[Floats, Floats] | None:
-    """Coefficients and intercepts drawn towards the names, if that makes held-out labels likelier; else None.
+    """Coefficients and intercepts drawn towards the names, if that makes held-out labels likelier;
+    else None.
 
-    Scale and ridge are those under which a share of the labels is likeliest after a fit to the others.
+    Scale and ridge are those under which a share of the labels is likeliest after a fit to the
+    others.
     """
     order = np.random.default_rng(seed).permutation(len(y))
     held, used = np.split(order, [math.ceil(HELD * len(y))])
@@ -208,8 +233,12 @@ def _named_head(
     return softmax_about(X, y, drawn[0] * names, drawn[1])
 
 
-def softmax_about(X: NDArray[Any], y: NDArray[Any], centre: Floats, ridge: float) -> tuple[Floats, Floats]:
-    """Softmax regression whose penalty is ridge / 2 |coefficients - centre|^2, and as much on the intercepts."""
+def softmax_about(
+    X: NDArray[Any], y: NDArray[Any], centre: Floats, ridge: float
+) -> tuple[Floats, Floats]:
+    """Softmax regression whose penalty is ridge / 2 |coefficients - centre|^2, and as much on the
+    intercepts.
+    """
     from scipy.optimize import minimize
 
     rows = np.column_stack([np.asarray(X, dtype=np.float64), np.ones(len(X))])
@@ -218,9 +247,13 @@ def softmax_about(X: NDArray[Any], y: NDArray[Any], centre: Floats, ridge: float
     def loss(flat: Floats) -> tuple[float, Floats]:
         apart = flat.reshape(start.shape)
         shares = softmax(rows @ (start + apart).T, axis=1)
-        value = ridge / 2 * float(np.vdot(apart, apart)) - float(np.log(np.maximum(shares[own], 1e-300)).sum())
+        value = ridge / 2 * float(np.vdot(apart, apart)) - float(
+            np.log(np.maximum(shares[own], 1e-300)).sum()
+        )
         shares[own] -= 1
         return value, (shares.T @ rows + ridge * apart).ravel()
 
-    head = start + minimize(loss, np.zeros(start.size), jac=True, method="L-BFGS-B").x.reshape(start.shape)
+    head = start + minimize(loss, np.zeros(start.size), jac=True, method="L-BFGS-B").x.reshape(
+        start.shape
+    )
     return head[:, :-1].copy(), head[:, -1].copy()

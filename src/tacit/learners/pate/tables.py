@@ -1,4 +1,6 @@
-"""Rows of the tables about a fit or a voting, for the owner of the data alone; `names` are those of classes."""
+"""Rows of the tables about a fit or a voting, for the owner of the data alone; `names` are those of
+classes.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +22,50 @@ _BLOCK = 512
 
 
 def teacher_rows(allocation: Allocation, votes: Votes) -> list[Row]:
-    """A row for each teacher: its records, their groups, and its accuracy on the test set if there is one."""
+    """A row for each teacher: its records, their groups, and its accuracy on the test set if there
+    is one.
+    """
     groups = allocation.teacher_groups or [()] * len(allocation.parts)
-    measured = [None] * len(allocation.parts) if votes.accuracies is None else votes.accuracies.tolist()
+    measured = (
+        [None] * len(allocation.parts) if votes.accuracies is None else votes.accuracies.tolist()
+    )
     return [
         {"teacher": i, "records": len(part), "groups": " ".join(names), "test_accuracy": accuracy}
-        for i, (part, names, accuracy) in enumerate(zip(allocation.parts, groups, measured, strict=True))
+        for i, (part, names, accuracy) in enumerate(
+            zip(allocation.parts, groups, measured, strict=True)
+        )
     ]
 
 
 def voting_row(answers: Answers, settings: Mapping[str, Any], measured: Mapping[str, Any]) -> Row:
-    """The one row of `votings.csv`: settings, counts, privacy costs, and what was measured of the labels."""
+    """The one row of `votings.csv`: settings, counts, privacy costs, and what was measured of the
+    labels.
+    """
     scheme = answers.scheme
-    facts = {"teachers": scheme.collector.n_teachers, "aggregator": str(scheme.aggregator), **settings}
-    counts = {"delta": scheme.delta, "queries": scheme.n_queries, "asked": answers.asked, "answered": answers.answered}
+    facts = {
+        "teachers": scheme.collector.n_teachers,
+        "aggregator": str(scheme.aggregator),
+        **settings,
+    }
+    counts = {
+        "delta": scheme.delta,
+        "queries": scheme.n_queries,
+        "asked": answers.asked,
+        "answered": answers.answered,
+    }
     names: list[str | None] = [name for name, _ in answers.spent_.groups] or [None]
-    spent = {f"epsilon {name or 'all'}": answers.spent_.epsilon(scheme.delta, name) for name in names}
-    internal = {f"internal epsilon {name}": value for name, value in answers.epsilon_given_votes().items()}
+    spent = {
+        f"epsilon {name or 'all'}": answers.spent_.epsilon(scheme.delta, name) for name in names
+    }
+    internal = {
+        f"internal epsilon {name}": value for name, value in answers.epsilon_given_votes().items()
+    }
     return facts | counts | dict(measured) | _of_a_query(answers) | spent | internal
 
 
 def query_rows(answers: Answers, names: Mapping[int, Any]) -> list[Row]:
-    """A row for each query that was asked: the name of its label, and what each group has spent after it at most.
+    """A row for each query that was asked: the name of its label, and what each group has spent
+    after it at most.
 
     Costs are in the currency of the filter, which `votings.csv` names.
     """
@@ -55,10 +79,18 @@ def query_rows(answers: Answers, names: Mapping[int, Any]) -> list[Row]:
         check, label = account.costs(np.broadcast_to(of_all, (len(of_all), len(paid))))
         after = spent[:, None] + np.cumsum(check + np.where(paid, label, 0.0), axis=1)
         spent = after[:, -1]
-        of_groups = [after[account.groups == place].max(axis=0).tolist() for place in range(len(scheme.budgets))]
+        of_groups = [
+            after[account.groups == place].max(axis=0).tolist()
+            for place in range(len(scheme.budgets))
+        ]
         for i, (bought, c) in enumerate(zip(paid.tolist(), labels.tolist(), strict=True)):
-            costs = {f"spent {group}": values[i] for group, values in zip(scheme.budgets, of_groups, strict=True)}
-            rows.append({"query": start + i, "label": names.get(c, ""), "bought": int(bought), **costs})
+            costs = {
+                f"spent {group}": values[i]
+                for group, values in zip(scheme.budgets, of_groups, strict=True)
+            }
+            rows.append(
+                {"query": start + i, "label": names.get(c, ""), "bought": int(bought), **costs}
+            )
     return rows
 
 
@@ -67,21 +99,33 @@ def reading_row(reading: Reading) -> Row:
     spent = reading.spent_
     names: list[str | None] = [name for name, _ in spent.groups] or [None]
     costs = {f"epsilon {name or 'all'}": spent.epsilon(spent.delta or 0.0, name) for name in names}
-    counts = {"asked": reading.asked, "answered": reading.answered, "labels": int(np.sum(reading.labels >= 0))}
+    counts = {
+        "asked": reading.asked,
+        "answered": reading.answered,
+        "labels": int(np.sum(reading.labels >= 0)),
+    }
     return {"limit": reading.limit, **counts, **costs, "test_accuracy": reading.test_accuracy}
 
 
-def accuracies(name: str, right: NDArray[np.bool_], truth: NDArray[Any], names: Mapping[int, Any]) -> Row:
-    """The share that is right, and the same of each true class; None where there is none to measure."""
+def accuracies(
+    name: str, right: NDArray[np.bool_], truth: NDArray[Any], names: Mapping[int, Any]
+) -> Row:
+    """The share that is right, and the same of each true class; None where there is none to
+    measure.
+    """
     of_classes = {f"{name} of {label}": _mean(right[truth == c]) for c, label in names.items()}
     return {name: _mean(right)} | of_classes
 
 
 def label_accuracies(labels: NDArray[Any], truth: NDArray[Any], names: Mapping[int, Any]) -> Row:
-    """`accuracies` of the labels of queries, and how many there are of each true class; -1 is no label."""
+    """`accuracies` of the labels of queries, and how many there are of each true class; -1 is no
+    label.
+    """
     known = (labels >= 0) & (truth >= 0)
     numbers = {f"labels of {label}": int(np.sum(truth[known] == c)) for c, label in names.items()}
-    return accuracies("label_accuracy", labels[known] == truth[known], truth[known], names) | numbers
+    return (
+        accuracies("label_accuracy", labels[known] == truth[known], truth[known], names) | numbers
+    )
 
 
 def _mean(right: NDArray[np.bool_]) -> float | None:
@@ -89,7 +133,9 @@ def _mean(right: NDArray[np.bool_]) -> float | None:
 
 
 def _of_a_query(answers: Answers) -> Row:
-    """What each group is allowed, and what one query and its label cost it at most, in the currency of the filter."""
+    """What each group is allowed, and what one query and its label cost it at most, in the currency
+    of the filter.
+    """
     facts: Row = {}
     aggregator = answers.scheme.aggregator
     for group, allowance in answers.scheme.allowances.items():

@@ -1,11 +1,13 @@
 """Teachers: one classifier for each part of the private records, and its votes on public records.
 
-A teacher depends on its part, its number and public facts alone: teachers share no statistic, no validation records,
-no early stopping and no list of the classes that occur. Under a unit per person the sizes of parts are private, and a
-teacher does not depend on the size of another's part: it is trained alone. Votes and accuracies are private.
+A teacher depends on its part, its number and public facts alone: teachers share no statistic, no
+validation records, no early stopping and no list of the classes that occur. Under a unit per person
+the sizes of parts are private, and a teacher does not depend on the size of another's part: it is
+trained alone. Votes and accuracies are private.
 
-Teachers are trained in blocks of consecutive numbers, in this process or where an engine runs, with one thread each: so
-their bits are the same wherever they are trained, and whichever workers died meanwhile.
+Teachers are trained in blocks of consecutive numbers, in this process or where an engine runs, with
+one thread each: so their bits are the same wherever they are trained, and whichever workers died
+meanwhile.
 """
 
 from __future__ import annotations
@@ -42,10 +44,13 @@ from tacit.models.networks import network, predict, weights
 MEMBERS = 20  # records, or persons, that a teacher has at least by default
 FEWEST_TEACHERS, MOST_TEACHERS = 50, 1000  # by default, where there are members enough
 TOGETHER = 50  # networks that are trained at once
-BLOCKS = 256  # at most, of teachers that are trained one by one: an interrupt loses at most a block of each worker
+# at most, of teachers that are trained one by one: an interrupt loses at most a block of each
+# worker
+BLOCKS = 256
 IN_MEMORY = 2**24  # bytes of votes; more lie in a file
 HASHED = 256  # rows of an array that are hashed at once
-CHECKPOINT, RECORDS = "teachers", "records"  # folders: in that of a run, and in the checkpoint while an engine trains
+# folders: in that of a run, and in the checkpoint while an engine trains
+CHECKPOINT, RECORDS = "teachers", "records"
 
 
 @dataclass(frozen=True)
@@ -55,14 +60,14 @@ class Teachers:
     Parameters
     ----------
     number : int, optional
-        By default one per 20 records, or per 20 persons under a unit per person, and at most 1000; or half, a quarter
-        and so on of this number, if their labels carry nearly as much information by simulation. Upsampling trains
-        as many more as it copies records.
+        By default one per 20 records, or per 20 persons under a unit per person, and at most 1000;
+        or half, a quarter and so on of this number, if their labels carry nearly as much
+        information by simulation. Upsampling trains as many more as it copies records.
     model : scikit-learn classifier, str or callable, optional
-        A classifier to clone, which draws random numbers only from its `random_state`; the name of a classifier
-        (logistic-regression, random-forest, gradient-boosting, knn, naive-bayes, linear-svm) or of a
-        network (linear, mlp, cnn, vgg, resnet; they need torch); or a factory of networks. By default
-        logistic-regression.
+        A classifier to clone, which draws random numbers only from its `random_state`; the name of
+        a classifier (logistic-regression, random-forest, gradient-boosting, knn, naive-bayes,
+        linear-svm) or of a network (linear, mlp, cnn, vgg, resnet; they need torch); or a factory
+        of networks. By default logistic-regression.
     training : Training or dict, optional
         How networks are trained, as in `LabelPrivate`.
     expected_accuracy : float, default=0.8
@@ -92,16 +97,19 @@ class Teachers:
         if self.number is not None:
             return [self.number]
         most = max(1, min(members // MEMBERS, MOST_TEACHERS))
-        halves = [most >> times for times in range(most.bit_length()) if most >> times >= FEWEST_TEACHERS]
+        halves = [
+            most >> times for times in range(most.bit_length()) if most >> times >= FEWEST_TEACHERS
+        ]
         return halves[::-1] or [most]
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Class indices that teachers vote for, private: of shape (n_queries, n_teachers) and (n_test, n_teachers).
+    """Class indices that teachers vote for, private: of shape (n_queries, n_teachers) and (n_test,
+    n_teachers).
 
-    They are of the smallest unsigned type; many of them are mapped from a file. `accuracies`, of shape (n_teachers,),
-    are shares of the test records that each teacher gets right.
+    They are of the smallest unsigned type; many of them are mapped from a file. `accuracies`, of
+    shape (n_teachers,), are shares of the test records that each teacher gets right.
     """
 
     votes: NDArray[Any]
@@ -110,14 +118,15 @@ class Votes:
 
 
 class Ensemble:
-    """Teachers of one kind, one for each of the `parts` of the rows of X; it votes only for classes in its part.
+    """Teachers of one kind, one for each of the `parts` of the rows of X; it votes only for classes
+    in its part.
 
-    The largest part sets the steps of all networks, which are trained side by side where that is faster. With
-    `private_sizes` each is trained alone, for the steps of its own part.
+    The largest part sets the steps of all networks, which are trained side by side where that is
+    faster. With `private_sizes` each is trained alone, for the steps of its own part.
 
-    In `folder`, `teachers/` is a private checkpoint: `00012.npy` holds the votes of a block of teachers, of which
-    teacher 12 is the first, and `00012.safetensors` their weights if they are networks, by names such as `13.0.weight`.
-    A block whose votes are there is not trained again.
+    In `folder`, `teachers/` is a private checkpoint: `00012.npy` holds the votes of a block of
+    teachers, of which teacher 12 is the first, and `00012.safetensors` their weights if they are
+    networks, by names such as `13.0.weight`. A block whose votes are there is not trained again.
     """
 
     def __init__(
@@ -140,11 +149,21 @@ class Ensemble:
         check_kind("teacher", teacher)
         check_labels(y, len(X), n_classes)
         _check_parts(parts, len(X))
-        queried = np.concatenate([alike(X, records) for records in ([queries] if test is None else [queries, test[0]])])
+        queried = np.concatenate(
+            [alike(X, records) for records in ([queries] if test is None else [queries, test[0]])]
+        )
         if test is not None and len(test[0]) != len(test[1]):
-            raise InputError(f"there are {len(test[0])} test records and {len(test[1])} labels; pass one for each")
-        self.n_queries, self.test_labels = len(queries), None if test is None else np.asarray(test[1])
-        self.records = _Records(X, y, np.concatenate(parts), np.cumsum([len(part) for part in parts]), queried)
+            raise InputError(
+                f"there are {len(test[0])} test records and {len(test[1])} labels; pass one for"
+                " each"
+            )
+        self.n_queries, self.test_labels = (
+            len(queries),
+            None if test is None else np.asarray(test[1]),
+        )
+        self.records = _Records(
+            X, y, np.concatenate(parts), np.cumsum([len(part) for part in parts]), queried
+        )
         largest = None if private_sizes else max(len(part) for part in parts)
         self.plan = _Plan(teacher, n_classes, training or Training(), seed, largest)
         self.checkpoint: Checkpoint | None = None
@@ -153,12 +172,16 @@ class Ensemble:
         """Of all that decides each teacher, its records included; empty without a folder."""
         if folder is not None:
             self.hashes = self._hashes()
-            self.checkpoint = Checkpoint(Path(folder).absolute() / CHECKPOINT, digest(self.hashes), private=True)
+            self.checkpoint = Checkpoint(
+                Path(folder).absolute() / CHECKPOINT, digest(self.hashes), private=True
+            )
             trained = [first for first in self._blocks() if self.checkpoint.has(_votes_file(first))]
             self.known = {first: self._finished_votes(self.checkpoint, first) for first in trained}
 
     def votes(self, engine: Engine | None = None) -> Votes:
-        """Train the teachers that are missing, in this process or where the engine runs; let all vote on each query."""
+        """Train the teachers that are missing, in this process or where the engine runs; let all
+        vote on each query.
+        """
         votes = shared("teacher-votes", self._hashes, lambda: self._trained_votes(engine))
         n = self.n_queries
         if self.test_labels is None:
@@ -173,11 +196,17 @@ class Ensemble:
         plan, records = self.plan, self.records
         if plan.is_network:  # a module in print tells its layers
             module = network(plan.teacher)(records.X.shape[1:], plan.n_classes)
-            kind = f"{plan.teacher if isinstance(plan.teacher, str) else ''} {module} {plan.training} {plan.largest}"
+            kind = (
+                f"{plan.teacher if isinstance(plan.teacher, str) else ''} {module} {plan.training}"
+                f" {plan.largest}"
+            )
         else:
             kind = hash_of_object(plan.teacher)
         common = hash_of(f"{kind} {plan.n_classes} {plan.seed}", records.queried)
-        return [hash_of(common, records.rows(number), *records.of(number)) for number in range(len(records.ends))]
+        return [
+            hash_of(common, records.rows(number), *records.of(number))
+            for number in range(len(records.ends))
+        ]
 
     def _blocks(self) -> range:
         """The first teacher of each block; the step is the size of a block."""
@@ -194,24 +223,35 @@ class Ensemble:
         teachers = len(votes) - sum(map(len, self.known.values()))
         with self._reachable(engine) as records:
             task = partial(_train_block, self.plan, records, self.checkpoint, blocks.step)
-            results = (alone(task, first) for first in missing) if engine is None else engine.map(task, missing)
+            results = (
+                (alone(task, first) for first in missing)
+                if engine is None
+                else engine.map(task, missing)
+            )
             with closing(results):
-                for first, block in progress(results, "training teachers", teachers, lambda result: len(result[1])):
+                for first, block in progress(
+                    results, "training teachers", teachers, lambda result: len(result[1])
+                ):
                     votes[first : first + len(block)] = block
         return votes.T
 
     def _empty(self) -> NDArray[Any]:
-        """An array for votes, of shape (teachers, queries and test records); a large one is mapped from a file."""
+        """An array for votes, of shape (teachers, queries and test records); a large one is mapped
+        from a file.
+        """
         shape, dtype = (len(self.records.ends), len(self.records.queried)), self.plan.dtype
         if math.prod(shape) * dtype.itemsize <= IN_MEMORY:
             return np.empty(shape, dtype)
         near = None if self.checkpoint is None else self.checkpoint.folder
         with TemporaryDirectory(prefix=".votes-", dir=near, ignore_cleanup_errors=True) as folder:
-            return np.asarray(array_in(Path(folder) / "votes", dtype, shape))  # the map outlives the name of the file
+            # the map outlives the name of the file
+            return np.asarray(array_in(Path(folder) / "votes", dtype, shape))
 
     @contextmanager
     def _reachable(self, engine: Engine | None) -> Iterator[_Records]:
-        """The records: for an engine in files, which are private and removed when the block ends."""
+        """The records: for an engine in files, which are private and removed when the block
+        ends.
+        """
         if engine is None:
             yield self.records
         elif self.checkpoint is None:
@@ -225,25 +265,34 @@ class Ensemble:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _finished_votes(self, checkpoint: Checkpoint, first: int) -> NDArray[Any]:
-        """Votes of a block that an earlier run trained, of shape (teachers, queries and test records)."""
+        """Votes of a block that an earlier run trained, of shape (teachers, queries and test
+        records).
+        """
         path, remedy = checkpoint.path(_votes_file(first)), "delete it, or choose another folder"
         try:
             votes = map_npy(path)
         except InputError as error:
-            raise InputError(f"{path} is not an array of votes ({excerpt(str(error))}); {remedy}") from error
+            raise InputError(
+                f"{path} is not an array of votes ({excerpt(str(error))}); {remedy}"
+            ) from error
         teachers = min(self._blocks().step, len(self.records.ends) - first)
         shape, n_classes = (teachers, len(self.records.queried)), self.plan.n_classes
         if votes.shape != shape or votes.dtype != self.plan.dtype or votes.max() >= n_classes:
-            fault = f"{path} does not hold votes of {shape[0]} teachers on {shape[1]} records for {n_classes} classes"
+            fault = (
+                f"{path} does not hold votes of {shape[0]} teachers on {shape[1]} records for"
+                f" {n_classes} classes"
+            )
             raise InputError(f"{fault}; {remedy}")
         return votes
 
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """Arrays, or the files that hold them: records to train teachers from, and `queried` records to vote on.
+    """Arrays, or the files that hold them: records to train teachers from, and `queried` records to
+    vote on.
 
-    `order` holds positions in X, those of one teacher after those of another; `ends` (teachers,) says where each ends.
+    `order` holds positions in X, those of one teacher after those of another; `ends` (teachers,)
+    says where each ends.
     """
 
     X: Any
@@ -263,7 +312,9 @@ class _Records:
     def opened(self) -> _Records:
         """The arrays, mapped from files where they are in files."""
         arrays = vars(self).items()
-        return _Records(**{name: x.open() if isinstance(x, ArrayFile | ShardFiles) else x for name, x in arrays})
+        return _Records(
+            **{name: x.open() if isinstance(x, ArrayFile | ShardFiles) else x for name, x in arrays}
+        )
 
     def rows(self, number: int) -> NDArray[np.int64]:
         """Positions of the records of a teacher."""
@@ -277,7 +328,9 @@ class _Records:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Public settings that decide a teacher, beside its number and its records; `largest` is None if it is private."""
+    """Public settings that decide a teacher, beside its number and its records; `largest` is None
+    if it is private.
+    """
 
     teacher: Any
     n_classes: int
@@ -305,7 +358,9 @@ def _votes_file(first: int) -> str:
 
 
 def remove_records(folder: Path) -> None:
-    """Remove the private records and votes that a killed run left in the folder of a run, which no other run uses."""
+    """Remove the private records and votes that a killed run left in the folder of a run, which no
+    other run uses.
+    """
     checkpoint = folder / CHECKPOINT
     for left in (checkpoint / RECORDS, *checkpoint.glob(".*")):
         if left.is_dir():
@@ -327,7 +382,9 @@ def hash_of(text: str, *arrays: NDArray[Any]) -> str:
 def _train_block(
     plan: _Plan, records: _Records, checkpoint: Checkpoint | None, size: int, first: int
 ) -> tuple[int, NDArray[Any]]:
-    """The first of `size` teachers, and their votes; if there is a checkpoint, they are written first."""
+    """The first of `size` teachers, and their votes; if there is a checkpoint, they are written
+    first.
+    """
     records = records.opened()
     numbers = range(first, min(first + size, len(records.ends)))
     parts = [records.of(number) for number in numbers]
@@ -342,27 +399,43 @@ def _train_block(
         }
     else:
         triples = ((number, *part) for number, part in zip(numbers, parts, strict=True))
-        classifiers = (IndexClassifier(plan.teacher, X, y, [plan.seed, number]) for number, X, y in triples)
-        said = [classifier.predict(records.queried).astype(plan.dtype) for classifier in classifiers]
+        classifiers = (
+            IndexClassifier(plan.teacher, X, y, [plan.seed, number]) for number, X, y in triples
+        )
+        said = [
+            classifier.predict(records.queried).astype(plan.dtype) for classifier in classifiers
+        ]
         states = {}
     if checkpoint is not None:
         _finish(checkpoint, first, np.array(said), states)
     return first, np.array(said)
 
 
-def _networks(plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> list[Any]:
-    """A trained network for each part; where sizes are private, each alone, for the steps of its own part."""
+def _networks(
+    plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]
+) -> list[Any]:
+    """A trained network for each part; where sizes are private, each alone, for the steps of its
+    own part.
+    """
     options: dict[str, Any] = {"seed": plan.seed, "largest": plan.largest}
     if plan.largest is not None:
-        return train_many(plan.teacher, parts, plan.n_classes, plan.training, numbers=numbers, **options)
+        return train_many(
+            plan.teacher, parts, plan.n_classes, plan.training, numbers=numbers, **options
+        )
     return [
-        train_many(plan.teacher, [part], plan.n_classes, plan.training, numbers=[number], **options)[0]
+        train_many(
+            plan.teacher, [part], plan.n_classes, plan.training, numbers=[number], **options
+        )[0]
         for number, part in zip(numbers, parts, strict=True)
     ]
 
 
-def _finish(checkpoint: Checkpoint, first: int, votes: NDArray[Any], states: dict[str, NDArray[Any]]) -> None:
-    """Write what a block votes, and before that the weights of networks: a block with votes is finished."""
+def _finish(
+    checkpoint: Checkpoint, first: int, votes: NDArray[Any], states: dict[str, NDArray[Any]]
+) -> None:
+    """Write what a block votes, and before that the weights of networks: a block with votes is
+    finished.
+    """
     from safetensors.numpy import save
 
     try:
@@ -378,5 +451,14 @@ def _check_parts(parts: Sequence[NDArray[Any]], records: int) -> None:
     if not parts:
         raise InputError("parts is empty; pass one array of rows for each teacher")
     for number, part in enumerate(parts):
-        if part.ndim != 1 or part.dtype.kind not in "iu" or not len(part) or part.min() < 0 or part.max() >= records:
-            raise InputError(f"part {number} must be a non-empty list of rows from 0 to {records - 1}; correct it")
+        if (
+            part.ndim != 1
+            or part.dtype.kind not in "iu"
+            or not len(part)
+            or part.min() < 0
+            or part.max() >= records
+        ):
+            raise InputError(
+                f"part {number} must be a non-empty list of rows from 0 to {records - 1};"
+                " correct it"
+            )

@@ -27,7 +27,9 @@ _POINTS = 16  # of a curve of costs
 
 @dataclass(frozen=True)
 class Cost:
-    """Epsilon of each group at the delta of the budgets, after so many queries and bought labels."""
+    """Epsilon of each group at the delta of the budgets, after so many queries and bought
+    labels.
+    """
 
     asked: int
     answered: int
@@ -43,17 +45,20 @@ class Answers:
     labels : ndarray of shape (queries,)
         Class of each query, -1 if there is no answer.
     asked : int
-        Number of queries that were made, from the first. Each paid for a check, if the aggregator checks.
+        Number of queries that were made, from the first. Each paid for a check, if the aggregator
+        checks.
     answered : int
         Number of labels that were bought.
     paid : ndarray of shape (queries,), bool
         Which labels were bought.
     sensitivity : dict of str to float, or to ndarray of shape (queries,)
-        How much one record of each group can change, in votes of plain PATE; per query if the collector is vanishing.
+        How much one record of each group can change, in votes of plain PATE; per query if the
+        collector is vanishing.
     scheme : Scheme
         All public facts about the voting: who votes, the noise, budgets and limits.
     guarantee_ : Guarantee
-        Known before any vote: each group's budget, or the worst case under the limits if that is less.
+        Known before any vote: each group's budget, or the worst case under the limits if that is
+        less.
     spent_ : Guarantee
         Cost of the queries and labels. A report, not a guarantee.
     internal_ : DataDependent
@@ -72,7 +77,9 @@ class Answers:
 
     @property
     def costs(self) -> list[Cost]:
-        """What was spent at most after some of the queries, the last among them, whatever the votes."""
+        """What was spent at most after some of the queries, the last among them, whatever the
+        votes.
+        """
         scheme, found = self.scheme, []
         for asked in np.unique(np.linspace(1, self.asked, _POINTS).astype(np.int64)).tolist():
             account = Filter(scheme.collector, scheme.aggregator, scheme.allowances)
@@ -87,17 +94,23 @@ class Answers:
     def epsilon_given_votes(self) -> dict[str, float]:
         """What is known of each group's epsilon at `internal_.delta`, given the votes: private.
 
-        It is the smaller of the data-dependent epsilon and of what was spent, which bounds the cost of any votes.
+        It is the smaller of the data-dependent epsilon and of what was spent, which bounds the cost
+        of any votes.
         """
         groups: list[str | None] = [name for name, _ in self.spent_.groups] or [None]
         known = zip(groups, self.internal_.epsilon.items(), strict=True)
-        return {name: min(raw, self.spent_.epsilon(self.internal_.delta, group)) for group, (name, raw) in known}
+        return {
+            name: min(raw, self.spent_.epsilon(self.internal_.delta, group))
+            for group, (name, raw) in known
+        }
 
 
 class Voting:
     """A voting in progress; `stopping` and `exact_q` are those of `tacit.pate.aggregate`."""
 
-    def __init__(self, plan: Scheme, classes: NDArray[Any], stopping: str = "filter", exact_q: bool = False) -> None:
+    def __init__(
+        self, plan: Scheme, classes: NDArray[Any], stopping: str = "filter", exact_q: bool = False
+    ) -> None:
         self.plan, self.classes, self.stopping = plan, classes, stopping
         self.account = Filter(plan.collector, plan.aggregator, plan.allowances)
         self.odometer = Odometer(plan.collector, plan.aggregator, plan.budgets, plan.delta, exact_q)
@@ -109,12 +122,17 @@ class Voting:
             raise plan.unaffordable()
 
     def ask(
-        self, votes: Integers, noise: NoiseSource, scores: Floats | None = None, aggregator: Aggregator | None = None
+        self,
+        votes: Integers,
+        noise: NoiseSource,
+        scores: Floats | None = None,
+        aggregator: Aggregator | None = None,
     ) -> None:
-        """Ask the next queries, given their votes of shape (queries, teachers), unless voting is over.
+        """Ask the next queries, given their votes of shape (queries, teachers), unless voting is
+        over.
 
-        `scores` are the student's, of shape (queries, classes), for the interactive aggregator. `aggregator` replaces
-        that of the scheme, at the same privacy costs.
+        `scores` are the student's, of shape (queries, classes), for the interactive aggregator.
+        `aggregator` replaces that of the scheme, at the same privacy costs.
         """
         decide = (aggregator or self.plan.aggregator).scaled(self.plan.collector.scale).decide
         first = self.asked
@@ -123,9 +141,13 @@ class Voting:
                 break
             block = slice(start, min(start + _BLOCK, len(votes)))
             part = slice(first + block.start, first + block.stop)
-            counts = mechanism.vote_counts(votes[block], self.plan.collector.weights(part), len(self.classes))
+            counts = mechanism.vote_counts(
+                votes[block], self.plan.collector.weights(part), len(self.classes)
+            )
             in_votes = counts / mechanism.UNIT
-            labels, paid = decide(counts, noise, None if scores is None else scores[block], in_votes.sum(axis=1))
+            labels, paid = decide(
+                counts, noise, None if scores is None else scores[block], in_votes.sum(axis=1)
+            )
             fit = self._fitting(part, in_votes, paid)
             done = slice(part.start, part.start + fit)
             self.labels[done], self.paid[done] = labels[:fit], paid[:fit]
@@ -148,7 +170,9 @@ class Voting:
         self.labels[: len(labels)], self.paid[: len(paid)] = labels, paid
         for start in range(0, len(votes), _BLOCK):
             part = slice(start, min(start + _BLOCK, len(votes)))
-            counts = mechanism.vote_counts(votes[part], self.plan.collector.weights(part), len(self.classes))
+            counts = mechanism.vote_counts(
+                votes[part], self.plan.collector.weights(part), len(self.classes)
+            )
             self.account.charge(self.plan.collector.sensitivities(part), paid[part])
             self.odometer.charge(part, counts / mechanism.UNIT, paid[part])
         self.asked, self.over = len(votes), True
@@ -180,4 +204,7 @@ def check_stopping(stopping: str, noise: str) -> None:
     one_of("noise", noise, ("secure", "research"))
     if stopping == "data-dependent" and noise != "research":
         remedy = "pass stopping='filter', or noise='research' to repeat a published table"
-        raise BudgetError(f"stopping='data-dependent' reveals facts about the votes, which no budget covers; {remedy}")
+        raise BudgetError(
+            "stopping='data-dependent' reveals facts about the votes, which no budget covers;"
+            f" {remedy}"
+        )

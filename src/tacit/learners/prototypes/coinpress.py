@@ -15,7 +15,13 @@ from tacit.errors import InputError, quoted
 from tacit.learners.common.balance import COUNTS
 from tacit.learners.common.base import Prepared, PrivateClassifier
 from tacit.learners.common.budget_split import BudgetSplit, Part
-from tacit.learners.common.parameters import check_optional, declared_counts, public_rows, real, whole
+from tacit.learners.common.parameters import (
+    check_optional,
+    declared_counts,
+    public_rows,
+    real,
+    whole,
+)
 from tacit.learners.common.sums import blocks, class_counts, class_sums, pieces
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.blocks import Block
@@ -30,7 +36,8 @@ from tacit.privacy.unit import Unit
 
 PAPER_STEPS = (5 / 64, 7 / 64, 52 / 64)
 COUNT_SHARE = 0.05
-MOST_RADIUS = 1e50  # a public constant: with little budget the radius grows at every step, and must stay finite
+# a public constant: with little budget the radius grows at every step, and must stay finite
+MOST_RADIUS = 1e50
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,9 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class ScaledRecords(Prepared):
-    """The records, the public factor that brings rows to unit variance, declared counts, and the decision."""
+    """The records, the public factor that brings rows to unit variance, declared counts, and the
+    decision.
+    """
 
     scale: float
     counts: Floats | None
@@ -56,19 +65,21 @@ class ScaledRecords(Prepared):
 class CoinPressPrototypes(PrivateClassifier):
     """Classify by the nearest of one private mean per class (DPPL-Mean).
 
-    Each of three steps clips rows about the last estimate and adds noise to their mean; the clip radius shrinks with
-    the uncertainty. The method assumes a variance of about 1 per coordinate. For data on another scale pass `public`,
-    from which the scale is computed. `NoisySumPrototypes` is nearly always better.
+    Each of three steps clips rows about the last estimate and adds noise to their mean; the clip
+    radius shrinks with the uncertainty. The method assumes a variance of about 1 per coordinate.
+    For data on another scale pass `public`, from which the scale is computed. `NoisySumPrototypes`
+    is nearly always better.
 
     Parameters
     ----------
     budget, classes, noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`; "rho=inf" is the class mean. With unit="replace" the noise is the paper's,
-        (2 clip/N)/sqrt(2 rho_i), N declared.
+        As in `NoisySumPrototypes`; "rho=inf" is the class mean. With unit="replace" the noise is
+        the paper's, (2 clip/N)/sqrt(2 rho_i), N declared.
     counts : int or sequence of int, optional
-        Declared number of records per class, one for all or one per class, instead of the actual numbers; they
-        are then listed as unprotected. If omitted, noisy counts are released for 5 % of the budget. Not accepted under
-        a unit per person, where each step's rows carry a column for the total weight of their class.
+        Declared number of records per class, one for all or one per class, instead of the actual
+        numbers; they are then listed as unprotected. If omitted, noisy counts are released for 5 %
+        of the budget. Not accepted under a unit per person, where each step's rows carry a column
+        for the total weight of their class.
     steps : sequence of float, default=(5/64, 7/64, 52/64)
         Shares of the (remaining) budget per step; they sum to 1.
     radius : float, optional
@@ -87,17 +98,20 @@ class CoinPressPrototypes(PrivateClassifier):
     prototypes_ : ndarray of shape (C, d // pooling), float64
         The private means, on the scale of the rows passed.
     steps_ : tuple of Step
-        Radius, clip, noise and norm per step and class, on the rescaled rows; functions of the release.
+        Radius, clip, noise and norm per step and class, on the rescaled rows; functions of the
+        release.
     classes_, guarantee_, spent_
         As in `NoisySumPrototypes`.
 
     Notes
     -----
-    Guarantee: per step one Gaussian event per class. The mean uses the declared or noisy count N, never the
-    actual count, so that its sensitivity is clip/N under add/remove; the noise is (clip/N)/sqrt(2 rho_i). See
-    `tacit.mechanisms.gaussian`. The paper's 2 clip/n is calibrated to a count that changes with the
-    record it hides: under add/remove it is not rho-zCDP for any rho. Under a unit per person, each step is one
-    Gaussian event for all classes: rows carry a constant column, whose noisy sum gives N, the total weight of a class.
+    Guarantee: per step one Gaussian event per class. The mean uses the declared or noisy count N,
+    never the actual count, so that its sensitivity is clip/N under add/remove; the noise is
+    (clip/N)/sqrt(2 rho_i). See `tacit.mechanisms.gaussian`. The paper's 2 clip/n is calibrated to a
+    count that changes with the record it hides: under add/remove it is not rho-zCDP for any rho.
+    Under a unit per person, each step is one
+    Gaussian event for all classes: rows carry a constant column, whose noisy sum gives N, the total
+    weight of a class.
     Source: Biswas et al. 2020; Wahdany et al. 2024, section 4.
 
     Examples
@@ -128,9 +142,14 @@ class CoinPressPrototypes(PrivateClassifier):
 
     def _step_shares(self) -> list[float]:
         """Shares of the steps, which add up to 1."""
-        shares = [real("steps", share, 0, 1) for share in np.atleast_1d(np.asarray(self.steps, dtype=object))]
+        shares = [
+            real("steps", share, 0, 1)
+            for share in np.atleast_1d(np.asarray(self.steps, dtype=object))
+        ]
         if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
-            raise InputError(f"steps={self.steps!r} must be positive and sum to 1; pass for example (0.25, 0.75)")
+            raise InputError(
+                f"steps={self.steps!r} must be positive and sum to 1; pass for example (0.25, 0.75)"
+            )
         return shares
 
     def _split(self) -> BudgetSplit:
@@ -145,7 +164,9 @@ class CoinPressPrototypes(PrivateClassifier):
         return BudgetSplit(Budget.parse(self.budget), Unit(self.unit), parts)
 
     def _noises(self) -> tuple[list[float], float]:
-        """Standard deviations of the noise of the steps and of the counts (0 where none are bought)."""
+        """Standard deviations of the noise of the steps and of the counts (0 where none are
+        bought).
+        """
         split = self._split()
         of_counts = split.noise(COUNTS) if self._buys_counts() else 0.0
         return [split.noise(name) for name in split.parts if name != COUNTS], of_counts
@@ -166,10 +187,19 @@ class CoinPressPrototypes(PrivateClassifier):
         width = X.shape[1]
         whole("pooling", self.pooling, 1, width)
         if self.counts is not None and Unit(self.unit).per_person:
-            rule = f"are numbers of records, and unit={self.unit} needs weights, which each step releases"
+            rule = (
+                f"are numbers of records, and unit={self.unit} needs weights, which each step"
+                " releases"
+            )
             raise InputError(f"counts={quoted(self.counts)} {rule}; leave them out")
         decision = NearestPrototype(self.metric, int(self.pooling))  # type: ignore[arg-type]  # checked there
-        return ScaledRecords(X, labels, self._scale(width), declared_counts(self.counts, len(self.classes_)), decision)
+        return ScaledRecords(
+            X,
+            labels,
+            self._scale(width),
+            declared_counts(self.counts, len(self.classes_)),
+            decision,
+        )
 
     def _fit(self, prepared: ScaledRecords, noise: NoiseSource) -> Released:
         of_steps, of_counts = self._noises()
@@ -180,21 +210,35 @@ class CoinPressPrototypes(PrivateClassifier):
             counts = prepared.counts
             if prepared.persons is None and counts is None:
                 parts = pieces(prepared, "counts")
-                noisy = class_counts(parts, n_classes=len(self.classes_), multiplier=of_counts, noise=noise)
+                noisy = class_counts(
+                    parts, n_classes=len(self.classes_), multiplier=of_counts, noise=noise
+                )
                 counts = np.maximum(noisy, 1.0)
             self._iterate(prepared, noise, counts, of_steps)
         of_persons = prepared.persons is not None
-        no_counts = "none; each step releases the weights of classes" if of_persons else "counts are declared"
+        no_counts = (
+            "none; each step releases the weights of classes"
+            if of_persons
+            else "counts are declared"
+        )
         facts = {
-            "clip norm": "per class and step: " + "; ".join(_range(step.clip) for step in self.steps_),
-            "noise standard deviation": "per class and step: " + "; ".join(_range(step.noise) for step in self.steps_),
+            "clip norm": (
+                "per class and step: " + "; ".join(_range(step.clip) for step in self.steps_)
+            ),
+            "noise standard deviation": (
+                "per class and step: " + "; ".join(_range(step.noise) for step in self.steps_)
+            ),
             "noise multipliers": of_steps,
             "noise multiplier of the counts": of_counts if self._buys_counts() else no_counts,
             "steps": len(self.steps_),
             "sampling": "none; every record is used in every step",
-            "normalisation": f"rows are averaged over {self.pooling} columns and scaled by a public factor",
+            "normalisation": (
+                f"rows are averaged over {self.pooling} columns and scaled by a public factor"
+            ),
         }
-        return Released("one noisy mean per class", {"prototypes": self.prototypes_}, prepared.decision, facts)
+        return Released(
+            "one noisy mean per class", {"prototypes": self.prototypes_}, prepared.decision, facts
+        )
 
     @phase(SET_UP)
     def _exact_means(self, records: ScaledRecords, noise: NoiseSource) -> Floats:
@@ -207,9 +251,17 @@ class CoinPressPrototypes(PrivateClassifier):
 
     @phase(SOLVING)
     def _iterate(
-        self, records: ScaledRecords, noise: NoiseSource, counts: Floats | None, multipliers: Sequence[float]
+        self,
+        records: ScaledRecords,
+        noise: NoiseSource,
+        counts: Floats | None,
+        multipliers: Sequence[float],
     ) -> None:
-        width, scale, n_classes = records.X.shape[1] // self.pooling, records.scale, len(self.classes_)
+        width, scale, n_classes = (
+            records.X.shape[1] // self.pooling,
+            records.scale,
+            len(self.classes_),
+        )
         gamma = math.sqrt(width + 2 * math.sqrt(width * math.log(100)) + 2 * math.log(100))
         centre = np.zeros((n_classes, width))
         radius = np.full(n_classes, math.sqrt(width) if self.radius is None else float(self.radius))
@@ -224,7 +276,12 @@ class CoinPressPrototypes(PrivateClassifier):
                 sums, weights, share = _weighted_sums(rows, balls, z, noise)
             else:
                 sums = gaussian.noisy_class_sums(
-                    rows, n_classes=n_classes, width=width, noise_multiplier=z, noise=noise, balls=balls
+                    rows,
+                    n_classes=n_classes,
+                    width=width,
+                    noise_multiplier=z,
+                    noise=noise,
+                    balls=balls,
                 )
                 weights, share = counts, 1.0
             centre = centre + sums * (clip / weights)[:, None]
@@ -240,24 +297,31 @@ class CoinPressPrototypes(PrivateClassifier):
         rows = pooled(np.asarray(public_rows(self.public, width), dtype=np.float64), self.pooling)
         typical = float(np.median(np.linalg.norm(rows, axis=1)))
         if not 0 < typical < math.inf:
-            raise InputError(f"public rows have a median norm of {typical}; pass finite public rows that are not zero")
+            raise InputError(
+                f"public rows have a median norm of {typical}; pass finite public rows that are not"
+                " zero"
+            )
         return math.sqrt(width // self.pooling) / typical
 
 
 def _weighted_sums(
     blocks: Iterable[Block], balls: tuple[Floats, Floats], multiplier: float, noise: NoiseSource
 ) -> tuple[Floats, Floats, float]:
-    """Sums of rows about their balls, total weights of the classes, and the share of the squared norm for the sums.
+    """Sums of rows about their balls, total weights of the classes, and the share of the squared
+    norm for the sums.
 
-    Under a unit per person the weight of a record depends on all records of its person, so that no count fits the sum.
-    Each row carries a constant column, which is scaled with it.
+    Under a unit per person the weight of a record depends on all records of its person, so that no
+    count fits the sum. Each row carries a constant column, which is scaled with it.
     """
     centres, radii = balls
     share = 1 - COUNT_SHARE
     wider = radii / math.sqrt(share)  # rows then have norm sqrt(share)
     column = math.sqrt(COUNT_SHARE) * wider
     sums = gaussian.noisy_class_sums(
-        (block._replace(rows=np.column_stack([block.rows, column[block.beside]])) for block in blocks),
+        (
+            block._replace(rows=np.column_stack([block.rows, column[block.beside]]))
+            for block in blocks
+        ),
         n_classes=len(centres),
         width=centres.shape[1] + 1,
         noise_multiplier=multiplier,

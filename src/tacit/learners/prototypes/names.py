@@ -28,7 +28,8 @@ from tacit.privacy.events import Event, compose
 class NamePrototypes(PrivateClassifier):
     """Classify by the nearest class name (zero-shot), without using any record.
 
-    This is the baseline for every other method: what public knowledge alone achieves, at no privacy cost.
+    This is the baseline for every other method: what public knowledge alone achieves, at no privacy
+    cost.
 
     Parameters
     ----------
@@ -37,24 +38,27 @@ class NamePrototypes(PrivateClassifier):
     classes : sequence or int
         The public class list; N stands for 0..N-1. It must be declared.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,)
-        Public rows of the class names, one or several per class, in the order of `classes`, from the encoder of the
-        records: embedded names, sentences, or examples that may be shown. Finite and not zero.
+        Public rows of the class names, one or several per class, in the order of `classes`, from
+        the encoder of the records: embedded names, sentences, or examples that may be shown. Finite
+        and not zero.
     public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, including
-        those of names, which is then normalised again.
+        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit
+        row, including those of names, which is then normalised again.
     allow_overlap
         As in `NoisySumPrototypes`.
     adapt : bool, default=False
-        Whether the names are moved towards the public rows that they attract, by expectation maximisation. This helps
-        if the public rows are of the records' kind and cover all classes. The release then depends on every public
-        row, so pass no private row. The X of `fit` is not used for this, because its rows are private as always.
+        Whether the names are moved towards the public rows that they attract, by expectation
+        maximisation. This helps if the public rows are of the records' kind and cover all classes.
+        The release then depends on every public row, so pass no private row. The X of `fit` is not
+        used for this, because its rows are private as always.
     noise, random_state, unit, ledger
         As in `NoisySumPrototypes`; no noise is drawn, and the ledger is charged nothing.
 
     Attributes
     ----------
     prototypes_ : ndarray of shape (C, d), float64
-        For each class the normalised mean of its names' unit rows; with `adapt`, adapted to public rows.
+        For each class the normalised mean of its names' unit rows; with `adapt`, adapted to public
+        rows.
     centre_ : ndarray of shape (d,), or None
         Mean of the unit public rows.
     classes_ : ndarray of shape (C,)
@@ -64,8 +68,8 @@ class NamePrototypes(PrivateClassifier):
     Notes
     -----
     Guarantee: `fit` checks X and y and uses neither, so nothing in the release depends on a record.
-    Source: Radford et al. 2021 (CLIP), section 3.1; the centring is tacit's. Banerjee et al. 2005 (mixtures of von
-    Mises-Fisher distributions), for `adapt`.
+    Source: Radford et al. 2021 (CLIP), section 3.1; the centring is tacit's. Banerjee et al. 2005
+    (mixtures of von Mises-Fisher distributions), for `adapt`.
 
     Examples
     --------
@@ -90,7 +94,8 @@ class NamePrototypes(PrivateClassifier):
     adapt: bool = False
 
     def fit(self, X: Any, y: Any = None, persons: Any = None, **others: Any) -> Self:
-        """Check the records, of which none is used; X may be unlabelled, as before any label was asked for.
+        """Check the records, of which none is used; X may be unlabelled, as before any label was
+        asked for.
 
         Parameters
         ----------
@@ -117,7 +122,10 @@ class NamePrototypes(PrivateClassifier):
         """
         if y is None:
             if self.classes is None:
-                fault = "NamePrototypes requires y to be passed, but the target y is None, or a declared class list"
+                fault = (
+                    "NamePrototypes requires y to be passed, but the target y is None, or a"
+                    " declared class list"
+                )
                 raise InputError(f"{fault}; pass classes=[...]")
             shape = X.shape if hasattr(X, "shape") else (len(X),) if isinstance(X, Sized) else ()
             y = np.repeat(class_list(self.classes)[:1], math.prod(shape[:1]))
@@ -129,19 +137,32 @@ class NamePrototypes(PrivateClassifier):
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         if self.names is None:
-            raise InputError("names=None must be rows of the class names; pass names=rows (--names STORE)")
+            raise InputError(
+                "names=None must be rows of the class names; pass names=rows (--names STORE)"
+            )
         if flag("adapt", self.adapt) and self.public is None:
             raise InputError("adapt=True needs public rows; pass public=rows, or leave adapt out")
         centre = public_centre(self.public, X.shape[1])
-        return UnitRows(X, labels, centre, names=name_directions(self.names, self.classes, X.shape[1], centre))
+        return UnitRows(
+            X, labels, centre, names=name_directions(self.names, self.classes, X.shape[1], centre)
+        )
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         assert prepared.names is not None
         self.prototypes_, self.centre_ = prepared.names, prepared.centre
-        facts = {"sampling": "none; no record is used", "normalisation": normalisation(self.centre_)}
+        facts = {
+            "sampling": "none; no record is used",
+            "normalisation": normalisation(self.centre_),
+        }
         if self.adapt:
             rows = public_rows(self.public, prepared.width)
-            self.prototypes_ = adapted_directions(unit_rows_about(np.asarray(rows), self.centre_), prepared.names)
-            facts["adaptation"] = f"names were moved towards {len(rows)} public rows, which must not be private"
+            self.prototypes_ = adapted_directions(
+                unit_rows_about(np.asarray(rows), self.centre_), prepared.names
+            )
+            facts["adaptation"] = (
+                f"names were moved towards {len(rows)} public rows, which must not be private"
+            )
         arrays = {"prototypes": self.prototypes_} | centre_array(self.centre_)
-        return Released("one public row of each class's name", arrays, NearestPrototype("cosine"), facts)
+        return Released(
+            "one public row of each class's name", arrays, NearestPrototype("cosine"), facts
+        )

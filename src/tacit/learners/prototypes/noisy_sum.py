@@ -27,9 +27,9 @@ from tacit.privacy.unit import Unit
 class NoisySumPrototypes(PrivateClassifier):
     """Classify by the nearest of one private direction per class.
 
-    A prototype is the sum of the unit vectors of a class's records plus Gaussian noise. Cosine similarity does not
-    depend on the length of a prototype, so no record count, radius or iteration is needed, and a single release gets
-    the whole budget.
+    A prototype is the sum of the unit vectors of a class's records plus Gaussian noise. Cosine
+    similarity does not depend on the length of a prototype, so no record count, radius or iteration
+    is needed, and a single release gets the whole budget.
 
     Parameters
     ----------
@@ -39,27 +39,31 @@ class NoisySumPrototypes(PrivateClassifier):
     classes : sequence or int, optional
         The public class list; N stands for 0..N-1. If omitted it is read off y, with a warning.
     public : array of shape (m, d), optional
-        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit row, which is then
-        normalised again, so that a component that all rows share does not use up part of their norm.
+        Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit
+        row, which is then normalised again, so that a component that all rows share does not use up
+        part of their norm.
     allow_overlap : bool, default=False
-        Whether public rows may be private records. Without it their number is a warning, for the owner alone, also for
-        rows of names in learners that take some, and copies of a single row are refused. Rows are compared entry by
-        entry at the lower of both precisions, except under units that protect labels alone, where rows are public.
+        Whether public rows may be private records. Without it their number is a warning, for the
+        owner alone, also for rows of names in learners that take some, and copies of a single row
+        are refused. Rows are compared entry by entry at the lower of both precisions, except under
+        units that protect labels alone, where rows are public.
     noise : {"secure", "research"}, default="secure"
         Source of the noise; only secure noise may be released.
     random_state : int, optional
         Seed of research noise.
     unit : str, default="add-remove"
-        Neighbouring relation of the budget and of the guarantee: "add-remove", "replace" or "change-label" for one
-        record; "add-remove-person", "replace-person" or "change-labels-of-person" for one person with all their
-        records, for which `fit` takes `persons`. See `tacit.Unit`.
+        Neighbouring relation of the budget and of the guarantee: "add-remove", "replace" or
+        "change-label" for one record; "add-remove-person", "replace-person" or
+        "change-labels-of-person" for one person with all their records, for which `fit` takes
+        `persons`. See `tacit.Unit`.
     ledger : Ledger, optional
         Charged with the promise before noise is drawn.
 
     Attributes
     ----------
     prototypes_ : ndarray of shape (C, d), float64
-        The noisy sums. Without noise the norm of a sum is at most its class size, with equality if all unit rows agree.
+        The noisy sums. Without noise the norm of a sum is at most its class size, with equality if
+        all unit rows agree.
     centre_ : ndarray of shape (d,), or None
         Mean of the unit public rows.
     classes_ : ndarray of shape (C,)
@@ -68,10 +72,10 @@ class NoisySumPrototypes(PrivateClassifier):
 
     Notes
     -----
-    Guarantee: one Gaussian event per class with noise multiplier z = 1/sqrt(2 rho), sensitivity 1 in L2 under
-    add/remove; each record is in one class, so by parallel composition all sums together cost rho. Under a unit per
-    person, a person's contribution to all sums together is scaled down to norm 1, and one Gaussian event covers all
-    classes.
+    Guarantee: one Gaussian event per class with noise multiplier z = 1/sqrt(2 rho), sensitivity 1
+    in L2 under add/remove; each record is in one class, so by parallel composition all sums
+    together cost rho. Under a unit per person, a person's contribution to all sums together is
+    scaled down to norm 1, and one Gaussian event covers all classes.
     See `tacit.mechanisms.gaussian`.
     A public centre changes nothing in this: centred rows are unit rows again.
     Source: tacit; see docs/mechanisms.md.
@@ -107,7 +111,10 @@ class NoisySumPrototypes(PrivateClassifier):
         with phase(SET_UP):
             rows = pieces(prepared, "class sums")
             if z == 0 or self.centre_ is not None:
-                rows = (block._replace(rows=unit_rows_about(np.asarray(block.rows), self.centre_)) for block in rows)
+                rows = (
+                    block._replace(rows=unit_rows_about(np.asarray(block.rows), self.centre_))
+                    for block in rows
+                )
             self.prototypes_ = class_sums(
                 rows, n_classes=n_classes, width=width, multiplier=z, noise=noise, unit_rows=True
             )
@@ -118,4 +125,6 @@ class NoisySumPrototypes(PrivateClassifier):
             "normalisation": normalisation(self.centre_),
         }
         arrays = {"prototypes": self.prototypes_} | centre_array(self.centre_)
-        return Released("one noisy sum of unit rows per class", arrays, NearestPrototype("cosine"), facts)
+        return Released(
+            "one noisy sum of unit rows per class", arrays, NearestPrototype("cosine"), facts
+        )

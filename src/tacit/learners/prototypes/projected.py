@@ -1,4 +1,6 @@
-"""ProjectedPrototypes: noisy class sums or public rows, and a linear layer learned in front of them."""
+"""ProjectedPrototypes: noisy class sums or public rows, and a linear layer learned in front of
+them.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,16 @@ from tacit.privacy.events import Event
 from tacit.privacy.guarantee import guarantee_under
 from tacit.privacy.unit import Unit
 
-NOISE_IN_LAYER = 1.0  # norm that noise may add to a row of the layer; chosen, as all defaults here, on CIFAR-10
+# norm that noise may add to a row of the layer; chosen, as all defaults here, on CIFAR-10
+NOISE_IN_LAYER = 1.0
 SUMS = "sums"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScoredRows(UnitRows):
-    """Private records that choose prototypes among public rows, the window of 1 + cosine, and how rows are scored."""
+    """Private records that choose prototypes among public rows, the window of 1 + cosine, and how
+    rows are scored.
+    """
 
     window: tuple[float, float]
     scoring: Scoring
@@ -51,20 +56,22 @@ class ScoredRows(UnitRows):
 class ProjectedPrototypes(UnitRowClassifier):
     """Classify by the nearest prototype after a linear layer that is learned privately.
 
-    The prototype S_c of a class is the sum of its records' unit vectors plus Gaussian noise, or a public row that is
-    chosen privately. A layer W of shape (p, d) then learns, by gradient descent with noise in every step, to bring
-    records close to W S_c of their class. It starts as the principal axes of the unit S_c. With all of these axes, the
-    initial layer classifies like `NoisySumPrototypes`, or like `PublicPrototypes` with k = 1. The score of class c is
-    <W x, W S_c/|W S_c|>. By default small classes are at no disadvantage: see `balanced`.
+    The prototype S_c of a class is the sum of its records' unit vectors plus Gaussian noise, or a
+    public row that is chosen privately. A layer W of shape (p, d) then learns, by gradient descent
+    with noise in every step, to bring records close to W S_c of their class. It starts as the
+    principal axes of the unit S_c. With all of these axes, the initial layer classifies like
+    `NoisySumPrototypes`, or like `PublicPrototypes` with k = 1. The score of class c is <W x, W
+    S_c/|W S_c|>. By default small classes are at no disadvantage: see `balanced`.
 
     Parameters
     ----------
     budget, classes, public, allow_overlap, noise, random_state, unit, ledger
-        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With public rows, scores
-        differ more between classes, which gives the layer more to learn from.
+        As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With
+        public rows, scores differ more between classes, which gives the layer more to learn from.
     prototypes : {"sums", "public"}, default="sums"
-        What represents a class before the layer: a noisy sum, or one of the public rows, centred on their mean and
-        normalised again, chosen by the exponential mechanism as in `PublicPrototypes` with k = 1.
+        What represents a class before the layer: a noisy sum, or one of the public rows, centred on
+        their mean and normalised again, chosen by the exponential mechanism as in
+        `PublicPrototypes` with k = 1.
     d_min, d_max : float or "public", default="public"
         Window of similarities for prototypes="public", as in `PublicPrototypes`.
     share : float, default=0.7
@@ -76,8 +83,9 @@ class ProjectedPrototypes(UnitRowClassifier):
     scale : float, default=20.0
         Factor of the scores in the softmax.
     learning_rate : float, optional
-        Factor of the mean gradient. By default 40, or 10 with public rows, but at most 3 n/(steps^2 z clip sqrt(d)),
-        at which noise adds a vector of norm about 1 to each row of W; z is the multiplier of all steps together.
+        Factor of the mean gradient. By default 40, or 10 with public rows, but at most 3 n/(steps^2
+        z clip sqrt(d)), at which noise adds a vector of norm about 1 to each row of W; z is the
+        multiplier of all steps together.
     clip : float, default=1.0
         Bound on the norm of a record's gradient, that of the cross-entropy divided by `scale`.
     counts, balanced
@@ -104,17 +112,19 @@ class ProjectedPrototypes(UnitRowClassifier):
 
     Notes
     -----
-    Guarantee: one Gaussian event per class for the sums and one for the counts, and one per step, of sensitivity `clip`
-    in Frobenius norm under add/remove. With prototypes="public" one exponential mechanism per class replaces the
-    sums: of the whole rho it costs rho_1 = share rho, at epsilon = sqrt(8 rho_1), and T steps of noise multiplier
-    sigma cost T/(2 sigma^2). An approximate budget is calibrated for all events together. During a step the unit
-    prototypes q_c = W S_c/|W S_c| are constants, since S and W are released. With r the softmax of scale <W x, q_c>
-    less the one-hot label, the gradient of a record is the outer product of sum_c r_c q_c and x, so clipping needs
-    only their two norms. Both rows come from exact products of whole numbers, so that no bit of them depends on the
-    other records. Under a unit per person the choice and each sum are one event for all classes together. See
-    `tacit.mechanisms.gaussian`, `tacit.mechanisms.exponential` and `tacit.mechanisms.outer_products`.
-    Source: the projection ablation of Wahdany et al. 2024. Their layer learns through prototypes that are means of
-    the current records, so no record has a gradient of its own to clip.
+    Guarantee: one Gaussian event per class for the sums and one for the counts, and one per step,
+    of sensitivity `clip` in Frobenius norm under add/remove. With prototypes="public" one
+    exponential mechanism per class replaces the sums: of the whole rho it costs rho_1 = share rho,
+    at epsilon = sqrt(8 rho_1), and T steps of noise multiplier sigma cost T/(2 sigma^2). An
+    approximate budget is calibrated for all events together. During a step the unit prototypes q_c
+    = W S_c/|W S_c| are constants, since S and W are released. With r the softmax of scale <W x,
+    q_c> less the one-hot label, the gradient of a record is the outer product of sum_c r_c q_c and
+    x, so clipping needs only their two norms. Both rows come from exact products of whole numbers,
+    so that no bit of them depends on the other records. Under a unit per person the choice and each
+    sum are one event for all classes together. See `tacit.mechanisms.gaussian`,
+    `tacit.mechanisms.exponential` and `tacit.mechanisms.outer_products`.
+    Source: the projection ablation of Wahdany et al. 2024. Their layer learns through prototypes
+    that are means of the current records, so no record has a gradient of its own to clip.
 
     Examples
     --------
@@ -144,12 +154,16 @@ class ProjectedPrototypes(UnitRowClassifier):
     def _from_public(self) -> bool:
         """Whether prototypes are public rows; also checks the parameters that only these use."""
         if not isinstance(self.prototypes, str) or self.prototypes not in (SUMS, PUBLIC):
-            raise InputError(f"prototypes={quoted(self.prototypes)} must be {SUMS!r} or {PUBLIC!r}; leave it out")
+            raise InputError(
+                f"prototypes={quoted(self.prototypes)} must be {SUMS!r} or {PUBLIC!r}; leave it out"
+            )
         from_public = bool(self.prototypes == PUBLIC)
         needs_public(self.d_min, self.d_max)
         if not from_public and (self.d_min, self.d_max) != (PUBLIC, PUBLIC):
             window_passed = f"d_min={self.d_min!r}, d_max={self.d_max!r}"
-            raise InputError(f"{window_passed} are for prototypes={PUBLIC!r}; leave them out, or pass that")
+            raise InputError(
+                f"{window_passed} are for prototypes={PUBLIC!r}; leave them out, or pass that"
+            )
         return from_public
 
     def _releases_public(self) -> bool:
@@ -160,10 +174,13 @@ class ProjectedPrototypes(UnitRowClassifier):
         return Split(share, count_share(self.counts), steps, self._from_public())
 
     def _multiplier(self) -> float:
-        """Noise multiplier of a Gaussian sum that would spend the whole budget, from which all parts follow."""
+        """Noise multiplier of a Gaussian sum that would spend the whole budget, from which all
+        parts follow.
+        """
         budget, unit, shares = Budget.parse(self.budget), Unit(self.unit), self._shares()
         z = budget.gaussian(unit, split=True)
-        # selections, and parts of which a changed label moves some further than others, are calibrated together
+        # selections, and parts of which a changed label moves some further than others, are
+        # calibrated together
         if z > 0 and (shares.chosen or unit is Unit.CHANGE_LABEL):
             return calibrated(budget, unit, shares)
         return z
@@ -189,7 +206,9 @@ class ProjectedPrototypes(UnitRowClassifier):
             return records
         public, centre = candidates(self.public, X.shape[1]), records.centre
         bounds = window(self.d_min, self.d_max, public, centre)
-        classes = len(self.classes_) if Unit(self.unit).per_person and self._multiplier() > 0 else None
+        classes = (
+            len(self.classes_) if Unit(self.unit).per_person and self._multiplier() > 0 else None
+        )
         how = scoring(public, *bounds, centre=centre, classes=classes)
         return ScoredRows(X, labels, centre, window=bounds, scoring=how)
 
@@ -226,20 +245,27 @@ class ProjectedPrototypes(UnitRowClassifier):
     @phase(SET_UP)
     def _sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:
         blocks, n_classes = records.blocks("class sums"), len(self.classes_)
-        return class_sums(blocks, n_classes=n_classes, width=records.width, multiplier=multiplier, noise=noise)
+        return class_sums(
+            blocks, n_classes=n_classes, width=records.width, multiplier=multiplier, noise=noise
+        )
 
     def _chosen_rows(self, records: ScoredRows, epsilon: float, noise: NoiseSource) -> Floats:
         how, n_classes = records.scoring, len(self.classes_)
         with class_scores(how, self.public, records, n_classes) as totals:
             rows = progress(totals, "selection", n_classes)
             with phase(SELECTION):
-                chosen = [select_one(row, sensitivity=how.sensitivity, epsilon=epsilon, noise=noise) for row in rows]
+                chosen = [
+                    select_one(row, sensitivity=how.sensitivity, epsilon=epsilon, noise=noise)
+                    for row in rows
+                ]
         self.window_, self.indices_ = records.window, np.array(chosen)
         return unit_rows_about(np.asarray(self.public[self.indices_]), records.centre)
 
     @phase(SOLVING)
     def _descend(self, sums: Floats, counts: Floats, blocks: Blocks, noise: NoiseSource) -> Floats:
-        """The layer after Nesterov's method from the principal axes of the unit sums, by mean gradients."""
+        """The layer after Nesterov's method from the principal axes of the unit sums, by mean
+        gradients.
+        """
         z, n = self._shares().step(self._multiplier()), n_records(counts)
         offsets = self._counts().log_shares(counts) + self._scores_of_empty(counts)
 
@@ -247,39 +273,53 @@ class ProjectedPrototypes(UnitRowClassifier):
             if z == 0:
                 unit = _unit(sums @ layer.T)
                 head = self.scale * (unit @ layer)
-                return unit.T @ noisy_gradient(head, offsets, blocks, clip=self.clip, multiplier=0, noise=noise)
+                return unit.T @ noisy_gradient(
+                    head, offsets, blocks, clip=self.clip, multiplier=0, noise=noise
+                )
             products = self._products(layer, sums, offsets, blocks)
-            total = outer_products.noisy_products(products, shape=layer.shape, noise_multiplier=z, noise=noise)
+            total = outer_products.noisy_products(
+                products, shape=layer.shape, noise_multiplier=z, noise=noise
+            )
             return total * self.clip
 
         self.learning_rate_ = self._learning_rate(n, sums.shape[1])
         start: Floats = np.linalg.svd(_unit(sums), full_matrices=False)[2][: self.dimension]
         return descend(gradient, start, rate=self.learning_rate_ / n, steps=self.steps)
 
-    def _products(self, layer: Floats, sums: Floats, offsets: Floats, blocks: Blocks) -> Iterator[Block]:
+    def _products(
+        self, layer: Floats, sums: Floats, offsets: Floats, blocks: Blocks
+    ) -> Iterator[Block]:
         """Left and right row of each record's gradient, in units of `clip`."""
         unit = _unit(sums @ layer.T)
         for rows, labels, ends in blocks:
-            left = pulls(residuals(rows, labels, self.scale * (unit @ layer), offsets), unit) / self.clip
+            left = (
+                pulls(residuals(rows, labels, self.scale * (unit @ layer), offsets), unit)
+                / self.clip
+            )
             yield Block(left, rows, ends)
 
     def _scores_of_empty(self, counts: Floats) -> Floats:
         """`scores_of_empty` where counts are exact; zero where a count of 0 may be noise."""
-        return scores_of_empty(counts[:, None]) if self._multiplier() == 0 else np.zeros(len(counts))
+        return (
+            scores_of_empty(counts[:, None]) if self._multiplier() == 0 else np.zeros(len(counts))
+        )
 
     def _learning_rate(self, n: float, width: int) -> float:
         """Factor of the mean gradient of n records."""
         if self.learning_rate is not None:
             return float(self.learning_rate)
         longest = 40.0 if self.public is None else 10.0
-        noise = self._shares().step(self._multiplier()) * self.clip * self.steps**1.5 * math.sqrt(width)
+        noise = (
+            self._shares().step(self._multiplier()) * self.clip * self.steps**1.5 * math.sqrt(width)
+        )
         return min(longest, NOISE_IN_LAYER * 3 * n / noise) if noise > 0 else longest
 
 
 def pulls(residuals: Floats, prototypes: Floats) -> Floats:
     """Residuals of shape (b, C) times prototypes of shape (C, p), each row by its own values alone.
 
-    Residuals have norm sqrt(2) at most; as whole numbers their products with whole numbers are exact.
+    Residuals have norm sqrt(2) at most; as whole numbers their products with whole numbers are
+    exact.
     """
     return math.sqrt(2) * logits(rounded(residuals / math.sqrt(2)), prototypes.T)
 

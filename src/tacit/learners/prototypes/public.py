@@ -1,4 +1,6 @@
-"""PublicPrototypes: each class is represented by public records (DPPL-Public, DPPL-Public Top-K)."""
+"""PublicPrototypes: each class is represented by public records (DPPL-Public, DPPL-Public
+Top-K).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ LARGEST_SCORE = 2**63 - 1
 
 @dataclass(frozen=True, eq=False)
 class ScoredRecords(Prepared):
-    """Private records, the public rows and names (C, d) that they score, and how and where scores are computed."""
+    """Private records, the public rows and names (C, d) that they score, and how and where scores
+    are computed.
+    """
 
     public: Any
     window: tuple[float, float]
@@ -52,57 +56,65 @@ class ScoredRecords(Prepared):
 class PublicPrototypes(PrivateClassifier):
     """Classify by the nearest public records, k of them chosen privately for each class.
 
-    The score of a public record is the sum of its cosine similarities to the records of the class, clipped to a
-    window. With k = 1 one record is selected; with k > 1 a set is selected jointly, by its worst member. The release
-    holds public records, so it reveals nothing but the choice.
+    The score of a public record is the sum of its cosine similarities to the records of the class,
+    clipped to a window. With k = 1 one record is selected; with k > 1 a set is selected jointly, by
+    its worst member. The release holds public records, so it reveals nothing but the choice.
 
     Parameters
     ----------
     budget : Budget or str, default="rho=0.5"
-        Pure ("epsilon=1"), zCDP, or approximate, whose delta has no use here; "epsilon=inf" takes the k best, the
-        lowest index first on ties.
+        Pure ("epsilon=1"), zCDP, or approximate, whose delta has no use here; "epsilon=inf" takes
+        the k best, the lowest index first on ties.
     classes, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
     public : array of shape (m, d)
         Public rows, finite and not zero, m >= k.
     allow_overlap : bool, default=False
-        Whether public rows may be private records, which are then released if they are chosen; without it such a row
-        is refused, and a warning states how many rows of names are private records. Rows are compared entry by entry
-        at the lower of both precisions, except under units that protect labels alone, where rows are public.
+        Whether public rows may be private records, which are then released if they are chosen;
+        without it such a row is refused, and a warning states how many rows of names are private
+        records. Rows are compared entry by entry at the lower of both precisions, except under
+        units that protect labels alone, where rows are public.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
-        Public rows of the class names, one or several per class, in the order of the declared classes. The name of
-        every class, which is the direction of its rows about the centre, is a further candidate of each class, so
-        names in a wrong order do little harm; names of other classes count by 7/8 of their scores. A class's own name
-        is as likely as all other candidates together if all score alike, so names decide where noise dominates the
-        records. Names need k = 1: joint selection depends on the worst of k rows, and was less accurate with names.
+        Public rows of the class names, one or several per class, in the order of the declared
+        classes. The name of every class, which is the direction of its rows about the centre, is a
+        further candidate of each class, so names in a wrong order do little harm; names of other
+        classes count by 7/8 of their scores. A class's own name is as likely as all other
+        candidates together if all score alike, so names decide where noise dominates the records.
+        Names need k = 1: joint selection depends on the worst of k rows, and was less accurate with
+        names.
     k : int, default=1
         Public records per class.
     d_min, d_max : float or "public", default="public"
-        Window to which 1 + cosine is clipped. "public" computes it only from the public rows: 1 plus the .9 quantile,
-        and 1 plus the .999 quantile, of the similarities between pairs of at most 2048 of them; 0 and 2 if the
-        quantiles are equal. 0 and 2 leave similarities unclipped, which is far cheaper to score.
+        Window to which 1 + cosine is clipped. "public" computes it only from the public rows: 1
+        plus the .9 quantile, and 1 plus the .999 quantile, of the similarities between pairs of at
+        most 2048 of them; 0 and 2 if the quantiles are equal. 0 and 2 leave similarities unclipped,
+        which is far cheaper to score.
     centre : bool, optional
-        Subtract the mean of the unit public rows from every unit row, including public rows, and normalise it again:
-        similarities then spread more widely. On by default if a bound is "public"; False is then refused.
+        Subtract the mean of the unit public rows from every unit row, including public rows, and
+        normalise it again: similarities then spread more widely. On by default if a bound is
+        "public"; False is then refused.
     selection : {"exponential", "permute-and-flip"}, default="exponential"
         Permute-and-flip, for k = 1 under a pure budget, is never worse at the same epsilon.
     arithmetic : {"auto", "float32", "float64", "int8", "int8-cuda"}, default="auto"
-        Integers in which clipped scores are computed; "auto" decides by the public rows, the window, and, for large
-        public sets, a short measurement of this machine. See `tacit.learners.prototypes.scores`.
+        Integers in which clipped scores are computed; "auto" decides by the public rows, the
+        window, and, for large public sets, a short measurement of this machine. See
+        `tacit.learners.prototypes.scores`.
     folder : path, optional
-        For finished shards of clipped scores, from which an interrupted fit resumes. They are private, and are removed
-        at the end of a fit.
+        For finished shards of clipped scores, from which an interrupted fit resumes. They are
+        private, and are removed at the end of a fit.
     engine : {"joblib", "ray", "slurm"}, str or Engine, optional
-        Where shards of clipped scores are computed; "ray:ADDRESS" and "slurm:PARTITION" say on which cluster.
-        By default in threads of this process. Workers must see `folder` and the files of the public rows.
+        Where shards of clipped scores are computed; "ray:ADDRESS" and "slurm:PARTITION" say on
+        which cluster.
+        By default in threads of this process. Workers must see `folder` and the files of the public
+        rows.
     jobs : int, default=1
         Shards that an engine computes at the same time, at most 1024.
 
     Attributes
     ----------
     prototypes_ : ndarray of shape (C, d), or (C, k, d) for k > 1
-        The chosen rows, as passed (whole numbers as floats), in the order of `public`; for a name, the unit row of its
-        direction.
+        The chosen rows, as passed (whole numbers as floats), in the order of `public`; for a name,
+        the unit row of its direction.
     indices_ : ndarray of shape (C,) or (C, k)
         Their positions in `public`; position m + c is the name of class c.
     centre_ : ndarray of shape (d,), or None
@@ -110,21 +122,24 @@ class PublicPrototypes(PrivateClassifier):
     window_ : tuple of float
         The window used, a function of the public rows.
     utilities_ : ndarray of shape (C, m), or (C, m + C) with names
-        Scores in units of the sensitivity, including the bonus for a class's own name. Private: only with
-        noise="research" or an infinite budget, never in a release, and only if they take no more than 256 MiB.
+        Scores in units of the sensitivity, including the bonus for a class's own name. Private:
+        only with noise="research" or an infinite budget, never in a release, and only if they take
+        no more than 256 MiB.
     classes_, guarantee_, spent_
         As in `NoisySumPrototypes`.
 
     Notes
     -----
-    Guarantee: one exponential mechanism per class at epsilon; scores have sensitivity 1 and are monotone under
-    add/remove, classes are disjoint: epsilon-DP and epsilon^2/8-zCDP for the whole table. A public centre changes
-    nothing in this: centred rows are unit rows again. Nor do names: they are public candidates, and the bonus on the
-    score of a name is public too. Under a unit per person a record's scores are divided by its person's number of
-    records, so a person contributes as much as a record otherwise does, to all classes together: one exponential
-    mechanism at epsilon in all. See `tacit.mechanisms.exponential`, `tacit.mechanisms.top_k` and
+    Guarantee: one exponential mechanism per class at epsilon; scores have sensitivity 1 and are
+    monotone under add/remove, classes are disjoint: epsilon-DP and epsilon^2/8-zCDP for the whole
+    table. A public centre changes nothing in this: centred rows are unit rows again. Nor do names:
+    they are public candidates, and the bonus on the score of a name is public too. Under a unit per
+    person a record's scores are divided by its person's number of records, so a person contributes
+    as much as a record otherwise does, to all classes together: one exponential mechanism at
+    epsilon in all. See `tacit.mechanisms.exponential`, `tacit.mechanisms.top_k` and
     `tacit.learners.prototypes.scores`.
-    Source: Wahdany et al. 2024, sections 4 and 5, with the corrections listed in `tacit.mechanisms.top_k`.
+    Source: Wahdany et al. 2024, sections 4 and 5, with the corrections listed in
+    `tacit.mechanisms.top_k`.
 
     Examples
     --------
@@ -142,7 +157,9 @@ class PublicPrototypes(PrivateClassifier):
     budget_kinds = ("pure", "zcdp", "approx", "gdp")
     needs_public = True
     scores_public = True
-    summary = "one public record per class (DPPL-Public); with --k 5 a set of five (DPPL-Public Top-K)"
+    summary = (
+        "one public record per class (DPPL-Public); with --k 5 a set of five (DPPL-Public Top-K)"
+    )
     public_use = "needed, to choose from"
 
     public: Any = None
@@ -167,7 +184,9 @@ class PublicPrototypes(PrivateClassifier):
         whole("jobs", self.jobs, 1, 1024)
         check_name(self.arithmetic)
         if self.selection not in SELECTIONS:
-            raise InputError(f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out")
+            raise InputError(
+                f"selection={self.selection!r} must be one of {', '.join(SELECTIONS)}; leave it out"
+            )
         if self.selection == "permute-and-flip" and (budget.kind != "pure" or self.k != 1):
             rule = f"needs k=1 and a pure budget, not k={self.k} and {budget}"
             remedy = f"pass k=1 and {budget.hint('pure')} (pure), or selection='exponential'"
@@ -179,7 +198,10 @@ class PublicPrototypes(PrivateClassifier):
         from_public = needs_public(self.d_min, self.d_max)
         centred = from_public if self.centre is None else flag("centre", self.centre)
         if from_public and not centred:
-            raise InputError("centre=False does not go with a window from public rows; leave it out, or pass numbers")
+            raise InputError(
+                "centre=False does not go with a window from public rows; leave it out, or pass"
+                " numbers"
+            )
         return centred
 
     def _releases_public(self) -> bool:
@@ -192,19 +214,28 @@ class PublicPrototypes(PrivateClassifier):
     def _prepare(self, X: NDArray[Any], labels: Integers) -> ScoredRecords:
         public = candidates(self.public, X.shape[1])
         if self.k > len(public):
-            raise InputError(f"k={self.k} must be at most the {len(public)} public rows; lower k or add public rows")
+            raise InputError(
+                f"k={self.k} must be at most the {len(public)} public rows; lower k or add public"
+                " rows"
+            )
         if not isinstance(self.folder, str | Path | None) or self.folder == "":
-            raise InputError(f"folder={self.folder!r} must be a path; pass a folder for the scores, or leave it out")
+            raise InputError(
+                f"folder={self.folder!r} must be a path; pass a folder for the scores, or leave"
+                " it out"
+            )
         folder = None if self.folder is None else Path(self.folder)
         if folder is not None:
             with work_folder(folder):
                 pass
-        engine = engine_from(self.engine, self.jobs, None if folder is None else folder / WORK)  # its tasks are private
+        # its tasks are private
+        engine = engine_from(self.engine, self.jobs, None if folder is None else folder / WORK)
         check_rows(public, name="public")
         centre = public_centre(public, X.shape[1]) if self._centred() else None
         bounds = window(self.d_min, self.d_max, public, centre)
         epsilon = self._epsilon()
-        classes = len(self.classes_) if Unit(self.unit).per_person and math.isfinite(epsilon) else None
+        classes = (
+            len(self.classes_) if Unit(self.unit).per_person and math.isfinite(epsilon) else None
+        )
         how = scoring(public, *bounds, centre=centre, name=self.arithmetic, classes=classes)
         if self.k > 1 and math.isfinite(epsilon):
             top_k.rank_scale(len(public), self.k, **self._set_facts(how), epsilon=epsilon)
@@ -213,32 +244,60 @@ class PublicPrototypes(PrivateClassifier):
         return ScoredRecords(X, labels, public, bounds, how, folder, engine, names)
 
     def _fit(self, prepared: ScoredRecords, noise: NoiseSource) -> Released:
-        epsilon, n_classes, public, how = self._epsilon(), len(self.classes_), prepared.public, prepared.scoring
+        epsilon, n_classes, public, how = (
+            self._epsilon(),
+            len(self.classes_),
+            prepared.public,
+            prepared.scoring,
+        )
         self.centre_, self.window_ = how.centre, prepared.window
-        with class_scores(how, public, prepared, n_classes, folder=prepared.folder, engine=prepared.engine) as totals:
+        with class_scores(
+            how, public, prepared, n_classes, folder=prepared.folder, engine=prepared.engine
+        ) as totals:
             named = self._name_scores(prepared, n_classes, epsilon)
             rows = progress(map(np.append, totals, named), "selection", n_classes)
             self.indices_ = np.array([self._choose(row, how, epsilon, noise) for row in rows])
-            if (self.noise == "research" or math.isinf(epsilon)) and 8 * n_classes * len(public) <= IN_MEMORY:
+            if (self.noise == "research" or math.isinf(epsilon)) and 8 * n_classes * len(
+                public
+            ) <= IN_MEMORY:
                 self.utilities_ = np.hstack([np.asarray(totals), named]) / how.sensitivity
         self.prototypes_ = self._chosen(prepared)
         facts: dict[str, Any] = {
             "selection": f"{self.selection}, epsilon {epsilon:g} per class, k = {self.k}",
             "clip window of 1 + cosine": list(self.window_),
             "sampling": "none; every record is used once",
-            "arithmetic": f"integers held by {how.arithmetic.name}, unit rows of norm {how.arithmetic.scale:.6g}"
-            + (", rotated and corrected along the public mean" if how.arithmetic.rotated else ""),
-            "normalisation": "cosine similarity of unit vectors, rounded to integers"
-            + ("" if self.centre_ is None else "; unit vectors less their public mean, made unit again"),
+            "arithmetic": (
+                f"integers held by {how.arithmetic.name}, unit rows of norm"
+                f" {how.arithmetic.scale:.6g}"
+                + (
+                    ", rotated and corrected along the public mean"
+                    if how.arithmetic.rotated
+                    else ""
+                )
+            ),
+            "normalisation": (
+                "cosine similarity of unit vectors, rounded to integers"
+                + (
+                    ""
+                    if self.centre_ is None
+                    else "; unit vectors less their public mean, made unit again"
+                )
+            ),
         }
         if prepared.names is not None:
             facts["names"] = "candidates of every class, its own favoured by a public amount"
         what = f"{self.k} public record(s) per class, in the public set's order"
-        arrays = {"prototypes": self.prototypes_, "indices": self.indices_} | centre_array(self.centre_)
-        return Released(what, arrays, NearestPrototype("cosine", centred="rows and prototypes"), facts)
+        arrays = {"prototypes": self.prototypes_, "indices": self.indices_} | centre_array(
+            self.centre_
+        )
+        return Released(
+            what, arrays, NearestPrototype("cosine", centred="rows and prototypes"), facts
+        )
 
     def _name_scores(self, prepared: ScoredRecords, n_classes: int, epsilon: float) -> Integers:
-        """Scores of the names, of shape (C, C), a class's own name favoured; (C, 0) without names."""
+        """Scores of the names, of shape (C, C), a class's own name favoured; (C, 0) without
+        names.
+        """
         names, how = prepared.names, prepared.scoring
         if names is None:
             return np.zeros((n_classes, 0), dtype=np.int64)
@@ -251,15 +310,25 @@ class PublicPrototypes(PrivateClassifier):
         return scores
 
     @phase(SELECTION)
-    def _choose(self, row: NDArray[np.int64], how: Scoring, epsilon: float, noise: NoiseSource) -> Any:
+    def _choose(
+        self, row: NDArray[np.int64], how: Scoring, epsilon: float, noise: NoiseSource
+    ) -> Any:
         if self.k == 1:
-            return select_one(row, sensitivity=how.sensitivity, epsilon=epsilon, noise=noise, selection=self.selection)
+            return select_one(
+                row,
+                sensitivity=how.sensitivity,
+                epsilon=epsilon,
+                noise=noise,
+                selection=self.selection,
+            )
         if math.isinf(epsilon):
             return np.sort(top_k.best_first(row)[: self.k])
         return top_k.select_set(row, self.k, **self._set_facts(how), epsilon=epsilon, noise=noise)
 
     def _set_facts(self, how: Scoring) -> dict[str, int]:
-        """What the choice of a set needs to know: the sensitivity, and in how many classes a change moves scores."""
+        """What the choice of a set needs to know: the sensitivity, and in how many classes a change
+        moves scores.
+        """
         return {"sensitivity": how.sensitivity, "classes": how.classes or 1}
 
     def _chosen(self, prepared: ScoredRecords) -> Floats:
@@ -268,17 +337,27 @@ class PublicPrototypes(PrivateClassifier):
         rows = np.asarray(prepared.public[np.where(positions < m, positions, 0)])
         floats = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
         if prepared.names is not None:
-            floats = np.where((positions < m)[:, None], floats, prepared.names[np.maximum(positions - m, 0)])
+            floats = np.where(
+                (positions < m)[:, None], floats, prepared.names[np.maximum(positions - m, 0)]
+            )
         return floats.reshape(*self.indices_.shape, -1)
 
 
 def favour(m: int, sensitivity: int, epsilon: float) -> int:
-    """Added to the score of a candidate, which is then as likely as m others of the same score together."""
-    return 0 if math.isinf(epsilon) else round(Fraction(sensitivity) / Fraction(epsilon) * Fraction(math.log(m)))
+    """Added to the score of a candidate, which is then as likely as m others of the same score
+    together.
+    """
+    return (
+        0
+        if math.isinf(epsilon)
+        else round(Fraction(sensitivity) / Fraction(epsilon) * Fraction(math.log(m)))
+    )
 
 
 def rows_of(directions: Floats, centre: Floats | None) -> Floats:
-    """Unit rows of these directions about the centre: centre + t direction, with t > 0 and norm 1."""
+    """Unit rows of these directions about the centre: centre + t direction, with t > 0 and norm
+    1.
+    """
     if centre is None:
         return directions
     along = directions @ centre

@@ -1,21 +1,24 @@
 """Noisy gradient descent from the scores that AutoPrototypes has from its sums.
 
-The loss is the softmax cross-entropy with log class shares added to the scores, so that classes weigh alike. The log
-shares are multiplied by `BALANCE`, which is above 1 because the coefficients of small classes stay closer to the start:
-few records, noise and the ridge hold them back.
+The loss is the softmax cross-entropy with log class shares added to the scores, so that classes
+weigh alike. The log shares are multiplied by `BALANCE`, which is above 1 because the coefficients
+of small classes stay closer to the start: few records, noise and the ridge hold them back.
 
-The ridge penalises the distance from the start. If classes are Gaussian with covariance h w, h the within-class share,
-the best coefficients are m / (h w) for class means m of squared length 1 - h. For a given w their squared length is
-proportional to (1 - h) / h^2. So is what we expect of the squared distance, and the ridge is `RIDGE` h^2 / (1 - h).
+The ridge penalises the distance from the start. If classes are Gaussian with covariance h w, h the
+within-class share, the best coefficients are m / (h w) for class means m of squared length 1 - h.
+For a given w their squared length is proportional to (1 - h) / h^2. So is what we expect of the
+squared distance, and the ridge is `RIDGE` h^2 / (1 - h).
 
-Gradients are clipped to half of `CLIP` if all classes have the same size: this halves the noise and shortens the
-gradients of few records. Records of classes much smaller than others have long gradients, so the clip norm grows with
-the standard deviation of the log class sizes, up to `CLIP`. Under change-label a clip norm of sqrt(1/2) or more needs
-as much noise as no clipping, so it becomes sqrt(2), which shortens no gradient.
+Gradients are clipped to half of `CLIP` if all classes have the same size: this halves the noise and
+shortens the gradients of few records. Records of classes much smaller than others have long
+gradients, so the clip norm grows with the standard deviation of the log class sizes, up to `CLIP`.
+Under change-label a clip norm of sqrt(1/2) or more needs as much noise as no clipping, so it
+becomes sqrt(2), which shortens no gradient.
 
-A small part of the budget pays for the second moments G of the rows. Gradients are divided by G + damping I, so that
-directions in which rows vary little are learned as fast as others. Each noisy gradient also says how the loss changes
-with the scale of the scores: see `tacit.models.calibration`.
+A small part of the budget pays for the second moments G of the rows. Gradients are divided by G +
+damping I, so that directions in which rows vary little are learned as fast as others. Each noisy
+gradient also says how the loss changes with the scale of the scores: see
+`tacit.models.calibration`.
 """
 
 from __future__ import annotations
@@ -70,7 +73,11 @@ def refine(
     slopes = Slopes() if slopes is None else slopes
     slopes.clip, slopes.balance = (clip if z > 0 else math.inf), BALANCE
     moments = second_moments(
-        blocks, width=width, multiplier=of_moments, noise=noise, rows_are_public=rest.rows_are_public
+        blocks,
+        width=width,
+        multiplier=of_moments,
+        noise=noise,
+        rows_are_public=rest.rows_are_public,
     )
     values, vectors = spectrum(moments)
     rate = min(float(n_classes), LONGEST)
@@ -93,8 +100,8 @@ def refine(
 class Rest:
     """The rest of the budget, which pays for the descent, and the noise that it buys.
 
-    `multiplier` is the noise multiplier of one release that would spend all of it, relative to its sensitivity under
-    `unit`. Second moments and steps together cost the same.
+    `multiplier` is the noise multiplier of one release that would spend all of it, relative to its
+    sensitivity under `unit`. Second moments and steps together cost the same.
     """
 
     multiplier: float

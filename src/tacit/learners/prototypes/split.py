@@ -1,4 +1,6 @@
-"""How `ProjectedPrototypes` splits a budget over its events, and the noise at which they keep it."""
+"""How `ProjectedPrototypes` splits a budget over its events, and the noise at which they keep
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ from tacit.privacy.unit import Unit
 class Split:
     """How a budget is split over the events of a fit.
 
-    All follow from z, the noise multiplier of a Gaussian sum that would cost the whole rho. The prototypes get `share`
-    of that rho, bought class counts `count_share`, and the steps the rest; `chosen` prototypes are public rows, by
-    exponential mechanisms, and not noisy sums.
+    All follow from z, the noise multiplier of a Gaussian sum that would cost the whole rho. The
+    prototypes get `share` of that rho, bought class counts `count_share`, and the steps the rest;
+    `chosen` prototypes are public rows, by exponential mechanisms, and not noisy sums.
     """
 
     share: float
@@ -58,5 +60,6 @@ def calibrated(budget: Budget, unit: Unit, split: Split) -> float:
     def cost(inverse: float) -> Event:
         return guarantee_under(split.event(1 / inverse), unit).event
 
-    precision = 1e-6 if budget.kind == "approx" else 1e-12  # a loss distribution takes a tenth of a second
+    # a loss distribution takes a tenth of a second
+    precision = 1e-6 if budget.kind == "approx" else 1e-12
     return 1 / calibrate(budget, cost, 1e-12, 1e6, precision)

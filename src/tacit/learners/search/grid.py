@@ -15,19 +15,20 @@ from tacit.privacy.events import Event, compose
 class GridSearch(Search):
     """Fit every candidate once, each with an equal share of the budget, and return the best.
 
-    By composition the budget covers every fit and score, so the noisy scores are released too. Use this search for few
-    candidates; with many, `RandomSearch` leaves each run far more of the budget.
+    By composition the budget covers every fit and score, so the noisy scores are released too. Use
+    this search for few candidates; with many, `RandomSearch` leaves each run far more of the
+    budget.
 
     Parameters
     ----------
     estimator : PrivateClassifier
         The learner to tune; its budget, classes, noise, random_state, unit and ledger are not used.
     candidates : list of dict
-        Public list of parameters of the estimator, such as `[{"k": 1}, {"k": 5}]`; list(ParameterGrid(...)) of
-        scikit-learn makes one.
+        Public list of parameters of the estimator, such as `[{"k": 1}, {"k": 5}]`;
+        list(ParameterGrid(...)) of scikit-learn makes one.
     budget : Budget or str
-        For all fits and scores: zCDP ("rho=0.5"), approximate, or pure if the estimator accepts it. "rho=inf" is
-        the non-private form.
+        For all fits and scores: zCDP ("rho=0.5"), approximate, or pure if the estimator accepts it.
+        "rho=inf" is the non-private form.
     score_share : float, default=0.1
         Part of a run's budget that is spent on its score.
     validation : (X, y), optional
@@ -46,9 +47,9 @@ class GridSearch(Search):
 
     Notes
     -----
-    Guarantee: the sum of all fits and scores; a score is a count of sensitivity 1 under add/remove. Under a unit per
-    person, fits are private under add-remove-person, and a score adds up, over persons, the share of their records that
-    are right. See `tacit.mechanisms.counts`.
+    Guarantee: the sum of all fits and scores; a score is a count of sensitivity 1 under add/remove.
+    Under a unit per person, fits are private under add-remove-person, and a score adds up, over
+    persons, the share of their records that are right. See `tacit.mechanisms.counts`.
     Source: composition; tacit.
 
     Examples
@@ -68,7 +69,9 @@ class GridSearch(Search):
     def _cost(self, per_run: RunBudget) -> Event:
         return compose(self._run_cost(candidate, per_run) for candidate in self._candidates())
 
-    def _drawn(self, per_run: RunBudget, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
+    def _drawn(
+        self, per_run: RunBudget, noise: NoiseSource, runs: Runs
+    ) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
         return len(candidates), candidates
 

@@ -19,9 +19,10 @@ from tacit.privacy.events import RepeatAndSelect
 class RandomSearch(Search):
     """Fit with parameters drawn from a list, a random number of times, and keep the best.
 
-    Each run draws one candidate, fits the estimator and counts, with noise, how many private records it gets
-    right. Only the best run's classifier is released. The privacy cost grows little with the number of candidates or
-    runs, because the number of runs is drawn at random and kept secret.
+    Each run draws one candidate, fits the estimator and counts, with noise, how many private
+    records it gets right. Only the best run's classifier is released. The privacy cost grows little
+    with the number of candidates or runs, because the number of runs is drawn at random and kept
+    secret.
 
     Parameters
     ----------
@@ -30,15 +31,17 @@ class RandomSearch(Search):
     candidates : list of dict
         Public list of parameters of the estimator to draw from, such as `[{"k": 1}, {"k": 5}]`.
     budget : Budget or str
-        For all runs and scores: approximate ("epsilon=1,delta=1e-6"), or pure ("epsilon=1") if the estimator accepts
-        it. zCDP is refused, since a search has no rho. "epsilon=inf" tries every candidate once, without noise.
+        For all runs and scores: approximate ("epsilon=1,delta=1e-6"), or pure ("epsilon=1") if the
+        estimator accepts it. zCDP is refused, since a search has no rho. "epsilon=inf" tries every
+        candidate once, without noise.
     classes, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
     mean_runs : float, default=5
         Mean number of runs, 1 or more; there is always at least one.
     shape : float, default=1
-        From 0 to 1: 1 draws the number of runs from a geometric distribution; 0 from a logarithmic distribution, which
-        costs less, and with which both a single run and very many runs are more frequent.
+        From 0 to 1: 1 draws the number of runs from a geometric distribution; 0 from a logarithmic
+        distribution, which costs less, and with which both a single run and very many runs are more
+        frequent.
 
     Attributes
     ----------
@@ -51,11 +54,13 @@ class RandomSearch(Search):
 
     Notes
     -----
-    Guarantee: one `RepeatAndSelect` event whose run is the estimator's events plus the score's, a count of sensitivity
-    1 under add/remove. If candidates differ in cost, the event of the most expensive counts. Units per person are as in
-    `GridSearch`. See `tacit.mechanisms.repetition` and `tacit.mechanisms.counts`. The running time of the
-    search reveals the number of runs; it is outside the guarantee.
-    Source: Papernot and Steinke 2022, Theorem 2 and Corollary 3; the closed form of the pure epsilon is tacit's.
+    Guarantee: one `RepeatAndSelect` event whose run is the estimator's events plus the score's, a
+    count of sensitivity 1 under add/remove. If candidates differ in cost, the event of the most
+    expensive counts. Units per person are as in `GridSearch`. See `tacit.mechanisms.repetition` and
+    `tacit.mechanisms.counts`. The running time of the search reveals the number of runs; it is
+    outside the guarantee.
+    Source: Papernot and Steinke 2022, Theorem 2 and Corollary 3; the closed form of the pure
+    epsilon is tacit's.
 
     Examples
     --------
@@ -76,13 +81,19 @@ class RandomSearch(Search):
     def _cost(self, per_run: RunBudget) -> RepeatAndSelect:
         budget = Budget.parse(self.budget)
         if budget.kind == "zcdp" and not budget.infinite:
-            remedy = f"pass {budget.hint('approx')} (approximate: a weaker guarantee), or use GridSearch"
-            raise BudgetError(f"budget {budget} is zCDP, which a random search cannot satisfy; {remedy}")
+            remedy = (
+                f"pass {budget.hint('approx')} (approximate: a weaker guarantee), or use GridSearch"
+            )
+            raise BudgetError(
+                f"budget {budget} is zCDP, which a random search cannot satisfy; {remedy}"
+            )
         mean, shape = real("mean_runs", self.mean_runs, 1, 1e6), real("shape", self.shape, 0, 1)
         runs = (self._run_cost(candidate, per_run) for candidate in self._candidates())
         return repetition.event(most_expensive(runs, pure=per_run.fit.kind == "pure"), mean, shape)
 
-    def _drawn(self, per_run: RunBudget, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
+    def _drawn(
+        self, per_run: RunBudget, noise: NoiseSource, runs: Runs
+    ) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
         if per_run.fit.infinite:
             return len(candidates), candidates
@@ -93,6 +104,8 @@ class RandomSearch(Search):
         return self.noise == "research" or per_run.fit.infinite
 
     def _fact(self) -> str:
-        best = f"the best of a secret number of runs (mean {self.mean_runs:g}, shape {self.shape:g})"
+        best = (
+            f"the best of a secret number of runs (mean {self.mean_runs:g}, shape {self.shape:g})"
+        )
         drawn = f"each with one of {len(self._candidates())} candidates, scored {self._scored()}"
         return f"random search: {best}, {drawn}; the guarantee covers all of them"

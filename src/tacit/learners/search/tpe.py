@@ -1,6 +1,8 @@
-"""Candidates by a tree-structured Parzen estimator (TPE) of optuna: each is proposed after the scores of those before.
+"""Candidates by a tree-structured Parzen estimator (TPE) of optuna: each is proposed after the
+scores of those before.
 
-The scores are exact, so the proposals reveal facts about the records: only `UnpaidSearch` may use this.
+The scores are exact, so the proposals reveal facts about the records: only `UnpaidSearch` may use
+this.
 """
 
 from __future__ import annotations
@@ -19,13 +21,18 @@ Space = Mapping[str, Any]
 
 
 def corners(space: Any) -> list[Candidate]:
-    """The candidate of all first values, and from it each other value, or end of a range, of one parameter."""
+    """The candidate of all first values, and from it each other value, or end of a range, of one
+    parameter.
+    """
     ends = {
         name: [values["low"], values["high"]] if isinstance(values, Mapping) else list(values)
         for name, values in _checked(space).items()
     }
     first = {name: values[0] for name, values in ends.items()}
-    return [first, *(first | {name: value} for name, values in ends.items() for value in values[1:])]
+    return [
+        first,
+        *(first | {name: value} for name, values in ends.items() for value in values[1:]),
+    ]
 
 
 def proposals(space: Any, trials: int, runs: Runs, seed: int | None) -> Iterator[Candidate]:
@@ -36,7 +43,9 @@ def proposals(space: Any, trials: int, runs: Runs, seed: int | None) -> Iterator
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line in the log for each study
     try:
-        study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+        study = optuna.create_study(
+            direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed)
+        )
     finally:
         optuna.logging.set_verbosity(level)
     distributions = {name: _distribution(values) for name, values in space.items()}
@@ -55,12 +64,18 @@ def _distribution(values: Sequence[Any] | Mapping[str, Any]) -> Any:
     if not isinstance(values, Mapping):
         return CategoricalDistribution(range(len(values)))  # positions: values may be of any type
     low, high = values["low"], values["high"]
-    kind = IntDistribution if all(isinstance(end, Integral) for end in (low, high)) else FloatDistribution
+    kind = (
+        IntDistribution
+        if all(isinstance(end, Integral) for end in (low, high))
+        else FloatDistribution
+    )
     return kind(low, high, log=values.get("log", False))
 
 
 def _checked(space: Any) -> Space:
-    """The space, if it is one and optuna is installed; a range with whole ends is one of whole numbers."""
+    """The space, if it is one and optuna is installed; a range with whole ends is one of whole
+    numbers.
+    """
     check_installed("optuna")
     if not isinstance(space, Mapping) or not space:
         example = "{'k': [1, 5], 'd_min': {'low': 0.0, 'high': 1.0}}"
@@ -73,13 +88,24 @@ def _checked(space: Any) -> Space:
 
 
 def _check_range(name: str, values: Any) -> None:
-    if not isinstance(values, Mapping) or not {"low", "high"} <= set(values) <= {"low", "high", "log"}:
+    if not isinstance(values, Mapping) or not {"low", "high"} <= set(values) <= {
+        "low",
+        "high",
+        "log",
+    }:
         example = "[1, 5], or {'low': 0.0, 'high': 1.0}"
         rule = "neither a list of values nor a range"
-        raise InputError(f"candidates have {name}={quoted(values)}, {rule}; pass for example {example}")
+        raise InputError(
+            f"candidates have {name}={quoted(values)}, {rule}; pass for example {example}"
+        )
     low, high, log = values["low"], values["high"], values.get("log", False)
-    if not all(isinstance(end, Real) and not isinstance(end, bool) and math.isfinite(end) for end in (low, high)):
-        raise InputError(f"candidates have {name} from {low!r} to {high!r}; pass two finite numbers")
+    if not all(
+        isinstance(end, Real) and not isinstance(end, bool) and math.isfinite(end)
+        for end in (low, high)
+    ):
+        raise InputError(
+            f"candidates have {name} from {low!r} to {high!r}; pass two finite numbers"
+        )
     if not low < high or not isinstance(log, bool) or (log and low <= 0):
         rule = "low must be below high, log True or False, and low above 0 if it is True"
         raise InputError(f"candidates have {name}={quoted(dict(values))}; {rule}")

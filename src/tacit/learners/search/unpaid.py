@@ -20,20 +20,21 @@ MOST_TRIALS = 100_000
 class UnpaidSearch(Search):
     """Fit candidates at the full budget and return the best by its exact score: not private.
 
-    Every candidate of a list is fitted. With `trials`, optuna's TPE sampler proposes that many candidates within
-    ranges, each based on the exact scores of earlier candidates.
+    Every candidate of a list is fitted. With `trials`, optuna's TPE sampler proposes that many
+    candidates within ranges, each based on the exact scores of earlier candidates.
 
-    Use it for comparison with published results whose parameters were chosen in this way. The guarantee states no
-    bound, and every release is stamped NOT FOR RELEASE.
+    Use it for comparison with published results whose parameters were chosen in this way. The
+    guarantee states no bound, and every release is stamped NOT FOR RELEASE.
 
     Parameters
     ----------
     estimator, classes, noise, random_state, unit, ledger
         As in `GridSearch`.
     candidates : list of dict, or dict with `trials`
-        Parameters of the estimator, such as `[{"k": 1}, {"k": 5}]`. With `trials`, a list of values for each parameter,
-        or a range: `{"k": [1, 5], "d_min": {"low": 0.0, "high": 1.0}}`. A range of whole numbers has whole ends, and
-        `"log": True` makes it logarithmic. The estimator must accept every combination.
+        Parameters of the estimator, such as `[{"k": 1}, {"k": 5}]`. With `trials`, a list of values
+        for each parameter, or a range: `{"k": [1, 5], "d_min": {"low": 0.0, "high": 1.0}}`. A range
+        of whole numbers has whole ends, and `"log": True` makes it logarithmic. The estimator must
+        accept every combination.
     budget : Budget or str
         Of each fit, including the best one.
     trials : int, optional
@@ -44,8 +45,8 @@ class UnpaidSearch(Search):
     best_params_ : dict
         The candidate with the best score.
     scores_ : list of (dict, float)
-        Each candidate and the number of private records that it gets right; under a unit per person the sum over
-        persons of the share of their records. Private.
+        Each candidate and the number of private records that it gets right; under a unit per person
+        the sum over persons of the share of their records. Private.
     classes_ : ndarray of shape (C,)
     guarantee_, spent_ : Guarantee
         Equal to `promise()`: no bound.
@@ -53,7 +54,8 @@ class UnpaidSearch(Search):
     Notes
     -----
     Guarantee: none. The search uses all fits, and counts without noise.
-    Source: Wahdany et al. 2024 chose clip windows, k and pooling in this way, by TPE [Bergstra et al. 2011].
+    Source: Wahdany et al. 2024 chose clip windows, k and pooling in this way, by TPE [Bergstra et
+    al. 2011].
 
     Examples
     --------
@@ -69,7 +71,11 @@ class UnpaidSearch(Search):
     trials: int | None = None
 
     def _unprotected(self) -> tuple[str, ...]:
-        tuned = UNPAID if self.trials is None else f"{UNPAID.removesuffix(')')}, in {self.trials} trials)"
+        tuned = (
+            UNPAID
+            if self.trials is None
+            else f"{UNPAID.removesuffix(')')}, in {self.trials} trials)"
+        )
         return (tuned, *super()._unprotected())
 
     def _candidates(self) -> list[Candidate]:
@@ -82,11 +88,17 @@ class UnpaidSearch(Search):
         return RunBudget(Budget.parse(self.budget), Gaussian(0.0))
 
     def _cost(self, per_run: RunBudget) -> Event:
-        fits = (self._learner(candidate, per_run.fit).promise().event for candidate in self._candidates())
+        fits = (
+            self._learner(candidate, per_run.fit).promise().event
+            for candidate in self._candidates()
+        )
         listed = compose([*fits, Gaussian(0.0)])
-        return listed if self.trials is None else Gaussian(0.0)  # no bound, whatever candidates are proposed
+        # no bound, whatever candidates are proposed
+        return listed if self.trials is None else Gaussian(0.0)
 
-    def _drawn(self, per_run: RunBudget, noise: NoiseSource, runs: Runs) -> tuple[int, Iterable[Candidate]]:
+    def _drawn(
+        self, per_run: RunBudget, noise: NoiseSource, runs: Runs
+    ) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
         if self.trials is None:
             return len(candidates), candidates

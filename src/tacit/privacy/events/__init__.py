@@ -1,12 +1,13 @@
 """Events: what was done to the private data, as frozen values that add up; one file for each kind.
 
-An event records one use of the private data, with parameters that are public. Equal parameters make equal events; an
-event never changes and never looks at data. Events add: `a + b` stands for both uses, in any order and adaptively, and
-`n * a` for `n` uses of `a`. The event of a guarantee is such a sum. `base.py` says what an event states about itself;
-`priced.py` is the base of those that release less than the noisy numbers behind them.
+An event records one use of the private data, with parameters that are public. Equal parameters make
+equal events; an event never changes and never looks at data. Events add: `a + b` stands for both
+uses, in any order and adaptively, and `n * a` for `n` uses of `a`. The event of a guarantee is such
+a sum. `base.py` says what an event states about itself; `priced.py` is the base of those that
+release less than the noisy numbers behind them.
 
-To add a kind of event, write one file here with a frozen dataclass that derives from `Event`, and add the class to
-KINDS below. `tests/contracts/test_events.py` names the tests that it needs.
+To add a kind of event, write one file here with a frozen dataclass that derives from `Event`, and
+add the class to KINDS below. `tests/contracts/test_events.py` names the tests that it needs.
 """
 
 from typing import Any
@@ -68,7 +69,9 @@ def event_from_json(document: Any) -> Event:
     """Read what `Event.to_json` wrote; an unknown type or parameter raises an InputError."""
     try:
         if isinstance(document, list):
-            return compose(_count(part["count"]) * event_from_json(part["event"]) for part in document)
+            return compose(
+                _count(part["count"]) * event_from_json(part["event"]) for part in document
+            )
         values = {name: _value(value) for name, value in document.items() if name != "type"}
         return _BY_NAME[document["type"]](**values)
     except (KeyError, TypeError) as error:
@@ -78,7 +81,10 @@ def event_from_json(document: Any) -> Event:
 
 def _count(value: Any) -> int:
     if type(value) is not int or not 0 <= value < 2**63:
-        raise InputError(f"count {quoted(value)} must be a whole number of 63 bits; use the version that wrote it")
+        raise InputError(
+            f"count {quoted(value)} must be a whole number of 63 bits; use the version that"
+            " wrote it"
+        )
     return value
 
 

@@ -15,23 +15,27 @@ from tacit.errors import InputError
 
 Floats = NDArray[np.float64]
 
-# Renyi orders among which the best one is searched. dp_accounting ignores orders up to 1.01; 10^8 serves the smallest
+# Renyi orders among which the best one is searched. dp_accounting ignores orders up to 1.01; 10^8
+# serves the smallest
 # rho, and steps of 6 % find the neighbourhood of the optimum, which the searches then refine.
 ORDERS = 1 + np.logspace(np.log10(0.0101), 8, 400)
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Distribution of the privacy loss of several uses of an event, as data from which `accounting.py` builds it.
+    """Distribution of the privacy loss of several uses of an event, as data from which
+    `accounting.py` builds it.
 
     Parameters
     ----------
     law : {"gaussian", "laplace", "randomized response", "profile"}
-        "profile" serves events whose privacy profile is known in closed form and the same in both directions.
+        "profile" serves events whose privacy profile is known in closed form and the same in both
+        directions.
     parameters : dict
         Arguments of the law.
     uses : int or None
-        How often the distribution is composed with itself; None if the parameters already stand for all uses.
+        How often the distribution is composed with itself; None if the parameters already stand for
+        all uses.
     """
 
     law: str
@@ -51,24 +55,28 @@ class Event(ABC):
     mu : float
         A mu such that it is mu-GDP; inf if none is known.
     assumption : str or None
-        What a card must say about this event: an assumption behind its privacy cost, and how far it holds.
+        What a card must say about this event: an assumption behind its privacy cost, and how far it
+        holds.
     exact_mu : bool
         Whether mu gives the exact privacy profile, as it does for Gaussian noise.
     sampled : bool
-        Whether a sample of the records was used, so that rho and mu, which ignore sampling, are loose.
+        Whether a sample of the records was used, so that rho and mu, which ignore sampling, are
+        loose.
     groups_of_any_size : bool
         Whether `for_group` holds for groups of any size, and so for all records of a person.
     curve_work : float
         Microseconds that the Renyi curve takes, about.
     attained : bool
-        Whether some pair of neighbouring data sets reaches the `attack_rate` and `total_variation` that it states.
+        Whether some pair of neighbouring data sets reaches the `attack_rate` and `total_variation`
+        that it states.
     best_orders : tuple of float
-        Renyi orders at which the curve is lower than beside them; conversions to epsilon try these too.
+        Renyi orders at which the curve is lower than beside them; conversions to epsilon try these
+        too.
 
     Notes
     -----
-    Each fact is the best closed form that is known. An event may have none of pure, rho and mu and still a finite
-    epsilon at every delta > 0, by its Renyi curve.
+    Each fact is the best closed form that is known. An event may have none of pure, rho and mu and
+    still a finite epsilon at every delta > 0, by its Renyi curve.
     """
 
     assumption: ClassVar[str | None] = None
@@ -79,7 +87,8 @@ class Event(ABC):
     curve_work: ClassVar[float] = 300.0
     best_orders: ClassVar[tuple[float, ...]] = ()
 
-    if TYPE_CHECKING:  # declared for the type checker only, so that a field may state a fact (`ZCDP.rho`)
+    # declared for the type checker only, so that a field may state a fact (`ZCDP.rho`)
+    if TYPE_CHECKING:
 
         @property
         def pure(self) -> float: ...
@@ -102,10 +111,12 @@ class Event(ABC):
         return self.for_group(2)
 
     def for_record_of_person(self) -> Event:
-        """The event when one record is added to a person or removed, where this event is that of a whole person.
+        """The event when one record is added to a person or removed, where this event is that of a
+        whole person.
 
-        The same event by default: a person's part of a sum is projected on a ball, which lengthens no difference, and
-        one more record moves scores by no more than a person does (`tacit.mechanisms.exponential`).
+        The same event by default: a person's part of a sum is projected on a ball, which lengthens
+        no difference, and one more record moves scores by no more than a person does
+        (`tacit.mechanisms.exponential`).
         """
         return self
 
@@ -117,33 +128,44 @@ class Event(ABC):
         """Bound on the Renyi divergence at each order above 1."""
         parts = [(part, n) for part, n in self.base().counted() if part.pure > 0]
         with np.errstate(over="ignore"):  # what overflows is infinite
-            return np.maximum(sum((n * part._renyi(orders) for part, n in parts), np.zeros(np.shape(orders))), 0.0)
+            return np.maximum(
+                sum((n * part._renyi(orders) for part, n in parts), np.zeros(np.shape(orders))), 0.0
+            )
 
     def _renyi(self, orders: Floats) -> Floats:
         """The Renyi curve of one event of this kind that costs something; each kind fills it in."""
         raise NotImplementedError(f"{type(self).__name__} has no Renyi curve")
 
     def losses(self, uses: int) -> Losses | None:
-        """Distribution of the privacy loss of so many uses; None if no more than the Renyi curve is known."""
+        """Distribution of the privacy loss of so many uses; None if no more than the Renyi curve is
+        known.
+        """
         return None
 
     def exact_epsilon(self, uses: int, delta: float) -> float | None:
-        """Exact epsilon of so many uses at delta, above 0 and below 1; None if no closed form is known."""
+        """Exact epsilon of so many uses at delta, above 0 and below 1; None if no closed form is
+        known.
+        """
         return None
 
     def attack_rate(self, false_positive_rate: float) -> float | None:
-        """Largest true-positive rate against one use: its trade-off function; None if no closed form is known.
+        """Largest true-positive rate against one use: its trade-off function; None if no closed
+        form is known.
 
         It holds for both orders of two neighbouring data sets.
         """
         return None
 
     def total_variation(self) -> float | None:
-        """Largest difference between the two rates against one use; None if no closed form is known."""
+        """Largest difference between the two rates against one use; None if no closed form is
+        known.
+        """
         return None
 
     def reach(self, uses: int) -> float:
-        """About how wide the interval is that losses of so many uses cover: 20 standard deviations, or all of it."""
+        """About how wide the interval is that losses of so many uses cover: 20 standard deviations,
+        or all of it.
+        """
         return min(2 * uses * self.pure, 2 * uses * self.rho + 20 * math.sqrt(2 * uses * self.rho))
 
     def counted(self) -> tuple[tuple[Event, int], ...]:
@@ -170,7 +192,9 @@ class Event(ABC):
 
     def __mul__(self, count: int) -> Event:
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-            raise InputError(f"count={count!r} must be a whole number >= 0; pass for example 3 * event")
+            raise InputError(
+                f"count={count!r} must be a whole number >= 0; pass for example 3 * event"
+            )
         return _canonical({event: n * count for event, n in self.counted() if count})
 
     __rmul__ = __mul__
@@ -222,7 +246,9 @@ class Composition(Event):
         return compose(n * event.for_record_of_person() for event, n in self.counts)
 
     def describe(self) -> str:
-        each = (f"{n} x ({event.describe()})" if n > 1 else event.describe() for event, n in self.counts)
+        each = (
+            f"{n} x ({event.describe()})" if n > 1 else event.describe() for event, n in self.counts
+        )
         return "; ".join(each) or "nothing"
 
     def to_json(self) -> Any:
@@ -241,7 +267,9 @@ def compose(events: Iterable[Event]) -> Event:
 def check_not_negative(name: str, value: float) -> None:
     """Refuse a parameter of an event that is negative or not a number."""
     if not value >= 0:
-        raise InputError(f"{name}={value} must be zero or positive; pass a number such as {name}=1.0")
+        raise InputError(
+            f"{name}={value} must be zero or positive; pass a number such as {name}=1.0"
+        )
 
 
 def check_event(value: Any) -> None:

@@ -15,20 +15,21 @@ class Exponential(PureDP):
 
     Notes
     -----
-    epsilon-bounded range implies epsilon^2/8-zCDP [Cesar and Rogers 2021, Lemma 3.4]. Ranges add over the records of a
-    group. The privacy profile is delta(e) = (exp(epsilon/2) - exp(e/2))^2 / (exp(epsilon) - 1) for |e| <= epsilon
-    [Dong, Durfee and Rogers 2020].
+    epsilon-bounded range implies epsilon^2/8-zCDP [Cesar and Rogers 2021, Lemma 3.4]. Ranges add
+    over the records of a group. The privacy profile is delta(e) = (exp(epsilon/2) - exp(e/2))^2 /
+    (exp(epsilon) - 1) for |e| <= epsilon [Dong, Durfee and Rogers 2020].
 
-    A loss l then has density c exp(l/2) on [-epsilon, epsilon], with c = exp(epsilon/2) / (2 (exp(epsilon) - 1)). The
-    sum s of two losses has density c^2 exp(s/2) (2 epsilon - |s|); the integral of 1 - exp(e - s) over s > e >= 0 is
-    delta(e) = (1 - 2x exp(-x) - exp(-2x)) / (1 - exp(-epsilon))^2 with x = epsilon - e/2. Pairs with the worst profile
-    dominate adaptive composition [Zhu, Dong and Wang 2022, Theorem 10].
+    A loss l then has density c exp(l/2) on [-epsilon, epsilon], with c = exp(epsilon/2) / (2
+    (exp(epsilon) - 1)). The sum s of two losses has density c^2 exp(s/2) (2 epsilon - |s|); the
+    integral of 1 - exp(e - s) over s > e >= 0 is delta(e) = (1 - 2x exp(-x) - exp(-2x)) / (1 -
+    exp(-epsilon))^2 with x = epsilon - e/2. Pairs with the worst profile dominate adaptive
+    composition [Zhu, Dong and Wang 2022, Theorem 10].
 
-    Attacks on one use: losses in an interval [t - epsilon, t] give P(S) <= exp(t) Q(S) and
-    1 - P(S) >= exp(t - epsilon) (1 - Q(S)) for each set S of outputs. So the odds of P(S) are at most exp(epsilon)
-    times those of Q(S). Two outputs with the losses t and t - epsilon reach this, at a rate that depends on t; so do
-    utilities of two candidates that a record moves apart. The largest difference of the two rates is
-    tanh(epsilon/4), where their sum is 1.
+    Attacks on one use: losses in an interval [t - epsilon, t] give P(S) <= exp(t) Q(S) and 1 - P(S)
+    >= exp(t - epsilon) (1 - Q(S)) for each set S of outputs. So the odds of P(S) are at most
+    exp(epsilon) times those of Q(S). Two outputs with the losses t and t - epsilon reach this, at a
+    rate that depends on t; so do utilities of two candidates that a record moves apart. The largest
+    difference of the two rates is tanh(epsilon/4), where their sum is 1.
     """
 
     attained = True
@@ -47,9 +48,13 @@ class Exponential(PureDP):
         return np.asarray(self.rho * orders)
 
     def exact_epsilon(self, uses: int, delta: float) -> float | None:
-        """Of one use by the inverse of the profile; of two by bisection over x (see the class), rounded up."""
+        """Of one use by the inverse of the profile; of two by bisection over x (see the class),
+        rounded up.
+        """
         if uses == 1:
-            return max(self.epsilon + 2 * math.log1p(-math.sqrt(-delta * math.expm1(-self.epsilon))), 0.0)
+            return max(
+                self.epsilon + 2 * math.log1p(-math.sqrt(-delta * math.expm1(-self.epsilon))), 0.0
+            )
         if uses != 2 or not math.isfinite(self.epsilon):
             return None
         goal = math.log(delta) + 2 * math.log(-math.expm1(-self.epsilon))
@@ -64,7 +69,9 @@ class Exponential(PureDP):
         """The odds of the false-positive rate, times exp(epsilon), as a rate."""
         if false_positive_rate == 0:
             return 0.0
-        return false_positive_rate / (false_positive_rate + (1 - false_positive_rate) * math.exp(-self.epsilon))
+        return false_positive_rate / (
+            false_positive_rate + (1 - false_positive_rate) * math.exp(-self.epsilon)
+        )
 
     def total_variation(self) -> float:
         return math.tanh(self.epsilon / 4)
@@ -73,12 +80,15 @@ class Exponential(PureDP):
         return Losses("profile", {"profile": self._profile, "width": self.epsilon}, uses)
 
     def _profile(self, epsilons: Floats) -> Floats:
-        return np.asarray((np.exp(self.epsilon / 2) - np.exp(epsilons / 2)) ** 2 / np.expm1(self.epsilon))
+        return np.asarray(
+            (np.exp(self.epsilon / 2) - np.exp(epsilons / 2)) ** 2 / np.expm1(self.epsilon)
+        )
 
 
 def _log_numerator(x: float) -> float:
     """Logarithm of 1 - 2x exp(-x) - exp(-2x) = 2 exp(-x) (sinh(x) - x), for x above 0."""
     if x > 0.1:
         return math.log(-math.expm1(-2 * x) - 2 * x * math.exp(-x))
-    series = 1 + x * x / 20 * (1 + x * x / 42 * (1 + x * x / 72))  # of 6 (sinh(x) - x) / x^3, to 1e-15
+    # of 6 (sinh(x) - x) / x^3, to 1e-15
+    series = 1 + x * x / 20 * (1 + x * x / 42 * (1 + x * x / 72))
     return 3 * math.log(x) + math.log(series / 3) - x

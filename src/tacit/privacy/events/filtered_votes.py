@@ -11,27 +11,31 @@ from tacit.privacy.events.priced import Priced
 
 @dataclass(frozen=True)
 class FilteredVotes(Priced):
-    """Noisy argmaxes and checks, until the sum of their Renyi divergences at one public order would exceed a limit.
+    """Noisy argmaxes and checks, until the sum of their Renyi divergences at one public order would
+    exceed a limit.
 
     Parameters
     ----------
     order, divergence : float
         The order, and the limit at it.
     noise_multiplier : float
-        A Gaussian release of this noise multiplier costs at least as much in zCDP and in Gaussian differential privacy
-        as all the noisy numbers behind the outcomes. Since no price is below 2/pi, rho = divergence pi/(2 order) holds.
+        A Gaussian release of this noise multiplier costs at least as much in zCDP and in Gaussian
+        differential privacy as all the noisy numbers behind the outcomes. Since no price is below
+        2/pi, rho = divergence pi/(2 order) holds.
 
     Notes
     -----
-    A sum of Renyi divergences at a fixed order is a privacy filter [Feldman and Zrnic 2021; Lecuyer 2021]; so are sums
-    of rho [Whitehouse et al. 2023] and of mu^2 [Smith and Thakurta 2022].
+    A sum of Renyi divergences at a fixed order is a privacy filter [Feldman and Zrnic 2021; Lecuyer
+    2021]; so are sums of rho [Whitehouse et al. 2023] and of mu^2 [Smith and Thakurta 2022].
     """
 
     order: float
     divergence: float
     noise_multiplier: float
 
-    assumption = "labels and checks are priced without their counts, by bounds computed to a stated error"
+    assumption = (
+        "labels and checks are priced without their counts, by bounds computed to a stated error"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,4 +51,7 @@ class FilteredVotes(Priced):
         return self if size == 1 else Gaussian(self.noise_multiplier / size)
 
     def describe(self) -> str:
-        return f"noisy votes, up to a Renyi divergence of {self.divergence:.6g} at order {self.order:.6g}"
+        return (
+            f"noisy votes, up to a Renyi divergence of {self.divergence:.6g} at order"
+            f" {self.order:.6g}"
+        )

@@ -15,7 +15,8 @@ from tacit.privacy.events.base import Event, Floats, Losses, check_not_negative
 class Gaussian(Event):
     """Gaussian noise on a sum of L2-bounded contributions.
 
-    The noise multiplier is the standard deviation divided by the L2 sensitivity; 0 is no noise at all.
+    The noise multiplier is the standard deviation divided by the L2 sensitivity; 0 is no noise at
+    all.
 
     Notes
     -----
@@ -25,7 +26,8 @@ class Gaussian(Event):
     noise_multiplier: float
 
     assumption: ClassVar[str | None] = (
-        "discrete Gaussian noise is priced as continuous: holds up to an addition to epsilon below 1e-8"
+        "discrete Gaussian noise is priced as continuous: holds up to an addition to epsilon below"
+        " 1e-8"
     )
     exact_mu = True
 
@@ -54,4 +56,6 @@ class Gaussian(Event):
         return np.asarray(self.rho * orders)
 
     def losses(self, uses: int) -> Losses:
-        return Losses("gaussian", {"standard_deviation": self.noise_multiplier / math.sqrt(uses)}, uses=None)
+        return Losses(
+            "gaussian", {"standard_deviation": self.noise_multiplier / math.sqrt(uses)}, uses=None
+        )

@@ -17,15 +17,17 @@ class Laplace(Event):
 
     Notes
     -----
-    Pure epsilon 1/b; rho = epsilon + exp(-epsilon) - 1 [Harrison and Manurangsi 2025]. Renyi divergence of order a:
-    epsilon + ln(1 + (a-1) expm1((1-2a) epsilon)/(2a-1))/(a-1) [Mironov 2017, Prop. 6].
+    Pure epsilon 1/b; rho = epsilon + exp(-epsilon) - 1 [Harrison and Manurangsi 2025]. Renyi
+    divergence of order a: epsilon + ln(1 + (a-1) expm1((1-2a) epsilon)/(2a-1))/(a-1) [Mironov 2017,
+    Prop. 6].
 
-    The privacy profile is delta(e) = 1 - exp((e - epsilon)/2) for |e| <= epsilon, and the trade-off function follows
-    from the densities [Dong, Roth and Su 2019, section 2.4]. One number that moves by the whole sensitivity is the
-    worst case. Proof for two numbers that cost a >= b: with the loss L of the second, under the first data set,
-    delta(e) is the mean of delta_a(e - L). Where e - L <= a that is 1 - exp((e - L - a)/2), and else 0. The mean of
-    exp(-L/2) is exp(-b/2) (1 + b/2), so with c = (a + b - e)/2 the mean is 1 - exp(-c) (1 + b/2) + (b - c)^+ exp(-c)/2,
-    which is at most 1 - exp(-c). More numbers follow by induction.
+    The privacy profile is delta(e) = 1 - exp((e - epsilon)/2) for |e| <= epsilon, and the trade-off
+    function follows from the densities [Dong, Roth and Su 2019, section 2.4]. One number that moves
+    by the whole sensitivity is the worst case. Proof for two numbers that cost a >= b: with the
+    loss L of the second, under the first data set, delta(e) is the mean of delta_a(e - L). Where e
+    - L <= a that is 1 - exp((e - L - a)/2), and else 0. The mean of exp(-L/2) is exp(-b/2) (1 +
+    b/2), so with c = (a + b - e)/2 the mean is 1 - exp(-c) (1 + b/2) + (b - c)^+ exp(-c)/2, which
+    is at most 1 - exp(-c). More numbers follow by induction.
     """
 
     noise_multiplier: float
@@ -33,8 +35,8 @@ class Laplace(Event):
     attained = True
 
     assumption = (
-        "discrete Laplace noise is priced as continuous: holds for pure epsilon, and else up to an addition to epsilon "
-        "below 1e-8"
+        "discrete Laplace noise is priced as continuous: holds for pure epsilon, and else up to an"
+        " addition to epsilon below 1e-8"
     )
 
     def __post_init__(self) -> None:
@@ -72,7 +74,9 @@ class Laplace(Event):
         return max(self.pure + 2 * math.log1p(-delta), 0.0) if uses == 1 else None
 
     def attack_rate(self, false_positive_rate: float) -> float:
-        """Three pieces: alarms where the loss is epsilon, where it falls from there, and where it is -epsilon."""
+        """Three pieces: alarms where the loss is epsilon, where it falls from there, and where it
+        is -epsilon.
+        """
         corner = math.exp(-self.pure) / 2
         if false_positive_rate <= corner:
             return math.exp(min(self.pure, 700.0)) * false_positive_rate

@@ -13,19 +13,23 @@ from tacit.privacy.events.priced import Priced
 class NoisyCheck(Priced):
     """Whether a noisy number reaches a public threshold, priced at one Renyi order.
 
-    The noise multiplier is the standard deviation divided by the sensitivity; 0 is no noise at all. `order` is public:
-    at it, and below, the certified price of one bit holds (`tacit.privacy.prices.two_outcomes`).
+    The noise multiplier is the standard deviation divided by the sensitivity; 0 is no noise at all.
+    `order` is public: at it, and below, the certified price of one bit holds
+    (`tacit.privacy.prices.two_outcomes`).
 
     Notes
     -----
-    The noisy number costs rho = 1/(2 z^2) and mu = 1/z, and so does the bit at most. At `order` its Renyi divergence is
-    c order/(2 z^2) with a price c of about .64.
+    The noisy number costs rho = 1/(2 z^2) and mu = 1/z, and so does the bit at most. At `order` its
+    Renyi divergence is c order/(2 z^2) with a price c of about .64.
     """
 
     noise_multiplier: float
     order: float
 
-    assumption = "a check is priced without its number, by bounds computed to a stated error in floating point"
+    assumption = (
+        "a check is priced without its number, by bounds computed to a stated error in floating"
+        " point"
+    )
     curve_work = 1e4
 
     def behind(self) -> Gaussian:

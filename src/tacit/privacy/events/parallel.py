@@ -11,14 +11,15 @@ from tacit.privacy.events.base import Event, check_event
 class Parallel(Event):
     """The same event on each of several disjoint parts of the data.
 
-    If parts are treated differently, `event` is the most expensive event. The parts are separated by the label
-    ("classes"), or by a public property of the record's position ("splits").
+    If parts are treated differently, `event` is the most expensive event. The parts are separated
+    by the label ("classes"), or by a public property of the record's position ("splits").
 
     Notes
     -----
-    One record is in one part, so adding or removing it costs `event` once. The records of a group, or the old and the
-    new value of a replaced record, may be in one part or in several: `event.for_group` covers both, because k events at
-    distance one are dominated by one event at distance k, for every event here.
+    One record is in one part, so adding or removing it costs `event` once. The records of a group,
+    or the old and the new value of a replaced record, may be in one part or in several:
+    `event.for_group` covers both, because k events at distance one are dominated by one event at
+    distance k, for every event here.
     """
 
     event: Event
@@ -27,7 +28,9 @@ class Parallel(Event):
     def __post_init__(self) -> None:
         check_event(self.event)
         if self.over not in ("classes", "splits"):
-            raise InputError(f"over={self.over!r} must be 'classes' or 'splits'; name what separates the parts")
+            raise InputError(
+                f"over={self.over!r} must be 'classes' or 'splits'; name what separates the parts"
+            )
 
     @property
     def pure(self) -> float:
@@ -55,7 +58,9 @@ class Parallel(Event):
         return Parallel(self.event.for_group(size), self.over)
 
     def for_label_change(self) -> Event:
-        """A record with a changed label leaves one class and enters another, but stays in its split."""
+        """A record with a changed label leaves one class and enters another, but stays in its
+        split.
+        """
         return 2 * self if self.over == "classes" else self.for_group(2)
 
     def describe(self) -> str:

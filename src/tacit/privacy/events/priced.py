@@ -1,4 +1,6 @@
-"""Base of events that release a function of a Gaussian release, at a lower price at one Renyi order."""
+"""Base of events that release a function of a Gaussian release, at a lower price at one Renyi
+order.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class Priced(Event):
 
     def __post_init__(self) -> None:
         if not 1 < self.order < math.inf:
-            raise InputError(f"order={self.order} must be above 1 and finite; pass a number such as order=20.0")
+            raise InputError(
+                f"order={self.order} must be above 1 and finite; pass a number such as order=20.0"
+            )
         self.behind()
 
     @abstractmethod
@@ -52,7 +56,9 @@ class Priced(Event):
         return (self.order,)
 
     def _renyi(self, orders: Floats) -> Floats:
-        return np.minimum(self.rho * orders, np.where(orders <= self.order, self.at_order(), math.inf))
+        return np.minimum(
+            self.rho * orders, np.where(orders <= self.order, self.at_order(), math.inf)
+        )
 
     def losses(self, uses: int) -> Losses:
         """Those of the Gaussian release."""

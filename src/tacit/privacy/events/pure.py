@@ -15,10 +15,11 @@ class PureDP(Event):
 
     Notes
     -----
-    The worst case is binary randomized response, so its privacy cost is used. Its Renyi divergence of order a, divided
-    by a, is largest as a -> 1: there it is epsilon tanh(epsilon/2) <= epsilon^2/2. mu is the parameter of the Gaussian
-    trade-off curve through the corner of the trade-off curve of epsilon-DP [Dong, Roth and Su 2019]. The rates of
-    attacks are those against binary randomized response too; a particular mechanism may allow less.
+    The worst case is binary randomized response, so its privacy cost is used. Its Renyi divergence
+    of order a, divided by a, is largest as a -> 1: there it is epsilon tanh(epsilon/2) <=
+    epsilon^2/2. mu is the parameter of the Gaussian trade-off curve through the corner of the
+    trade-off curve of epsilon-DP [Dong, Roth and Su 2019]. The rates of attacks are those against
+    binary randomized response too; a particular mechanism may allow less.
     """
 
     epsilon: float
@@ -38,7 +39,8 @@ class PureDP(Event):
     def mu(self) -> float:
         if self.epsilon > 700:
             return math.inf
-        if self.epsilon < 0.02:  # the series of the quantile, rounded up, since 1/(1 + e^epsilon) is too close to 1/2
+        # the series of the quantile, rounded up, since 1/(1 + e^epsilon) is too close to 1/2
+        if self.epsilon < 0.02:
             x = math.tanh(self.epsilon / 2)
             return math.sqrt(2 * math.pi) * (x + math.pi / 12 * x**3 + 0.2 * x**5) * (1 + 1e-15)
         return -2.0 * NormalDist().inv_cdf(1.0 / (1.0 + math.exp(self.epsilon)))
@@ -68,8 +70,8 @@ class PureDP(Event):
 def response_renyi(epsilon: float, n_classes: int, orders: Floats) -> Floats:
     """Renyi divergence of randomized response over `n_classes` labels, exact.
 
-    Between two labels the sum is q e^(aE) + q e^((1-a)E) + (K-2) q, with q e^E + (K-1) q = 1. Without cancellation that
-    is 1 + q expm1(aE) expm1((a-1)E) exp(-(a-1)E).
+    Between two labels the sum is q e^(aE) + q e^((1-a)E) + (K-2) q, with q e^E + (K-1) q = 1.
+    Without cancellation that is 1 + q expm1(aE) expm1((a-1)E) exp(-(a-1)E).
     """
     t = (orders - 1) * epsilon
     log_q = -np.logaddexp(epsilon, math.log(n_classes - 1))
@@ -78,16 +80,21 @@ def response_renyi(epsilon: float, n_classes: int, orders: Floats) -> Floats:
 
 
 def response_losses(epsilon: float, n_classes: int, uses: int) -> Losses:
-    """Randomized response as a mixture: `noise_parameter` is the probability to draw uniformly from all labels."""
+    """Randomized response as a mixture: `noise_parameter` is the probability to draw uniformly from
+    all labels.
+    """
     uniform = n_classes * math.exp(-epsilon) / (1 + (n_classes - 1) * math.exp(-epsilon))
-    return Losses("randomized response", {"noise_parameter": uniform, "num_buckets": n_classes}, uses)
+    return Losses(
+        "randomized response", {"noise_parameter": uniform, "num_buckets": n_classes}, uses
+    )
 
 
 def response_total_variation(epsilon: float, n_classes: int) -> float:
     """Total variation between two labels' answers: (e^E - 1)/(e^E + K - 1), E = epsilon.
 
-    With q = 1/(e^E + K - 1), an answer is the first label with probability q e^E under that label and q under the
-    other one, and conversely for the second label. All other answers have the same probability under both.
+    With q = 1/(e^E + K - 1), an answer is the first label with probability q e^E under that label
+    and q under the other one, and conversely for the second label. All other answers have the same
+    probability under both.
     """
     return -math.expm1(-epsilon) / (1 + (n_classes - 1) * math.exp(-epsilon))
 
@@ -95,8 +102,9 @@ def response_total_variation(epsilon: float, n_classes: int) -> float:
 def response_attack_rate(epsilon: float, n_classes: int, false_positive_rate: float) -> float:
     """Largest true-positive rate against randomized response over `n_classes` labels, exact.
 
-    By Neyman and Pearson's lemma the best attack raises an alarm at the first label first, then at the labels that tell
-    nothing, then at the second label. So the curve has the slopes e^E, 1 and e^-E, and is the smallest of three lines.
+    By Neyman and Pearson's lemma the best attack raises an alarm at the first label first, then at
+    the labels that tell nothing, then at the second label. So the curve has the slopes e^E, 1 and
+    e^-E, and is the smallest of three lines.
     """
     rising = math.exp(min(epsilon, 700.0)) * false_positive_rate
     level = false_positive_rate + response_total_variation(epsilon, n_classes)
@@ -107,7 +115,8 @@ def response_attack_rate(epsilon: float, n_classes: int, false_positive_rate: fl
 def response_epsilon(epsilon: float, n_classes: int, delta: float) -> float:
     """Epsilon at delta of one randomized response over `n_classes` labels, exact.
 
-    For 0 <= e <= E only the first label has a loss above e, so delta(e) = q (e^E - e^e), q = 1/(e^E + K - 1).
+    For 0 <= e <= E only the first label has a loss above e, so delta(e) = q (e^E - e^e), q = 1/(e^E
+    + K - 1).
     """
     share = delta * (1 + (n_classes - 1) * math.exp(-epsilon))
     return max(epsilon + math.log1p(-share), 0.0) if share < 1 else 0.0

@@ -16,9 +16,11 @@ from tacit.privacy.events.pure import (
 
 @dataclass(frozen=True)
 class RandomizedResponse(PureDP):
-    """A label is replaced by another, drawn uniformly, with a probability that makes this epsilon-DP.
+    """A label is replaced by another, drawn uniformly, with a probability that makes this
+    epsilon-DP.
 
-    The probability to keep a label is exp(epsilon) times that of any particular other label; there are `n_classes`.
+    The probability to keep a label is exp(epsilon) times that of any particular other label; there
+    are `n_classes`.
     """
 
     n_classes: int
@@ -28,7 +30,9 @@ class RandomizedResponse(PureDP):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n_classes < 2:
-            raise InputError(f"n_classes={self.n_classes} must be at least 2; pass the size of the class list")
+            raise InputError(
+                f"n_classes={self.n_classes} must be at least 2; pass the size of the class list"
+            )
 
     def describe(self) -> str:
         return f"randomized response over {self.n_classes} labels at epsilon {self.epsilon:.6g}"

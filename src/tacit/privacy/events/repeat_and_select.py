@@ -13,17 +13,19 @@ from tacit.privacy.events.pure import PureDP
 
 @dataclass(frozen=True)
 class RepeatAndSelect(Event):
-    """A private search: the same event in a random number of runs, of which only the best run's output is released.
+    """A private search: the same event in a random number of runs, of which only the best run's
+    output is released.
 
     Parameters
     ----------
     event : Event
-        What one run costs, its score included. Runs draw fresh noise, and nothing of the other runs is released.
+        What one run costs, its score included. Runs draw fresh noise, and nothing of the other runs
+        is released.
     mean : float
         Mean number of runs, from 1 to 10^6; the number itself must stay secret.
     shape : float
-        Its distribution: truncated negative binomial of this shape, from 0 to 1000 (0 is logarithmic, 1
-        geometric), or inf for Poisson, which may draw no run at all.
+        Its distribution: truncated negative binomial of this shape, from 0 to 1000 (0 is
+        logarithmic, 1 geometric), or inf for Poisson, which may draw no run at all.
 
     Notes
     -----
@@ -31,15 +33,18 @@ class RepeatAndSelect(Event):
 
     - truncated negative binomial of shape s and parameter g [Papernot and Steinke 2022, Theorem 2]:
       R(a) + ln(m)/(a-1) + (1+s) min over orders b >= 1 of (1 - 1/b) R(b) + ln(1/g)/b;
-    - Poisson [Theorem 6]: R(a) + ln(m)/(a-1) + m delta, where one run is (ln(1 + 1/(a-1)), delta)-DP;
+    - Poisson [Theorem 6]: R(a) + ln(m)/(a-1) + m delta, where one run is (ln(1 + 1/(a-1)),
+      delta)-DP;
     - if runs are pure, the curve of the search's pure epsilon, if that is smaller.
 
-    There is no rho and no mu unless runs are pure. Pure epsilon of runs that are epsilon-DP: for shape s at most
-    (2 + s) epsilon [Corollary 3], and, in closed form, epsilon + (1 + s) ln((e^epsilon + g)/(1 + g e^epsilon)). For the
-    density of an output y is q(y) f'(t) up to an average over t, the probability of outputs not better than y, with f
-    the generating function of the number of runs, f'(t) proportional to (g + (1-g)(1-t))^-(1+s); and t and 1 - t change
-    by a factor e^epsilon at most, so the worst case has 1 - t = 1/(1 + e^epsilon) and e^epsilon/(1 + e^epsilon). For
-    Poisson epsilon + mean tanh(epsilon/2), as f'(t) is proportional to exp(mean t) and t changes by tanh(epsilon/2).
+    There is no rho and no mu unless runs are pure. Pure epsilon of runs that are epsilon-DP: for
+    shape s at most (2 + s) epsilon [Corollary 3], and, in closed form, epsilon + (1 + s)
+    ln((e^epsilon + g)/(1 + g e^epsilon)). For the density of an output y is q(y) f'(t) up to an
+    average over t, the probability of outputs not better than y, with f the generating function of
+    the number of runs, f'(t) proportional to (g + (1-g)(1-t))^-(1+s); and t and 1 - t change by a
+    factor e^epsilon at most, so the worst case has 1 - t = 1/(1 + e^epsilon) and e^epsilon/(1 +
+    e^epsilon). For Poisson epsilon + mean tanh(epsilon/2), as f'(t) is proportional to exp(mean t)
+    and t changes by tanh(epsilon/2).
     """
 
     event: Event
@@ -52,15 +57,25 @@ class RepeatAndSelect(Event):
     def __post_init__(self) -> None:
         check_event(self.event)
         if any(isinstance(part, RepeatAndSelect) for part, _ in self.event.contained()):
-            raise InputError("event holds a search inside a search; name all candidates in one RepeatAndSelect")
+            raise InputError(
+                "event holds a search inside a search; name all candidates in one RepeatAndSelect"
+            )
         if not 1 <= self.mean <= 1e6:
-            raise InputError(f"mean={self.mean} must be from 1 to 1e+06; pass the mean number of runs, such as mean=5")
+            raise InputError(
+                f"mean={self.mean} must be from 1 to 1e+06; pass the mean number of runs, such as"
+                " mean=5"
+            )
         if not (0 <= self.shape <= 1e3 or self.shape == math.inf):
-            raise InputError(f"shape={self.shape} must be from 0 to 1000, or inf; pass for example shape=1 (geometric)")
+            raise InputError(
+                f"shape={self.shape} must be from 0 to 1000, or inf; pass for example shape=1"
+                " (geometric)"
+            )
 
     @property
     def halt(self) -> float:
-        """The parameter g of the truncated negative binomial, which follows from its shape and mean."""
+        """The parameter g of the truncated negative binomial, which follows from its shape and
+        mean.
+        """
         return _halt(self.mean, self.shape)
 
     @property
@@ -102,8 +117,15 @@ class RepeatAndSelect(Event):
         return RepeatAndSelect(self.event.for_record_of_person(), self.mean, self.shape)
 
     def describe(self) -> str:
-        kind = "Poisson" if math.isinf(self.shape) else f"truncated negative binomial of shape {self.shape:g}"
-        return f"the best of a secret number of runs ({kind}, mean {self.mean:g}), each ({self.event.describe()})"
+        kind = (
+            "Poisson"
+            if math.isinf(self.shape)
+            else f"truncated negative binomial of shape {self.shape:g}"
+        )
+        return (
+            f"the best of a secret number of runs ({kind}, mean {self.mean:g}), each"
+            f" ({self.event.describe()})"
+        )
 
     def _renyi(self, orders: Floats) -> Floats:
         bound = self.event.renyi(orders) + math.log(self.mean) / (orders - 1)
@@ -118,7 +140,9 @@ class RepeatAndSelect(Event):
 
 @lru_cache(maxsize=1024)
 def _halt(mean: float, shape: float) -> float:
-    """Solve mean = shape (1/g - 1)/(1 - g^shape), or (1/g - 1)/ln(1/g) for shape 0, for g = exp(-x)."""
+    """Solve mean = shape (1/g - 1)/(1 - g^shape), or (1/g - 1)/ln(1/g) for shape 0, for g =
+    exp(-x).
+    """
     if mean == 1:
         return 1.0
     low, high = 0.0, 2 * math.log(mean) + 2
@@ -139,6 +163,12 @@ def _choice_divergence(event: Event, halt: float) -> float:
 
 
 def _delta(event: Event, epsilons: Floats) -> Floats:
-    """Delta of `event` at each epsilon, by its Renyi curve [Canonne, Kamath and Steinke 2020, Prop. 12]."""
+    """Delta of `event` at each epsilon, by its Renyi curve [Canonne, Kamath and Steinke 2020, Prop.
+    12].
+    """
     slack = event.renyi(ORDERS)[:, None] - epsilons + np.log1p(-1 / ORDERS)[:, None]
-    return np.asarray(np.exp(np.minimum(((ORDERS - 1)[:, None] * slack - np.log(ORDERS)[:, None]).min(axis=0), 0.0)))
+    return np.asarray(
+        np.exp(
+            np.minimum(((ORDERS - 1)[:, None] * slack - np.log(ORDERS)[:, None]).min(axis=0), 0.0)
+        )
+    )

@@ -18,17 +18,19 @@ _MOST_ORDER = 256  # beyond, moments are not summed, and the curve is that witho
 
 @dataclass(frozen=True)
 class SampledGaussian(Gaussian):
-    """Gaussian noise on a sum over a Poisson sample: an independent secret coin decides for each record.
+    """Gaussian noise on a sum over a Poisson sample: an independent secret coin decides for each
+    record.
 
     The sampling rate is the probability of each record to be in the sample.
 
     Notes
     -----
-    `rho` and `mu` are those without sampling, which are upper bounds; the Renyi curve and the loss distribution have
-    what sampling gains. With P = (1-q) N(0, z^2) + q N(1, z^2) and Q = N(0, z^2) the dominating pair is (P, Q) or
-    (Q, P) [Zhu, Dong and Wang 2022, Thm 11]. Groups: adding k records shifts a sample by at most k, and at all with
-    probability 1 - (1-q)^k. A group of which some are removed and others added costs no more in one use, since both
-    sides share the samples without them [Balle, Barthe and Gaboardi 2018, Thm 2]; in several uses the same is checked
+    `rho` and `mu` are those without sampling, which are upper bounds; the Renyi curve and the loss
+    distribution have what sampling gains. With P = (1-q) N(0, z^2) + q N(1, z^2) and Q = N(0, z^2)
+    the dominating pair is (P, Q) or (Q, P) [Zhu, Dong and Wang 2022, Thm 11]. Groups: adding k
+    records shifts a sample by at most k, and at all with probability 1 - (1-q)^k. A group of which
+    some are removed and others added costs no more in one use, since both sides share the samples
+    without them [Balle, Barthe and Gaboardi 2018, Thm 2]; in several uses the same is checked
     numerically and not proven (docs/mechanisms.md).
     """
 
@@ -42,7 +44,10 @@ class SampledGaussian(Gaussian):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.sampling_rate <= 1:
-            raise InputError(f"sampling_rate={self.sampling_rate} must be above 0 and at most 1; pass for example 0.01")
+            raise InputError(
+                f"sampling_rate={self.sampling_rate} must be above 0 and at most 1; pass for"
+                " example 0.01"
+            )
 
     def for_group(self, size: int) -> SampledGaussian:
         q = self.sampling_rate
@@ -57,19 +62,26 @@ class SampledGaussian(Gaussian):
         return f"{super().describe()} on a Poisson sample of rate {self.sampling_rate:.6g}"
 
     def _renyi(self, orders: Floats) -> Floats:
-        """At the next whole order [Mironov, Talwar and Zhang 2019, section 3.3], or without sampling if smaller.
+        """At the next whole order [Mironov, Talwar and Zhang 2019, section 3.3], or without
+        sampling if smaller.
 
-        For a whole order a, E_Q (P/Q)^a = sum over k of binomial(a, k) (1-q)^(a-k) q^k exp(k (k-1)/(2 z^2)).
+        For a whole order a, E_Q (P/Q)^a = sum over k of binomial(a, k) (1-q)^(a-k) q^k exp(k
+        (k-1)/(2 z^2)).
         """
         unsampled = self.rho * orders
         if self.sampling_rate == 1 or self.noise_multiplier == 0:
             return np.asarray(unsampled)
         whole = np.ceil(orders)
-        curve = {a: _log_moment(self, int(a)) / (a - 1) for a in np.unique(whole) if a <= _MOST_ORDER}
+        curve = {
+            a: _log_moment(self, int(a)) / (a - 1) for a in np.unique(whole) if a <= _MOST_ORDER
+        }
         return np.minimum(unsampled, [curve.get(a, math.inf) for a in whole])
 
     def losses(self, uses: int) -> Losses:
-        parameters = {"standard_deviation": self.noise_multiplier, "sampling_prob": self.sampling_rate}
+        parameters = {
+            "standard_deviation": self.noise_multiplier,
+            "sampling_prob": self.sampling_rate,
+        }
         return Losses("gaussian", parameters, uses)
 
     def reach(self, uses: int) -> float:

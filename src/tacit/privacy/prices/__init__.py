@@ -1,12 +1,15 @@
-"""What one bit, or one class, of a Gaussian release costs: certified shares of the cost of the whole release.
+"""What one bit, or one class, of a Gaussian release costs: certified shares of the cost of the
+whole release.
 
-A price c is a share in [2/pi, 1]: the outcome has Renyi divergence at most c times that of the noisy numbers behind it.
-`two_outcomes.py` serves noisy checks, `three_outcomes.py` noisy argmaxes of any number of classes. Prices are computed
-for one order and one step when they are first needed, and kept.
+A price c is a share in [2/pi, 1]: the outcome has Renyi divergence at most c times that of the
+noisy numbers behind it. `two_outcomes.py` serves noisy checks, `three_outcomes.py` noisy argmaxes
+of any number of classes. Prices are computed for one order and one step when they are first needed,
+and kept.
 
-Error: probabilities are computed to a relative error of 1e-12 (of 1e-9 where they are below 1e-30), and noise that is a
-multiple of 2^-20 or less of its standard deviation moves them by as much (`tacit.mechanisms.noisy_argmax`). Every bound
-is widened by more: log ratios by 4e-12 and a billionth of themselves, probabilities by a billionth.
+Error: probabilities are computed to a relative error of 1e-12 (of 1e-9 where they are below 1e-30),
+and noise that is a multiple of 2^-20 or less of its standard deviation moves them by as much
+(`tacit.mechanisms.noisy_argmax`). Every bound is widened by more: log ratios by 4e-12 and a
+billionth of themselves, probabilities by a billionth.
 """
 
 LEAST = 0.6366  # no price is below 2/pi, rounded down: that of one bit and a step to zero
@@ -18,5 +21,7 @@ MOST_PRODUCT = 4.5  # of order and step; beyond, prices are close to 1 and take 
 
 def certifiable(order: float, step: float) -> bool:
     """Whether prices are computed at all for this order and step; elsewhere the price is 1."""
-    known = LEAST_ORDER <= order <= MOST_ORDER and step <= MOST_STEP and order * step <= MOST_PRODUCT
+    known = (
+        LEAST_ORDER <= order <= MOST_ORDER and step <= MOST_STEP and order * step <= MOST_PRODUCT
+    )
     return known and order * (order - 1) * step**2 >= LEAST_COST

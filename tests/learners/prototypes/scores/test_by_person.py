@@ -1,4 +1,6 @@
-"""Scores shared among the records of a person: every neighbour of small cases, and the same integers on any route."""
+"""Scores shared among the records of a person: every neighbour of small cases, and the same
+integers on any route.
+"""
 
 import itertools
 from collections import Counter
@@ -22,7 +24,9 @@ N_CLASSES, MOST = 3, 3
 
 def found(public, x, y, n_classes, bounds, records, name="auto", **options):
     how = scoring(public, *bounds, name=name, classes=n_classes)
-    with module.scores(how, public, x, y, n_classes, person_sizes=np.asarray(records), **options) as totals:
+    with module.scores(
+        how, public, x, y, n_classes, person_sizes=np.asarray(records), **options
+    ) as totals:
         return np.array(totals), how
 
 
@@ -33,18 +37,26 @@ KINDS = [  # a row whose scores are all or nothing for each of two candidates, a
 
 
 def adds(kinds):
-    """What a person with these records adds to the scores, of shape (C, 2), in units of the sensitivity."""
+    """What a person with these records adds to the scores, of shape (C, 2), in units of the
+    sensitivity.
+    """
     if not kinds:
         return np.zeros((N_CLASSES, 2))
     x, y = zip(*kinds, strict=True)
-    totals, how = found(PUBLIC, np.array(x, float), np.array(y), N_CLASSES, (0.5, 1.5), np.full(len(x), len(x)))
+    totals, how = found(
+        PUBLIC, np.array(x, float), np.array(y), N_CLASSES, (0.5, 1.5), np.full(len(x), len(x))
+    )
     return totals / how.sensitivity
 
 
 @pytest.fixture(scope="module")
 def people():
     """Nobody and all persons with up to three records, and what each adds."""
-    sets = [kinds for m in range(MOST + 1) for kinds in itertools.combinations_with_replacement(KINDS, m)]
+    sets = [
+        kinds
+        for m in range(MOST + 1)
+        for kinds in itertools.combinations_with_replacement(KINDS, m)
+    ]
     return sets, np.array([adds(kinds) for kinds in sets])
 
 
@@ -57,22 +69,30 @@ def exponential_logs(utilities):
 
 
 def flip_logs(utilities):
-    """Permute-and-flip between two candidates: the one behind shows heads and comes first half of the time."""
+    """Permute-and-flip between two candidates: the one behind shows heads and comes first half of
+    the time.
+    """
     behind = utilities - utilities.max(axis=-1, keepdims=True)
     other = behind[..., ::-1]
     return np.where(behind < 0, behind - np.log(2), np.log1p(-np.exp(np.minimum(other, 0)) / 2))
 
 
 def losses(before, after, logs, epsilon, of_others=OTHERS):
-    """The largest log ratio of all classes' choices together, and the widest range of it, over what others add."""
-    moved = [logs(epsilon * (others + before)) - logs(epsilon * (others + after)) for others in of_others]
+    """The largest log ratio of all classes' choices together, and the widest range of it, over what
+    others add.
+    """
+    moved = [
+        logs(epsilon * (others + before)) - logs(epsilon * (others + after)) for others in of_others
+    ]
     highest = np.max([one.max(axis=-1).sum(axis=-1) for one in moved], axis=0)
     lowest = np.min([one.min(axis=-1).sum(axis=-1) for one in moved], axis=0)
     ranges = np.max([np.ptp(one, axis=-1).sum(axis=-1) for one in moved], axis=0)
     return np.maximum(highest, -lowest).max(), ranges.max()
 
 
-LOGS = pytest.mark.parametrize("logs", [exponential_logs, flip_logs], ids=["exponential", "permute-and-flip"])
+LOGS = pytest.mark.parametrize(
+    "logs", [exponential_logs, flip_logs], ids=["exponential", "permute-and-flip"]
+)
 
 
 @LOGS
@@ -84,7 +104,11 @@ def test_a_person_added_costs_epsilon_over_all_classes_together(people, logs, ep
     assert logs is flip_logs or widest <= epsilon * (1 + 1e-9)
     for m in (2, 3):  # it is attained by persons with several records, in one class and in several
         for spread in (1, m):
-            some = [i for i, kinds in enumerate(sets) if len(kinds) == m and len({c for _, c in kinds}) == spread]
+            some = [
+                i
+                for i, kinds in enumerate(sets)
+                if len(kinds) == m and len({c for _, c in kinds}) == spread
+            ]
             assert losses(added[some], 0 * added[some], logs, epsilon)[0] > 0.9 * epsilon
 
 
@@ -144,7 +168,8 @@ def data(seed=0, n=80, m=30, d=9):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("bounds", WINDOWS)
 def test_scores_are_those_of_whole_numbers(bounds, name):
-    """Each record's own score times the factor, divided by the person's records over all classes, rounded down.
+    """Each record's own score times the factor, divided by the person's records over all classes,
+    rounded down.
 
     Or, without a clip, times a whole weight, and the sum is rounded down.
     """
@@ -157,7 +182,10 @@ def test_scores_are_those_of_whole_numbers(bounds, name):
         assert 2**36 < how.sensitivity <= 2**37
     else:
         assert how.sensitivity == 2**37 + 2 * N_CLASSES  # the window and what rounding adds
-    rows, candidates = how.arithmetic.integers(x).astype(int), how.arithmetic.integers(public, public=True).astype(int)
+    rows, candidates = (
+        how.arithmetic.integers(x).astype(int),
+        how.arithmetic.integers(public, public=True).astype(int),
+    )
     wanted = np.zeros((N_CLASSES, len(public)), int)
     for row, label, m in zip(rows, y, records, strict=True):
         if row.any():
@@ -173,7 +201,9 @@ def test_a_person_adds_the_same_whatever_others_have_and_no_more_than_the_window
     totals, how = found(public, x, y, N_CLASSES, bounds, persons.of_same_person)
     for person in range(persons.number):
         own, others = persons.codes == person, persons.codes != person
-        rest, _ = found(public, x[others], y[others], N_CLASSES, bounds, persons.at(others).of_same_person)
+        rest, _ = found(
+            public, x[others], y[others], N_CLASSES, bounds, persons.at(others).of_same_person
+        )
         alone, _ = found(public, x[own], y[own], N_CLASSES, bounds, np.full(own.sum(), own.sum()))
         assert np.abs(totals - rest - alone).max() <= (0 if how.clipped else 1)
         assert alone.min() >= 0
@@ -181,7 +211,9 @@ def test_a_person_adds_the_same_whatever_others_have_and_no_more_than_the_window
 
 
 def test_a_person_with_very_many_records_is_not_rounded_away():
-    """A thousand records at a candidate add the window less a millionth, in the arithmetic of the smallest integers."""
+    """A thousand records at a candidate add the window less a millionth, in the arithmetic of the
+    smallest integers.
+    """
     public = np.random.default_rng(0).normal(size=(40, 16))
     x = np.repeat(public[:1], 1000, axis=0)
     totals, how = found(public, x, np.arange(1000) % 2, 2, (1.0, 1.5), np.full(1000, 1000), "int8")
@@ -196,13 +228,17 @@ def test_the_integers_do_not_depend_on_order_blocks_or_folders(bounds, name, tmp
     records = persons.of_same_person
     expected, _ = found(public, x, y, N_CLASSES, bounds, records, name)
     order = np.random.default_rng(0).permutation(len(x))
-    assert np.array_equal(found(public, x[order], y[order], N_CLASSES, bounds, records[order], name)[0], expected)
+    assert np.array_equal(
+        found(public, x[order], y[order], N_CLASSES, bounds, records[order], name)[0], expected
+    )
     monkeypatch.setattr(clipped, "TILE", 16)
     monkeypatch.setattr(clipped, "ROWS", 18)
     monkeypatch.setattr(module, "BLOCK", 20)
     monkeypatch.setattr(clipped, "SHARD_BYTES", 1)
     for options in ({}, {"folder": tmp_path}):
-        assert np.array_equal(found(public, x, y, N_CLASSES, bounds, records, name, **options)[0], expected)
+        assert np.array_equal(
+            found(public, x, y, N_CLASSES, bounds, records, name, **options)[0], expected
+        )
     monkeypatch.setattr(module, "IN_MEMORY", 100)
     assert np.array_equal(found(public, x, y, N_CLASSES, bounds, records, name)[0], expected)
 
@@ -262,23 +298,39 @@ UNITS = ["add-remove-person", "replace-person", "change-labels-of-person"]
 def fit(given, budget="epsilon=1", **parameters):
     public, x, y, persons = given
     model = tacit.PublicPrototypes(
-        budget, classes=N_CLASSES, public=public, **({"noise": "research", "random_state": 0} | parameters)
+        budget,
+        classes=N_CLASSES,
+        public=public,
+        **({"noise": "research", "random_state": 0} | parameters),
     )
     return model.fit(x, y, persons=persons.codes if "unit" in parameters else None)
 
 
-FORMS = [{}, {"k": 4}, {"selection": "permute-and-flip"}, {"d_min": 0.0, "d_max": 2.0}, {"names": np.eye(3, 9)}]
+FORMS = [
+    {},
+    {"k": 4},
+    {"selection": "permute-and-flip"},
+    {"d_min": 0.0, "d_max": 2.0},
+    {"names": np.eye(3, 9)},
+]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_a_person_moves_the_scores_of_all_classes_together_by_one_at_most(form):
-    """The learner's own scores; also of the names, and of one record that joins those of a person."""
+    """The learner's own scores; also of the names, and of one record that joins those of a
+    person.
+    """
     given = public, x, y, persons = data(3)
     more = fit(given, unit="add-remove-person", **form).utilities_
     joined = 0
     for person in range(6):
-        for gone in (persons.codes == person, np.arange(len(x)) == np.flatnonzero(persons.codes == person)[0]):
-            fewer = fit((public, x[~gone], y[~gone], persons.at(~gone)), unit="add-remove-person", **form).utilities_
+        for gone in (
+            persons.codes == person,
+            np.arange(len(x)) == np.flatnonzero(persons.codes == person)[0],
+        ):
+            fewer = fit(
+                (public, x[~gone], y[~gone], persons.at(~gone)), unit="add-remove-person", **form
+            ).utilities_
             moved = more - fewer
             rise, fall = np.maximum(moved.max(axis=1), 0), np.minimum(moved.min(axis=1), 0)
             assert (rise - fall).sum() <= 1 + 1e-9
@@ -290,8 +342,12 @@ def test_a_person_moves_the_scores_of_all_classes_together_by_one_at_most(form):
 def test_a_person_in_three_classes_adds_a_third_to_each(form):
     public = data()[0]
     x, y = np.repeat(2 * public[:1], 4, axis=0), np.array([0, 1, 2, 0])
-    more = fit((public, x, y, Persons.of([0, 0, 0, 1], 4)), unit="add-remove-person", **form).utilities_
-    fewer = fit((public, x[3:], y[3:], Persons.of([1], 1)), unit="add-remove-person", **form).utilities_
+    more = fit(
+        (public, x, y, Persons.of([0, 0, 0, 1], 4)), unit="add-remove-person", **form
+    ).utilities_
+    fewer = fit(
+        (public, x[3:], y[3:], Persons.of([1], 1)), unit="add-remove-person", **form
+    ).utilities_
     assert (more - fewer)[:, 0] == pytest.approx(1 / 3, abs=1e-3)
 
 
@@ -304,7 +360,9 @@ def test_with_one_record_per_person_the_choice_is_that_of_records(form):
         by_record = fit(alone, random_state=seed, **form)
         assert np.array_equal(by_person.prototypes_, by_record.prototypes_)
         assert np.allclose(by_person.utilities_, by_record.utilities_, rtol=0, atol=1e-6)
-    assert not np.array_equal(fit((public, x, y, persons), unit=UNITS[0], **form).utilities_, by_record.utilities_)
+    assert not np.array_equal(
+        fit((public, x, y, persons), unit=UNITS[0], **form).utilities_, by_record.utilities_
+    )
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
@@ -331,7 +389,9 @@ def test_a_set_is_chosen_for_the_sensitivity_and_the_classes_of_a_person(monkeyp
     monkeypatch.setattr(
         top_k,
         "select_set",
-        lambda *row, **facts: seen.append((facts["sensitivity"], facts["classes"])) or choose(*row, **facts),
+        lambda *row, **facts: (
+            seen.append((facts["sensitivity"], facts["classes"])) or choose(*row, **facts)
+        ),
     )
     fit(given, k=3, unit="add-remove-person", d_min=1.2, d_max=1.8)
     fit(given, k=3, d_min=1.2, d_max=1.8)
@@ -343,7 +403,9 @@ def test_one_choice_is_made_at_the_scale_of_a_person(monkeypatch):
     given, seen = data(6), []
     choose = exponential.select
     monkeypatch.setattr(
-        exponential, "select", lambda *row, **facts: seen.append(facts["sensitivity"]) or choose(*row, **facts)
+        exponential,
+        "select",
+        lambda *row, **facts: seen.append(facts["sensitivity"]) or choose(*row, **facts),
     )
     fit(given, unit="add-remove-person", d_min=1.2, d_max=1.8)
     assert seen == 3 * [scoring(given[0], 1.2, 1.8, classes=3).sensitivity]
@@ -358,15 +420,29 @@ def test_an_infinite_budget_takes_no_account_of_persons():
 
 def test_a_projection_of_chosen_rows_shares_scores_and_is_one_event_a_choice():
     public, x, y, persons = data(8)
-    facts = {"classes": 3, "public": public, "prototypes": "public", "steps": 3, "noise": "research", "random_state": 0}
-    model = tacit.ProjectedPrototypes("rho=0.5", unit="add-remove-person", **facts).fit(x, y, persons.codes)
+    facts = {
+        "classes": 3,
+        "public": public,
+        "prototypes": "public",
+        "steps": 3,
+        "noise": "research",
+        "random_state": 0,
+    }
+    model = tacit.ProjectedPrototypes("rho=0.5", unit="add-remove-person", **facts).fit(
+        x, y, persons.codes
+    )
     assert model.guarantee_ == model.promise()
-    assert {type(event).__name__ for event in model.guarantee_.events} == {"Exponential", "Gaussian"}
+    assert {type(event).__name__ for event in model.guarantee_.events} == {
+        "Exponential",
+        "Gaussian",
+    }
     assert model.guarantee_.rho == pytest.approx(0.5)
     assert model._prepare(x, y).scoring.classes == 3
     alone = np.arange(len(x))
     for budget in ("rho=0.5", "rho=inf"):
-        by_person = tacit.ProjectedPrototypes(budget, unit="add-remove-person", **facts).fit(x, y, alone)
+        by_person = tacit.ProjectedPrototypes(budget, unit="add-remove-person", **facts).fit(
+            x, y, alone
+        )
         by_record = tacit.ProjectedPrototypes(budget, **facts).fit(x, y)
         assert np.array_equal(by_person.indices_, by_record.indices_)
         assert np.allclose(by_person.coefficients_, by_record.coefficients_, rtol=0, atol=1e-5)

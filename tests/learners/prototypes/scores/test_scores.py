@@ -1,4 +1,6 @@
-"""Exact integer scores: sensitivity, monotonicity, agreement with float64, and the same bits from whoever computes."""
+"""Exact integer scores: sensitivity, monotonicity, agreement with float64, and the same bits from
+whoever computes.
+"""
 
 import itertools
 import json
@@ -22,7 +24,12 @@ from tacit.compute.shared import caching
 from tacit.errors import InputError
 from tacit.learners.prototypes import scores as module
 from tacit.learners.prototypes.scores import WORK, clipped, unclipped
-from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, ERROR_AUTO, arithmetic_for, scoring
+from tacit.learners.prototypes.scores.arithmetic import (
+    ARITHMETICS,
+    ERROR_AUTO,
+    arithmetic_for,
+    scoring,
+)
 from tacit.learners.prototypes.scores.unclipped import NORM, exact_product, parts_of
 from tacit.learners.prototypes.scores.window import SAMPLE, window
 
@@ -71,7 +78,8 @@ def test_a_record_raises_every_score_of_its_class_by_at_most_the_window(bounds, 
     assert rise.dtype == np.int64
     assert rise.min() >= 0
     assert rise.max() <= sensitivity
-    assert not np.delete(rise, y[0], axis=0).any()  # other classes and other records do not move at all
+    # other classes and other records do not move at all
+    assert not np.delete(rise, y[0], axis=0).any()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -125,7 +133,9 @@ def test_exact_product_equals_python_integers(size, width):
     rows = ARITHMETICS["float64"].scaled(np.ones((1, width)))
     candidates = rows.integers(rng.normal(size=(3, width)))
     sums = rng.integers(-size, size, (2, width)) // max(1, int(width**0.5))
-    expected = [[sum(int(a) * int(b) for a, b in zip(s, p, strict=True)) for p in candidates] for s in sums]
+    expected = [
+        [sum(int(a) * int(b) for a, b in zip(s, p, strict=True)) for p in candidates] for s in sums
+    ]
     assert exact_product(candidates, parts_of(sums)).tolist() == expected
 
 
@@ -137,7 +147,9 @@ def test_integer_rows_keep_their_bounds(name, width):
     public = rng.normal(size=(4, width))
     one = ARITHMETICS[name].scaled(public)
     upward = (np.floor(one.scale / width**0.5) + 0.5000001) * np.ones((1, width))
-    integers = one.integers(np.concatenate([public, upward, np.eye(1, width), -1e300 * np.eye(1, width)]))
+    integers = one.integers(
+        np.concatenate([public, upward, np.eye(1, width), -1e300 * np.eye(1, width)])
+    )
     assert integers.dtype == one.dtype
     assert (integers == np.rint(integers)).all()
     if one.norm:
@@ -153,11 +165,14 @@ def test_integer_rows_keep_their_bounds(name, width):
 
 def test_the_arithmetic_is_chosen_by_public_facts(monkeypatch):
     public = np.random.default_rng(0).normal(size=(100, 8))
-    monkeypatch.setattr("tacit.learners.prototypes.scores.arithmetic.int8_is_faster", lambda width: True)
+    monkeypatch.setattr(
+        "tacit.learners.prototypes.scores.arithmetic.int8_is_faster", lambda width: True
+    )
     assert arithmetic_for("auto", public, 0.5, 1.5).name == "float32"  # few public rows
     monkeypatch.setattr("tacit.learners.prototypes.scores.arithmetic.LARGE", 800)
     assert arithmetic_for("auto", public, 0.5, 1.5).name == "int8"
-    assert arithmetic_for("auto", public, 1.0, 1.1).name == "float32"  # int8 rounds off too much of this window
+    # int8 rounds off too much of this window
+    assert arithmetic_for("auto", public, 1.0, 1.1).name == "float32"
     assert arithmetic_for("int8", public, 1.0, 1.1).name == "int8"
     assert arithmetic_for("auto", public, 1.0, 1.00001).name == "float64"
     with pytest.raises(InputError, match="cannot resolve d_min=1.0, d_max=1.001"):
@@ -165,7 +180,9 @@ def test_the_arithmetic_is_chosen_by_public_facts(monkeypatch):
     with pytest.raises(InputError, match="arithmetic='int4'"):
         tacit.PublicPrototypes("epsilon=1", public=public, classes=2, arithmetic="int4").promise()
     with pytest.raises(InputError, match="arithmetic="):
-        tacit.PublicPrototypes("epsilon=1", public=public, classes=2, arithmetic=["float32"]).promise()
+        tacit.PublicPrototypes(
+            "epsilon=1", public=public, classes=2, arithmetic=["float32"]
+        ).promise()
     with pytest.raises(InputError, match="jobs=0"):
         tacit.PublicPrototypes("epsilon=1", public=public, classes=2, jobs=0).promise()
 
@@ -180,8 +197,13 @@ def test_rounding_errs_as_much_as_is_said(name, width):
     x[:, 0] += 20
     one = ARITHMETICS[name].scaled(public)
     near = 1 if one.mean is None else (1 - one.mean @ one.mean) ** 0.5
-    for private, expected in ((x, near * one.error(1.0, 1.5)), (rng.normal(size=(300, width)), one.error(1.0, 1.5))):
-        products = one.integers(public, public=True).astype(float) @ one.integers(private).astype(float).T
+    for private, expected in (
+        (x, near * one.error(1.0, 1.5)),
+        (rng.normal(size=(300, width)), one.error(1.0, 1.5)),
+    ):
+        products = (
+            one.integers(public, public=True).astype(float) @ one.integers(private).astype(float).T
+        )
         p, q = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (public, private))
         assert 0.5 * expected < (products / one.scale**2 - p @ q.T).std() / 0.5 < 1.5 * expected
     assert one.error(1.5, 1.6) < ERROR_AUTO
@@ -198,7 +220,18 @@ def test_a_cuda_device_gives_the_same_integers():
 
 
 @pytest.mark.parametrize(
-    "bounds", [(-0.1, 1), (1, 1), (1.5, 1), (0, 2.1), (float("nan"), 1), (1, 1 + 1e-9), ("a", 1), (None, 1), (0, 1j)]
+    "bounds",
+    [
+        (-0.1, 1),
+        (1, 1),
+        (1.5, 1),
+        (0, 2.1),
+        (float("nan"), 1),
+        (1, 1 + 1e-9),
+        ("a", 1),
+        (None, 1),
+        (0, 1j),
+    ],
 )
 def test_bad_windows_are_refused(bounds):
     with pytest.raises(InputError, match="d_min=|d_max="):
@@ -226,10 +259,16 @@ def test_windows_of_many_public_rows_are_those_of_rows_at_even_distances():
     public = np.random.default_rng(0).normal(size=(2 * SAMPLE, 3)) + 1
     centre = centred(public)[1]
     places = np.linspace(0, len(public) - 1, SAMPLE).astype(int)
-    assert window("public", "public", public, centre) == window("public", "public", public[places], centre)
-    assert window("public", "public", public, centre) != window("public", "public", public[:SAMPLE], centre)
+    assert window("public", "public", public, centre) == window(
+        "public", "public", public[places], centre
+    )
+    assert window("public", "public", public, centre) != window(
+        "public", "public", public[:SAMPLE], centre
+    )
     with caching():
-        of_centres = [window("public", "public", public, about) for about in (centre, 0 * centre, centre)]
+        of_centres = [
+            window("public", "public", public, about) for about in (centre, 0 * centre, centre)
+        ]
     assert of_centres[0] == of_centres[2] == window("public", "public", public, centre)
     assert of_centres[1] == window("public", "public", public, 0 * centre) != of_centres[0]
 
@@ -281,11 +320,14 @@ def test_finished_shards_are_not_computed_again(small_shards, tmp_path, monkeypa
         found(public, x, y, 3, bounds, folder=tmp_path)
     assert len(list(tmp_path.glob("tacit-scores/scores-*/*.npy"))) == 4  # of two tiles each
     assert not (tmp_path / WORK / "part").exists()
-    monkeypatch.setattr(clipped.TileScorer, "tile", lambda self, first: tiles.append(first) or compute(self, first))
+    monkeypatch.setattr(
+        clipped.TileScorer, "tile", lambda self, first: tiles.append(first) or compute(self, first)
+    )
     others = [tmp_path.with_name(f"{tmp_path.name}-{name}") for name in "ab"]
     for folder in others:
         shutil.copytree(tmp_path, folder)
-    other, _ = found(public, x, y, 3, (1.2, 1.7), folder=others[0])  # shards of another window are not taken
+    # shards of another window are not taken
+    other, _ = found(public, x, y, 3, (1.2, 1.7), folder=others[0])
     assert np.array_equal(other, found(public, x, y, 3, (1.2, 1.7))[0])
     moved, _ = found(public, x[::-1], y, 3, bounds, folder=others[1])  # nor those of other records
     assert np.array_equal(moved, found(public, x[::-1], y, 3, bounds)[0])
@@ -302,7 +344,10 @@ def test_finished_shards_are_not_computed_again(small_shards, tmp_path, monkeypa
 def test_a_folder_in_use_is_refused(tmp_path):
     public, x, y = random_data(4)
     how = scoring(public, 1.2, 1.8)
-    with module.scores(how, public, x, y, 3, folder=tmp_path), pytest.raises(InputError, match="in use by another fit"):
+    with (
+        module.scores(how, public, x, y, 3, folder=tmp_path),
+        pytest.raises(InputError, match="in use by another fit"),
+    ):
         found(public, x, y, 3, (1.2, 1.8), folder=tmp_path)
     (tmp_path / "file").touch()
     for bad in (tmp_path / "file", tmp_path / "a\0b", tmp_path / "no" / "such"):
@@ -316,7 +361,9 @@ def test_nothing_is_charged_for_a_folder_that_cannot_be_used(tmp_path):
     ledger = tacit.Ledger(tmp_path / "a.ledger.jsonl", "pets")
     ledger.allow("epsilon=5")
     for folder in (tmp_path / "file", "", 3):
-        learner = tacit.PublicPrototypes("epsilon=1", public=public, classes=3, folder=folder, ledger=ledger)
+        learner = tacit.PublicPrototypes(
+            "epsilon=1", public=public, classes=3, folder=folder, ledger=ledger
+        )
         with pytest.raises(InputError, match="folder="):
             learner.fit(x, y)
     assert not ledger.account().charges
@@ -350,8 +397,13 @@ def test_private_files_are_the_users_alone(tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", [np.float32, np.float16, np.float64])
 def test_bounds_of_any_type_are_numbers_in_the_release(kind):
     public, x, y = random_data(0)
-    model = tacit.PublicPrototypes("epsilon=1", public=public, classes=3, d_min=kind(0.5), d_max=kind(1.5)).fit(x, y)
-    assert json.loads(json.dumps(model.released_.mechanism))["clip window of 1 + cosine"] == [0.5, 1.5]
+    model = tacit.PublicPrototypes(
+        "epsilon=1", public=public, classes=3, d_min=kind(0.5), d_max=kind(1.5)
+    ).fit(x, y)
+    assert json.loads(json.dumps(model.released_.mechanism))["clip window of 1 + cosine"] == [
+        0.5,
+        1.5,
+    ]
 
 
 def test_unsigned_bounds_are_not_wrapped():
@@ -385,14 +437,18 @@ def test_large_scores_lie_in_files(monkeypatch):
         monkeypatch.undo()
 
 
-@pytest.mark.parametrize("name", ["joblib", *(pytest.param(n, marks=pytest.mark.thorough) for n in ("ray", "slurm"))])
+@pytest.mark.parametrize(
+    "name", ["joblib", *(pytest.param(n, marks=pytest.mark.thorough) for n in ("ray", "slurm"))]
+)
 def test_engines_give_the_same_bits(name, tmp_path, monkeypatch):
     public, x, y = random_data(7, m=9000, d=20)
     bounds = (1.2, 1.8)
     expected, _ = found(public, x, y, 3, bounds)
     monkeypatch.setattr(clipped, "SHARD_BYTES", 1)  # a tile
     engine = engine_from(name, 2, tmp_path / "work") if name != "slurm" else local_slurm(tmp_path)
-    store = tacit.EmbeddingStore.write(tmp_path / "public", public, dtype="float64", shard_rows=4000)
+    store = tacit.EmbeddingStore.write(
+        tmp_path / "public", public, dtype="float64", shard_rows=4000
+    )
     for candidates in (public, store.x):  # of an array and of files
         scores, _ = found(candidates, x, y, 3, bounds, folder=tmp_path / "work", engine=engine)
         assert np.array_equal(scores, expected)
@@ -444,7 +500,11 @@ def test_a_killed_fit_goes_on(tmp_path):
     def run(folder, last):
         given = [sys.executable, "-c", KILLED, str(tmp_path / folder), str(last)]
         return subprocess.run(
-            given, capture_output=True, text=True, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}
+            given,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
         )
 
     whole = run("one", 99).stdout.split()
@@ -463,5 +523,7 @@ def test_a_killed_worker_changes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(clipped, "SHARD_BYTES", 1)  # a tile
     folder = tmp_path / "work"
     with one_ray_worker_killed(folder, "tacit-scores/scores-*/0*.npy"):
-        scores, _ = found(public, x, y, 3, (1.2, 1.8), folder=folder, engine=engine_from("ray", 2, folder))
+        scores, _ = found(
+            public, x, y, 3, (1.2, 1.8), folder=folder, engine=engine_from("ray", 2, folder)
+        )
     assert np.array_equal(scores, expected)

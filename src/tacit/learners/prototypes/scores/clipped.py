@@ -1,8 +1,9 @@
 """Clipped scores, tile by tile: no array of records by candidates ever exists.
 
-A tile is TILE candidates, multiplied with ROWS private records at a time; a shard is the scores of several tiles. The
-scores of a tile depend on its candidates and the private records alone, so their integers are the same in any order and
-on any worker. With a folder each shard is a file, and a later run resumes from finished ones.
+A tile is TILE candidates, multiplied with ROWS private records at a time; a shard is the scores of
+several tiles. The scores of a tile depend on its candidates and the private records alone, so their
+integers are the same in any order and on any worker. With a folder each shard is a file, and a
+later run resumes from finished ones.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +28,8 @@ from tacit.learners.prototypes.scores.arithmetic import Scoring
 from tacit.mechanisms.noise import Integers
 
 TILE = 2048  # candidates
-TILE_ON_DEVICE = 4 * TILE  # on a CUDA device: its products with the rows of a class stay in its cache
+# on a CUDA device: its products with the rows of a class stay in its cache
+TILE_ON_DEVICE = 4 * TILE
 ROWS = 1024  # private records that meet a tile at once
 SHARD_BYTES = 2**26  # of scores in a shard, at most
 SHARD_TILES = 32
@@ -37,9 +39,10 @@ SHARD_TILES = 32
 class TileScorer:
     """Computes the clipped scores of candidates (m, d), tile by tile.
 
-    `rows` are the private records as integers, in groups, of which `ends` (g,) are the ends. There is a group for each
-    class; or, if scores are shared by person, for each class and number of records of a person, in `classes` (g,) and
-    `divisors` (g,). `shard` is the number of candidates in a shard, a multiple of TILE.
+    `rows` are the private records as integers, in groups, of which `ends` (g,) are the ends. There
+    is a group for each class; or, if scores are shared by person, for each class and number of
+    records of a person, in `classes` (g,) and `divisors` (g,). `shard` is the number of candidates
+    in a shard, a multiple of TILE.
     """
 
     scoring: Scoring
@@ -62,11 +65,15 @@ class TileScorer:
         return range(first, self._end_of_shard(first), TILE_ON_DEVICE if self._on_device else TILE)
 
     def function(self) -> Callable[[int], Integers]:
-        """The function that computes a tile, in any thread; private rows are copied to a CUDA device once."""
+        """The function that computes a tile, in any thread; private rows are copied to a CUDA
+        device once.
+        """
         if not self._on_device:
             return self.tile
         torch = load_torch()
-        rows = torch.nn.functional.pad(torch.from_numpy(np.array(self.rows)).cuda(), (0, -self.rows.shape[1] % 8))
+        rows = torch.nn.functional.pad(
+            torch.from_numpy(np.array(self.rows)).cuda(), (0, -self.rows.shape[1] % 8)
+        )
         divisors = np.repeat(self.divisors, np.diff(self.ends, prepend=0))[:, None]
         return partial(self._tile_on_device, rows, torch.from_numpy(divisors).cuda(), Lock())
 
@@ -96,7 +103,8 @@ class TileScorer:
     def _tile_on_device(self, rows: Any, divisors: Any, lock: Any, first: int) -> Integers:
         """Scores of the candidates of a tile on a CUDA device, whose products take multiples of 8.
 
-        Threads make integers of candidates side by side; the `lock` lets one at a time give work to the device.
+        Threads make integers of candidates side by side; the `lock` lets one at a time give work to
+        the device.
         """
         torch = load_torch()
         candidates, how = self._candidates(first), self.scoring
@@ -104,9 +112,12 @@ class TileScorer:
         padded[: len(candidates), : candidates.shape[1]] = candidates
         with lock:
             right = torch.from_numpy(padded).cuda().T
-            totals = torch.zeros((self.n_classes, len(padded)), dtype=torch.int64, device=rows.device)
+            totals = torch.zeros(
+                (self.n_classes, len(padded)), dtype=torch.int64, device=rows.device
+            )
             for c, start, end in self._class_blocks():
-                tall = torch.nn.functional.pad(rows[start:end], (0, 0, 0, max(0, 24 - end + start)))  # more than 16
+                # more than 16
+                tall = torch.nn.functional.pad(rows[start:end], (0, 0, 0, max(0, 24 - end + start)))
                 products = torch._int_mm(tall, right)[: end - start].clamp_(how.low, how.high)
                 if how.classes is None:
                     totals[c] += products.sum(0, dtype=torch.int64) - (end - start) * how.low
@@ -123,8 +134,11 @@ class TileScorer:
         )
 
     def _class_blocks(self) -> Iterator[tuple[int, int, int]]:
-        """For each block of private rows of one class: the class, and the start and end of the block."""
-        groups = np.searchsorted(self.classes, range(self.n_classes), side="right")  # up to each class, which is sorted
+        """For each block of private rows of one class: the class, and the start and end of the
+        block.
+        """
+        # up to each class, which is sorted
+        groups = np.searchsorted(self.classes, range(self.n_classes), side="right")
         start = 0
         for c, end in enumerate(np.concatenate([[0], self.ends])[groups].tolist()):
             for first in range(start, end, ROWS):
@@ -132,11 +146,19 @@ class TileScorer:
             start = end
 
     def _row_blocks(self) -> Iterator[tuple[int, slice, Integers]]:
-        """For each block of private rows: its start, its groups, and where the rows of each group end in the block."""
+        """For each block of private rows: its start, its groups, and where the rows of each group
+        end in the block.
+        """
         for start in range(0, len(self.rows), ROWS):
             end = min(start + ROWS, len(self.rows))
-            first, last = (int(np.searchsorted(self.ends, place, side="right")) for place in (start, end - 1))
-            yield start, slice(first, last + 1), np.minimum(self.ends[first : last + 1], end) - start
+            first, last = (
+                int(np.searchsorted(self.ends, place, side="right")) for place in (start, end - 1)
+            )
+            yield (
+                start,
+                slice(first, last + 1),
+                np.minimum(self.ends[first : last + 1], end) - start,
+            )
 
 
 def shard_width(n_classes: int) -> int:
@@ -153,9 +175,13 @@ def shards_in_memory(scorer: TileScorer) -> list[Integers]:
 
 
 @phase(SCORING)
-def shards_in_folder(scorer: TileScorer, checkpoint: Checkpoint, engine: Engine | None) -> list[Integers]:
+def shards_in_folder(
+    scorer: TileScorer, checkpoint: Checkpoint, engine: Engine | None
+) -> list[Integers]:
     """All shards, as mapped files; finished ones are not computed again."""
-    missing = [number for number in range(scorer.count) if not _finished(scorer, checkpoint, number)]
+    missing = [
+        number for number in range(scorer.count) if not _finished(scorer, checkpoint, number)
+    ]
     if engine is None:
         function = scorer.function()
         for number in missing:
@@ -164,8 +190,12 @@ def shards_in_folder(scorer: TileScorer, checkpoint: Checkpoint, engine: Engine 
             _write(checkpoint, number, progress(tiles, label, len(scorer.tiles(number))))
     elif missing:
         folder = checkpoint.folder
-        in_files = replace(scorer, public=to_files(scorer.public, folder), rows=to_files(scorer.rows, folder))
-        for _ in progress(engine.map(partial(_work, in_files, checkpoint), missing), "shards", len(missing)):
+        in_files = replace(
+            scorer, public=to_files(scorer.public, folder), rows=to_files(scorer.rows, folder)
+        )
+        for _ in progress(
+            engine.map(partial(_work, in_files, checkpoint), missing), "shards", len(missing)
+        ):
             pass
     return [checkpoint.read(_file(number)) for number in range(scorer.count)]
 
@@ -195,5 +225,7 @@ def _write(checkpoint: Checkpoint, number: int, tiles: Iterator[Integers]) -> No
     try:
         checkpoint.write(_file(number), scores)
     except OSError as error:
-        fault = f"{checkpoint.folder} cannot take {scores.nbytes} bytes of scores ({one_line(error)})"
+        fault = (
+            f"{checkpoint.folder} cannot take {scores.nbytes} bytes of scores ({one_line(error)})"
+        )
         raise InputError(f"{fault}; choose another folder") from error

@@ -1,15 +1,18 @@
 """Unclipped scores: one sum of integer rows for each class, and its products with the candidates.
 
-The score of candidate p is n_c N^2 + <p, sum of x>, with rows and candidates in the integers of `float64`. Products in
-float64 are exact where no partial sum exceeds 2^53; larger sums are cut into parts of fewer bits.
+The score of candidate p is n_c N^2 + <p, sum of x>, with rows and candidates in the integers of
+`float64`. Products in float64 are exact where no partial sum exceeds 2^53; larger sums are cut into
+parts of fewer bits.
 
-Per person: a record of a person with m records counts with the whole weight v_m = floor(F/m), F = 2^18, and the sum of
-weighted scores is divided by F and rounded down, once for each class. Scores are in [0, W], W = 2 N^2. So a person adds
-at most m v_m W <= F W to the sums of all classes together. One record that joins a person with m others adds at most
-v_(m+1) W, and lowers what each of them adds by at most (v_m - v_(m+1)) W; that is at most F W in all, by the proof in
-`tacit.mechanisms.exponential` for a window of F. Rounding widens the interval in which the scores of a class move by 2
-at most. So the intervals of all C classes add up to at most W + 2C, the sensitivity. Rounding of weights takes at most
-m 2^-18 of a person's. Sums of weighted rows stay below 2^18 2^18 2^26 = 2^62 for 2^26 persons.
+Per person: a record of a person with m records counts with the whole weight v_m = floor(F/m), F =
+2^18, and the sum of weighted scores is divided by F and rounded down, once for each class. Scores
+are in [0, W], W = 2 N^2. So a person adds at most m v_m W <= F W to the sums of all classes
+together. One record that joins a person with m others adds at most v_(m+1) W, and lowers what each
+of them adds by at most (v_m - v_(m+1)) W; that is at most F W in all, by the proof in
+`tacit.mechanisms.exponential` for a window of F. Rounding widens the interval in which the scores
+of a class move by 2 at most. So the intervals of all C classes add up to at most W + 2C, the
+sensitivity. Rounding of weights takes at most m 2^-18 of a person's. Sums of weighted rows stay
+below 2^18 2^18 2^26 = 2^62 for 2^26 persons.
 """
 
 from typing import Any
@@ -32,11 +35,18 @@ _EXACT_BITS = 53
 
 @phase(SCORING)
 def unclipped_scores(
-    public: Any, X: Any, labels: Integers, person_sizes: Integers | None, centre: Floats | None, scores: Integers
+    public: Any,
+    X: Any,
+    labels: Integers,
+    person_sizes: Integers | None,
+    centre: Floats | None,
+    scores: Integers,
 ) -> Integers:
-    """Scores between 0 and 2 N^2 for each record, written to `scores` of shape (n_classes, m) and returned.
+    """Scores between 0 and 2 N^2 for each record, written to `scores` of shape (n_classes, m) and
+    returned.
 
-    Under a unit per person `person_sizes` (n,) has, for each record, the number of records of its person.
+    Under a unit per person `person_sizes` (n,) has, for each record, the number of records of its
+    person.
     """
     n_classes = len(scores)
     bits, weights = 0, np.ones(len(X), np.int64)
@@ -74,7 +84,9 @@ def unclipped_scores(
 
 
 def parts_of(sums: Integers) -> list[tuple[Floats, int]]:
-    """Whole numbers (C, d) as a sum of parts times 2^shift, small enough that their products with rows are exact."""
+    """Whole numbers (C, d) as a sum of parts times 2^shift, small enough that their products with
+    rows are exact.
+    """
     width = sums.shape[1]
     root = -(-(width - 1).bit_length() // 2)  # |<p, part>| <= N sqrt(d) 2^bits
     bits = _EXACT_BITS - (NORM.bit_length() - 1) - root
@@ -86,12 +98,18 @@ def parts_of(sums: Integers) -> list[tuple[Floats, int]]:
     return parts
 
 
-def exact_product(candidates: NDArray[np.float64], parts: list[tuple[Floats, int]], bits: int = 0) -> Integers:
-    """Products of integer candidates of norm at most N, (m, d), with whole numbers from `parts_of`: (C, m).
+def exact_product(
+    candidates: NDArray[np.float64], parts: list[tuple[Floats, int]], bits: int = 0
+) -> Integers:
+    """Products of integer candidates of norm at most N, (m, d), with whole numbers from `parts_of`:
+    (C, m).
 
-    They are divided by 2^bits and rounded down; only the first part needs rounding, as others are multiples of it.
+    They are divided by 2^bits and rounded down; only the first part needs rounding, as others are
+    multiples of it.
     """
     products = ((part @ candidates.T).astype(np.int64) for part, _ in parts)
     shifts = (shift - bits for _, shift in parts)
-    shifted = (one << by if by >= 0 else one >> -by for one, by in zip(products, shifts, strict=True))
+    shifted = (
+        one << by if by >= 0 else one >> -by for one, by in zip(products, shifts, strict=True)
+    )
     return np.asarray(sum(shifted, start=np.int64(0)))
