@@ -67,6 +67,7 @@ napoleon_custom_sections = [("Attributes", "params_style")]  # properties have e
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # parameters say their types in words
 
+smartquotes_action = "qe"  # two hyphens begin an option of the command line
 autosummary_ignore_module_all = False  # a package describes what it exports
 
 
