@@ -2,7 +2,7 @@
 and memory.
 
 Prints Markdown. 10,000,000 labels, 1,000 classes, 200 priors; and answers with blocks of 150
-classes, 1,000,000 labels with a prior each, also as whole calls of `tacit.label_dp.randomize`.
+classes, 100,000 labels with a prior each, also as whole calls of `tacit.label_dp.randomize`.
 `--quick` uses few labels, for the tests.
 """
 
@@ -54,7 +54,7 @@ def main() -> None:
             lambda size=size: randomizer.sample(labels[:size], sources["secure"], which[:size]), 1
         )
         print(f"| {size} | {taken:.3f} s | {peak() - before:.0f} MiB |")
-    blocks(rng, most // 10)
+    blocks(rng, most // 100)
 
 
 def blocks(rng: np.random.Generator, most: int) -> None:
