@@ -511,9 +511,9 @@ def test_an_interrupt_inside_generated_code_is_heard_too(tmp_path):
     `python -m`.
     """
     (tmp_path / "interrupted.py").write_text(
-        "import sys, tacit.cli.main as m\n"
-        "def run(_): exec('raise KeyboardInterrupt')\n"
-        "m._run = run\n"
+        "import sys, tacit.cli.app as a, tacit.cli.main as m\n"
+        "def run(*_, **__): exec('raise KeyboardInterrupt')\n"
+        "a.app = run\n"
         "sys.exit(m.main([]))"
     )
     done = subprocess.run(
@@ -532,11 +532,11 @@ def test_an_interrupt_inside_generated_code_is_heard_too(tmp_path):
 )
 def test_an_interrupt_that_a_finalizer_swallows_is_heard_too(tmp_path, then):
     (tmp_path / "interrupted.py").write_text(
-        "import os, signal, sys, time, tacit.cli.main as m\n"
+        "import os, signal, sys, time, tacit.cli.app as a, tacit.cli.main as m\n"
         "class Swallows:\n"
         "    def __del__(self): os.kill(os.getpid(), signal.SIGINT); time.sleep(0.1)\n"
-        f"def run(_): Swallows(); {then}\n"
-        "m._run = run\n"
+        f"def run(*_, **__): Swallows(); {then}\n"
+        "a.app = run\n"
         "sys.exit(m.main([]))"
     )
     process = start([sys.executable, "-m", "interrupted"], cwd=tmp_path)
@@ -546,7 +546,9 @@ def test_an_interrupt_that_a_finalizer_swallows_is_heard_too(tmp_path, then):
 
 
 IN_SHUTDOWN = {
-    "while the first is told of": "m._fail = lambda *given: (interrupt(), fail(*given))[1]",
+    "while the first is told of": (
+        "m.print = lambda *given, **named: (interrupt(), print(*given, **named))"
+    ),
     "while threads end": (
         "threading.Thread(target=lambda: (time.sleep(0.3), interrupt(), time.sleep(0.3))).start()"
     ),
@@ -557,10 +559,11 @@ IN_SHUTDOWN = {
 @pytest.mark.parametrize("moment", IN_SHUTDOWN)
 def test_a_second_interrupt_ends_with_the_same_status(tmp_path, moment):
     (tmp_path / "interrupted.py").write_text(
-        "import atexit, os, signal, sys, threading, time, tacit.cli.main as m\n"
+        "import atexit, os, signal, sys, threading, time\n"
+        "import tacit.cli.app as a, tacit.cli.main as m\n"
         "def interrupt(): os.kill(os.getpid(), signal.SIGINT)\n"
-        "def run(_): interrupt(); time.sleep(5)\n"
-        "m._run, fail = run, m._fail\n"
+        "def run(*_, **__): interrupt(); time.sleep(5)\n"
+        "a.app = run\n"
         f"{IN_SHUTDOWN[moment]}\n"
         "sys.exit(m.main())"
     )
@@ -633,7 +636,7 @@ def test_published_names_are_understood_and_ours_are_kept(stores, run):
 def test_the_time_that_is_left_is_that_of_the_work_under_way(monkeypatch, capsys):
     now = 0.0
     monkeypatch.setattr(common, "monotonic", lambda: now)
-    report = common._line_reporter()
+    report = common.line_reporter()
     for start in (0.0, 100.0):  # the same work twice: the second has its own start
         for done in range(10):
             now = start + 3.0 * done

@@ -27,7 +27,7 @@ FIT = "fit noisy-sum private --budget rho=0.5 --out release"
 def narrow(monkeypatch):
     """A terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")  # for help
-    monkeypatch.setattr(common, "_columns", lambda: 80)
+    monkeypatch.setattr(common, "terminal_columns", lambda: 80)
 
 
 def too_wide(text):

@@ -45,8 +45,8 @@ def test_a_failure_keeps_nothing(tmp_path):
 @pytest.fixture
 def cache(monkeypatch):
     """An empty cache."""
-    monkeypatch.setattr(module, "_cache", OrderedDict())
-    return module._cache
+    monkeypatch.setattr(module, "CACHE", OrderedDict())
+    return module.CACHE
 
 
 def test_results_are_cached_by_the_identity_of_their_arrays(cache, tmp_path):

@@ -507,7 +507,7 @@ def test_a_reader_from_before_an_append_keeps_its_rows(store):
 
 
 def test_a_store_that_is_appended_to_while_it_is_opened(store, monkeypatch):
-    read, calls = manifest._read, []
+    read, calls = manifest.stated_values, []
 
     def read_then_append(folder):
         stated = read(folder)
@@ -516,7 +516,7 @@ def test_a_store_that_is_appended_to_while_it_is_opened(store, monkeypatch):
             EmbeddingStore.open(store.folder).append(rows_of(2, seed=1), ["a", "b"])
         return stated
 
-    monkeypatch.setattr(manifest, "_read", read_then_append)
+    monkeypatch.setattr(manifest, "stated_values", read_then_append)
     assert EmbeddingStore.open(store.folder).rows == 9
 
 

@@ -128,10 +128,10 @@ def test_shared_work_is_done_once(plan, tmp_path):
 @pytest.fixture
 def windows(monkeypatch):
     """Each computation of a window adds to the list."""
-    computed, quantiles = [], window._quantiles
-    monkeypatch.setattr(shared, "_cache", OrderedDict())
+    computed, unit_rows = [], window.unit_rows_about
+    monkeypatch.setattr(shared, "CACHE", OrderedDict())
     monkeypatch.setattr(
-        window, "_quantiles", lambda *given: computed.append(given) or quantiles(*given)
+        window, "unit_rows_about", lambda *given: computed.append(given) or unit_rows(*given)
     )
     return computed
 

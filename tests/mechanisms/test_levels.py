@@ -58,7 +58,7 @@ def test_levels_are_decided_by_correct_bounds(bits):
         m = sum(counts)
         ends = np.cumsum([count * math.exp(-level) for level, count in enumerate(counts)])
         for number in range(2**bits):
-            found = levels._located(number, bits, np.array(counts)[:bits], m)
+            found = levels.level_at(number, bits, np.array(counts)[:bits], m)
             if found is None:
                 continue
             low, high = (ends[-1] * (number + step) / 2**bits for step in (0, 1))

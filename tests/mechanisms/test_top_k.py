@@ -188,7 +188,7 @@ def test_log_binomials(m, k):
     assert len(found) == m - k + 1
     for y in {k, k + 1, (k + m) // 2, m} & set(range(k, m + 1)):
         exact = mpmath.log(mpmath.binomial(y - 1, k - 1))
-        eta = k * 2.0**-52 * (top_k._largest_partial_sum(m, k) + 32)
+        eta = k * 2.0**-52 * (top_k.largest_partial_sum(m, k) + 32)
         assert abs(found[y - k] - float(exact)) <= eta + 1e-15
 
 
@@ -212,7 +212,7 @@ def test_an_epsilon_below_the_float_error_is_refused():
 def test_the_bound_on_logarithms_holds_and_is_near(m, k):
     """Of ln C(y - 1, i) for all ranks y and all i below k, which is what the sums run through."""
     largest = max(math.log(math.comb(m - 1, i)) for i in range(k))
-    assert largest + 0.9 <= top_k._largest_partial_sum(m, k) <= largest + 1.1
+    assert largest + 0.9 <= top_k.largest_partial_sum(m, k) <= largest + 1.1
 
 
 @pytest.mark.parametrize(("m", "k"), [(10, 1), (10, 3), (10_000, 700), (10**6, 10**5)])
@@ -225,7 +225,7 @@ def test_epsilon_includes_the_error_of_the_logarithms(m, k, epsilon):
     longest = (
         math.log(math.comb(m - 1, min(k - 1, (m - 1) // 2)))
         if m < 10**5
-        else top_k._largest_partial_sum(m, k)
+        else top_k.largest_partial_sum(m, k)
     )
     eta = k * math.ulp(1.0) * (Fraction(longest) + 32)
     assert Fraction(UNIT + 2) / Fraction(scale) + 4 * eta <= Fraction(epsilon)
@@ -266,7 +266,7 @@ def test_the_scale_of_ranks_charges_rounding_and_is_never_below_the_exact_one(m,
     """(sensitivity + 2)/(epsilon - 4 eta), rounded up, in exact arithmetic; eta bounds the float
     error of the keys.
     """
-    eta = k * 2.0**-52 * (top_k._largest_partial_sum(m, k) + 32)
+    eta = k * 2.0**-52 * (top_k.largest_partial_sum(m, k) + 32)
     for epsilon in np.random.default_rng(0).uniform(0.01, 5, 100):
         for sensitivity in (1, 3, 2**24, 2**36 + 1):
             scale = top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=float(epsilon))
@@ -318,7 +318,7 @@ def test_every_class_in_which_a_person_sits_pays_for_its_rounding(k):
 @pytest.mark.parametrize(("sensitivity", "classes"), [(16, 20), (1, 1000), (2**37, 100)])
 def test_the_scale_for_persons_is_that_of_the_proof(sensitivity, classes):
     m, k = 1000, 5
-    eta = Fraction(k * 2.0**-52 * (top_k._largest_partial_sum(m, k) + 32))
+    eta = Fraction(k * 2.0**-52 * (top_k.largest_partial_sum(m, k) + 32))
     for epsilon in (0.01, 1.0, 7.7):
         scale = Fraction(
             top_k.rank_scale(m, k, sensitivity=sensitivity, epsilon=epsilon, classes=classes)

@@ -23,11 +23,11 @@ from tacit.models.posterior import (
     PRIOR_CLASSES,
     SIZES,
     ClassPosterior,
+    Family,
     NoisySums,
-    _expectation_maximisation,
-    _Family,
-    _trust,
     class_posterior,
+    class_trust,
+    expectation_maximisation,
     grand_mean,
     normalised,
     within_share,
@@ -130,7 +130,7 @@ def test_a_family_in_one_dimension_is_what_integration_gives(noise, spread, own)
         np.array([[-3.0], [1.0], [9.0]]),
         np.array([3, 1, 7]),
     )
-    family = _Family(prior_of([w], means), means, spread, WITHIN, own=own)
+    family = Family(prior_of([w], means), means, spread, WITHIN, own=own)
     evidence, mean, variance = family.posterior(sums, sizes, noise)
     grid = np.linspace(-9, 9, 200_001)
     step = grid[1] - grid[0]
@@ -156,7 +156,7 @@ def test_a_family_in_several_dimensions_is_a_mixture_of_gaussians_or_one_for_eac
     rng = np.random.default_rng(1)
     points = rng.normal(size=(5, 3))
     prior = prior_of([0.5, 0.3, 0.1], points)
-    family = _Family(prior, points, ABOUT_NAME, WITHIN, own=own)
+    family = Family(prior, points, ABOUT_NAME, WITHIN, own=own)
     sums, sizes, noise = rng.normal(size=(5, 3)) * 4, np.array([1.0, 2.0, 5.0, 20.0, 3.0]), 1.5
     evidence, mean, variance = family.posterior(sums, sizes, noise)
     for c, n in enumerate(sizes):
@@ -179,7 +179,7 @@ def test_a_family_in_several_dimensions_is_a_mixture_of_gaussians_or_one_for_eac
 def test_expectation_maximisation_finds_the_shares_of_families_and_sizes():
     evidence = np.full((100, SIZES, 3), -1e3)
     evidence[:70, 5, 0] = evidence[70:, 30, 2] = 0.0
-    of_sizes, of_families = _expectation_maximisation(evidence)
+    of_sizes, of_families = expectation_maximisation(evidence)
     assert np.allclose(of_families, 0.98 * np.array([0.7, 0, 0.3]) + 0.02 / 3)
     assert np.allclose(of_sizes.argmax(axis=1), [5] * 70 + [30] * 30)
     assert np.allclose(of_sizes.sum(axis=1), 1)
@@ -189,7 +189,7 @@ def test_sizes_that_the_evidence_leaves_open_are_those_of_the_other_classes():
     evidence = np.full((100, SIZES, 3), -1e3)
     evidence[:99, 20] = 0.0
     evidence[99] = 0.0
-    of_sizes, of_families = _expectation_maximisation(evidence)
+    of_sizes, of_families = expectation_maximisation(evidence)
     assert of_sizes[99].argmax() == 20
     assert of_sizes[99, 17:24].sum() > 0.9
     assert np.allclose(of_families, 1 / 3)
@@ -235,9 +235,7 @@ def test_sizes_are_in_all_no_more_than_the_counts_and_their_noise_say(seed):
 def test_without_noise_a_mean_is_shrunk_by_the_variance_within_its_class_alone():
     prior = prior_of([0.6, 0.2], np.array([[0.1, -0.2]]))
     sums, sizes = np.array([[4.0, 1.0], [500.0, 900.0]]), np.array([5.0, 1000.0])
-    _, mean, variance = _Family(prior, prior.neighbourhoods, 0.3, WITHIN).posterior(
-        sums, sizes, 0.0
-    )
+    _, mean, variance = Family(prior, prior.neighbourhoods, 0.3, WITHIN).posterior(sums, sizes, 0.0)
     shrunk = (WITHIN / sizes / (0.3 + WITHIN / sizes))[:, None]
     assert np.allclose(
         mean, sums / sizes[:, None] + shrunk * (prior.neighbourhoods - sums / sizes[:, None])
@@ -557,18 +555,20 @@ def test_the_grand_mean_is_multiplied_by_its_distinctness(monkeypatch, n_classes
 
 def test_trust_is_that_of_the_classes_and_of_a_few_more_that_are_trusted():
     for weight in (0.0, 0.3, 1.0):
-        assert _trust(weight, 1.0, 7) == weight
-        assert _trust(weight, 0.0, 3) == pytest.approx((weight + 1) / 2)
-        assert _trust(weight, 0.0, 10**9) == pytest.approx(weight, abs=1e-8)
-    assert [_trust(1.0, apart, n) for apart in (0.0, 0.4, 1.0) for n in (1, 3, 9)] == pytest.approx(
-        [1.0] * 9
+        assert class_trust(weight, 1.0, 7) == weight
+        assert class_trust(weight, 0.0, 3) == pytest.approx((weight + 1) / 2)
+        assert class_trust(weight, 0.0, 10**9) == pytest.approx(weight, abs=1e-8)
+    assert [
+        class_trust(1.0, apart, n) for apart in (0.0, 0.4, 1.0) for n in (1, 3, 9)
+    ] == pytest.approx([1.0] * 9)
+    assert (
+        0.9 > class_trust(0.2, 0.0, 1) > class_trust(0.2, 0.5, 1) > class_trust(0.2, 0.9, 1) > 0.2
     )
-    assert 0.9 > _trust(0.2, 0.0, 1) > _trust(0.2, 0.5, 1) > _trust(0.2, 0.9, 1) > 0.2
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
 def test_trust_of_two_classes_is_what_distinctness_leaves(weight):
-    assert [_trust(weight, apart, 2) for apart in (0.0, 0.25, 1.0)] == [1.0, 0.75, 0.0]
+    assert [class_trust(weight, apart, 2) for apart in (0.0, 0.25, 1.0)] == [1.0, 0.75, 0.0]
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.5, 10.0])
@@ -584,8 +584,8 @@ def test_trust_is_by_the_weight_of_the_families_and_by_distinctness(monkeypatch,
     prior, _, _, release = simulated(20, n_classes=40)
     monkeypatch.setattr(module, "distinctness", lambda *_: apart)
     found = np.full((40, SIZES), 1 / SIZES), np.array([0.5, 0.25, 0.25])
-    monkeypatch.setattr(module, "_expectation_maximisation", lambda *_: found)
-    assert class_posterior(prior, release).trust == pytest.approx(_trust(0.75, apart, 40))
+    monkeypatch.setattr(module, "expectation_maximisation", lambda *_: found)
+    assert class_posterior(prior, release).trust == pytest.approx(class_trust(0.75, apart, 40))
 
 
 def test_normalising_large_logs():

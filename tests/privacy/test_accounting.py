@@ -47,9 +47,9 @@ def test_the_gaussian_curve_is_that_of_dp_accounting_and_never_rounded_down():
 
     for mu in 10.0 ** np.arange(-6, 2.1, 0.9):
         for delta in 10.0 ** -np.arange(0.3, 30, 2.7):
-            found = accounting._gaussian_epsilon(mu, delta)
+            found = accounting.gaussian_epsilon(mu, delta)
             assert found == pytest.approx(get_epsilon_gaussian(1 / mu, delta), rel=1e-12, abs=2e-12)
-            assert accounting._log_gaussian_delta(mu, found) <= math.log(delta)
+            assert accounting.log_gaussian_delta(mu, found) <= math.log(delta)
 
 
 def test_renyi_curves_are_converted_as_dp_accounting_converts_them():
@@ -59,7 +59,7 @@ def test_renyi_curves_are_converted_as_dp_accounting_converts_them():
         for curve in (rate * ORDERS, np.minimum(rate * ORDERS, 3 * rate), 0 * ORDERS):
             for delta in (0.3, 1e-2, 1e-6, 1e-12):
                 expected = pytest.approx(compute_epsilon(ORDERS, curve, delta), rel=1e-12)
-                assert accounting._best_conversion(ORDERS, curve, delta) == expected
+                assert accounting.best_conversion(ORDERS, curve, delta) == expected
 
 
 def test_mixtures_beat_basic_composition_and_stay_valid():

@@ -28,14 +28,14 @@ def say(text: str) -> None:
     """Print a result; on a terminal, lines are wrapped at its width, except in blocks of code and
     long words.
     """
-    width, code = _columns(), False
+    width, code = terminal_columns(), False
     for line in text.split("\n"):
         fence = line.startswith("```")
         print(line if width is None or fence or code else _wrapped(line, width))
         code ^= fence
 
 
-def _columns() -> int | None:
+def terminal_columns() -> int | None:
     """Width of the terminal; None where results go elsewhere."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
@@ -211,7 +211,7 @@ def shown_progress() -> Iterator[None]:
     from tacit.compute.progress import reporting
 
     if not sys.stderr.isatty():
-        with reporting(_line_reporter()):
+        with reporting(line_reporter()):
             yield
         return
     from rich.console import Console
@@ -235,7 +235,7 @@ def shown_progress() -> Iterator[None]:
             bar.stop()
 
 
-def _line_reporter() -> "Reporter":
+def line_reporter() -> "Reporter":
     """Progress for logs: at most one line every two seconds, and none for work that ends sooner."""
     printed, started = monotonic(), dict[str, tuple[float, int]]()
 

@@ -31,7 +31,7 @@ CACHE_SIZE = 6
 
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 _caching: ContextVar[bool] = ContextVar("caching", default=False)
-_cache: OrderedDict[tuple[Any, ...], tuple[list[weakref.ref[Any]], Any]] = OrderedDict()
+CACHE: OrderedDict[tuple[Any, ...], tuple[list[weakref.ref[Any]], Any]] = OrderedDict()
 
 Result = TypeVar("Result")
 
@@ -87,16 +87,16 @@ def cached(compute: Callable[..., Result], *arrays: Any) -> Result:
     if not _caching.get():
         return compute(*arrays)
     key = (compute, *map(id, arrays))
-    entry = _cache.get(key)
+    entry = CACHE.get(key)
     if entry is None:
         references = [
-            weakref.ref(array, lambda _: _cache.pop(key, None))
+            weakref.ref(array, lambda _: CACHE.pop(key, None))
             for array in arrays
             if array is not None
         ]
-        entry = _cache[key] = references, compute(*arrays)
-        while len(_cache) > CACHE_SIZE:
-            _cache.popitem(last=False)
+        entry = CACHE[key] = references, compute(*arrays)
+        while len(CACHE) > CACHE_SIZE:
+            CACHE.popitem(last=False)
     return entry[1]
 
 

@@ -90,12 +90,12 @@ class Manifest:
     @classmethod
     def load(cls, folder: Path) -> "Manifest":
         """Read and check the manifest of `folder`, and that its files are there in full length."""
-        stated = _read(folder)
+        stated = stated_values(folder)
         while True:
             try:
                 return cls._checked(folder, stated)
             except StoreError:
-                before, stated = stated, _read(folder)
+                before, stated = stated, stated_values(folder)
                 if stated == before:  # else rows were appended meanwhile, which replaces files
                     raise
 
@@ -198,7 +198,8 @@ def checked_identity(name: str) -> str:
     return name
 
 
-def _read(folder: Path) -> dict[str, Any]:
+def stated_values(folder: Path) -> dict[str, Any]:
+    """Return the content of the manifest in a folder, not yet checked."""
     if not folder.is_dir():
         raise StoreError(
             f"{folder} is not a folder; give that of an embedding store, or make one with tacit"

@@ -48,14 +48,14 @@ def _level(levels: Integers, randbelow: RandBelow) -> int:
     bits, number = BITS, randbelow(2**BITS)
     while True:
         counts = np.bincount(levels[levels < bits])
-        level = _located(number, bits, counts, len(levels))
+        level = level_at(number, bits, counts, len(levels))
         if level is not None:
             return level
         number = (number << bits) + randbelow(2**bits)
         bits *= 2
 
 
-def _located(number: int, bits: int, counts: Integers, m: int) -> int | None:
+def level_at(number: int, bits: int, counts: Integers, m: int) -> int | None:
     """The level in which a number of so many bits falls; None if bounds of so many bits do not
     decide it.
 

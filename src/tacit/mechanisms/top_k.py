@@ -106,7 +106,7 @@ def rank_keys(
 
 def rank_scale(m: int, k: int, *, sensitivity: int, epsilon: float, classes: int = 1) -> float:
     """The scale s above for m candidates; it depends on public values alone."""
-    most = _largest_partial_sum(m, k)
+    most = largest_partial_sum(m, k)
     # k additions and logarithms (each below 32), each with an error of an ulp at most
     eta = k * 2.0**-52 * (most + 32)
     if epsilon <= 8 * classes * eta:
@@ -124,7 +124,7 @@ def rank_scale(m: int, k: int, *, sensitivity: int, epsilon: float, classes: int
     return scale
 
 
-def _largest_partial_sum(m: int, k: int) -> float:
+def largest_partial_sum(m: int, k: int) -> float:
     """A bound on every intermediate value of `log_binomials`: ln C(m-1, i) for i < k, and 1 for
     lgamma's error.
     """

@@ -67,8 +67,8 @@ class ClassPosterior:
     """What is believed of each class: mean and variance of its mean, each (C, p), along the axes;
     and its size, (C,).
 
-    `trust`, from 0 to 1, is that in the families whose centres differ between classes (`_trust`);
-    `within` is the share of the variance of rows that lies within classes.
+    `trust`, from 0 to 1, is that in the families whose centres differ between classes
+    (`class_trust`); `within` is the share of the variance of rows that lies within classes.
     """
 
     mean: Floats
@@ -130,7 +130,7 @@ def class_posterior(
     )
     doubt = np.hypot(count_noise, 0.05 * sizes)
     evidence += (-0.5 * ((counts[:, None] - sizes) / doubt) ** 2 - np.log(doubt))[:, :, None]
-    of_sizes, of_families = _expectation_maximisation(evidence)
+    of_sizes, of_families = expectation_maximisation(evidence)
     if count_noise < KNOWN * np.quantile(counts, 0.25):
         records = np.maximum(counts, 1.0)
     else:
@@ -141,13 +141,13 @@ def class_posterior(
     weights = normalised(np.stack([part[0] for part in each], 1) + np.log(of_families), axis=1)
     mean = sum(weights[:, [i]] * part[1] for i, part in enumerate(each))
     square = sum(weights[:, [i]] * (part[2] + part[1] ** 2) for i, part in enumerate(each))
-    trust = _trust(float(1 - of_families[-1]), apart, len(counts)) if centres is None else 1.0
+    trust = class_trust(float(1 - of_families[-1]), apart, len(counts)) if centres is None else 1.0
     return ClassPosterior(
         np.asarray(mean), np.maximum(square - mean**2, 1e-12), records, trust, within
     )
 
 
-def _trust(weight: float, apart: float, n_classes: int) -> float:
+def class_trust(weight: float, apart: float, n_classes: int) -> float:
     """Trust in the families whose centres differ between classes: their weight by EM, corrected for
     few classes.
     """
@@ -175,7 +175,7 @@ def grand_mean(release: NoisySums) -> Floats:
     return np.asarray(mean * (signal / energy if energy > 0 else 0.0))
 
 
-class _Family:
+class Family:
     """A prior of class means: equally likely points (J, p) with a variance about them, or one point
     for each class.
     """
@@ -217,15 +217,15 @@ class _Family:
 
 def _families(
     prior: PublicPrior, means: Floats, grand: Floats, centres: Floats | None, within: float
-) -> list[_Family]:
+) -> list[Family]:
     shifted = means - prior.neighbourhoods.mean(axis=0) + grand
-    public = [_Family(prior, points, ABOUT_NEIGHBOURHOOD, within) for points in (means, shifted)]
+    public = [Family(prior, points, ABOUT_NEIGHBOURHOOD, within) for points in (means, shifted)]
     if centres is None:
-        return [*public, _Family(prior, grand[None], ELSEWHERE, within)]
-    return [*public, _Family(prior, centres, ABOUT_NAME, within, own=True)]
+        return [*public, Family(prior, grand[None], ELSEWHERE, within)]
+    return [*public, Family(prior, centres, ABOUT_NAME, within, own=True)]
 
 
-def _expectation_maximisation(evidence: Floats) -> tuple[Floats, Floats]:
+def expectation_maximisation(evidence: Floats) -> tuple[Floats, Floats]:
     """Posterior over sizes (C, SIZES), and family weights, from log evidence of shape (C, SIZES,
     families).
     """

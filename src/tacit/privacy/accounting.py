@@ -63,7 +63,7 @@ def epsilon(event: Event, delta: float) -> float:
     if delta == 0 or event.pure == 0 or not event.bounded:
         return event.pure
     if _has_exact_curve(event, delta):
-        return _gaussian_epsilon(event.mu, delta)
+        return gaussian_epsilon(event.mu, delta)
     exact = _closed_form(event, delta)
     if exact is not None:
         return exact
@@ -292,7 +292,7 @@ def gaussian_multiplier(epsilon_: float, delta: float) -> float:
     with np.errstate(divide="ignore"):  # the search starts far from the solution
         z = float(get_sigma_gaussian(epsilon_, delta))
     step = 1e-12
-    while _gaussian_epsilon(1 / z, delta) > epsilon_:
+    while gaussian_epsilon(1 / z, delta) > epsilon_:
         z, step = z * (1 + step), min(2 * step, 0.5)
     return z
 
@@ -358,22 +358,22 @@ def _slack(orders: Floats, delta: float) -> Floats:
     return np.asarray(np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1))
 
 
-def _gaussian_epsilon(mu: float, delta: float) -> float:
+def gaussian_epsilon(mu: float, delta: float) -> float:
     """Smallest epsilon, rounded up, at which the delta of one Gaussian [Balle and Wang 2018, Eq. 6]
     is small enough.
     """
     low, high, goal = 0.0, 1.0, math.log(delta)
-    if _log_gaussian_delta(mu, low) <= goal:
+    if log_gaussian_delta(mu, low) <= goal:
         return low
-    while _log_gaussian_delta(mu, high) > goal:
+    while log_gaussian_delta(mu, high) > goal:
         low, high = high, 10 * high
     while high - low > 1e-13 + 4e-16 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if _log_gaussian_delta(mu, middle) > goal else (low, middle)
+        low, high = (middle, high) if log_gaussian_delta(mu, middle) > goal else (low, middle)
     return high
 
 
-def _log_gaussian_delta(mu: float, epsilon_: float) -> float:
+def log_gaussian_delta(mu: float, epsilon_: float) -> float:
     """Logarithm of Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu)."""
     from scipy.special import log_ndtr
 
@@ -389,21 +389,21 @@ def _renyi_epsilon(event: Event, delta: float) -> float:
     finite = np.isfinite(curve)
     if not finite.any():
         return math.inf
-    best, order = _best_conversion(ORDERS[finite], curve[finite], delta)
+    best, order = best_conversion(ORDERS[finite], curve[finite], delta)
     # the optimum is flat: two refinements leave a relative error below 1e-9
     for width in (1e-1, 1e-3):
         if order > 1:
             near = 1 + (order - 1) * np.linspace(1 - width, 1 + width, 101)
             curve = event.renyi(near)
             finite = np.isfinite(curve)
-            best, order = min((best, order), _best_conversion(near[finite], curve[finite], delta))
+            best, order = min((best, order), best_conversion(near[finite], curve[finite], delta))
     if event.best_orders:
         orders = np.array(event.best_orders)
         best = min(best, float(renyi_epsilons(event.renyi(orders), orders, delta)))
     return best
 
 
-def _best_conversion(orders: Floats, curve: Floats, delta: float) -> tuple[float, float]:
+def best_conversion(orders: Floats, curve: Floats, delta: float) -> tuple[float, float]:
     """Smallest epsilon of a Renyi curve at delta, and its order.
 
     By [Canonne, Kamath and Steinke 2020, Prop. 12], which orders close to 1 make numerically
@@ -420,7 +420,7 @@ def _best_conversion(orders: Floats, curve: Floats, delta: float) -> tuple[float
 
 def _loss_distribution_epsilon(event: Event, delta: float, interval: float) -> float:
     if _has_losses_of_one_gaussian(event):
-        return _gaussian_epsilon(event.mu, delta)
+        return gaussian_epsilon(event.mu, delta)
     parts = [
         _loss_distribution(losses, interval)
         for part, n in event.counted()

@@ -25,7 +25,7 @@ from compute.engines.items import (
 )
 from messages import stating
 from tacit.compute.engines import engine
-from tacit.compute.engines.on_ray import SHORT, _next_size
+from tacit.compute.engines.on_ray import SHORT, next_size
 from tacit.compute.engines.workers import alone, shielding_workers
 from tacit.errors import InputError
 
@@ -174,11 +174,11 @@ def test_an_address_without_a_ray_is_told_at_once(address):
 
 
 def test_batches_of_ray_grow_while_they_are_short():
-    assert _next_size(4, 4, SHORT / 2) == 8
-    assert _next_size(4, 2, SHORT / 2) == 4  # an older, smaller batch
-    assert _next_size(4, 4, 2 * SHORT) == 4
-    assert _next_size(4, 4, 10 * SHORT) == 2
-    assert _next_size(1, 1, 10 * SHORT) == 1
+    assert next_size(4, 4, SHORT / 2) == 8
+    assert next_size(4, 2, SHORT / 2) == 4  # an older, smaller batch
+    assert next_size(4, 4, 2 * SHORT) == 4
+    assert next_size(4, 4, 10 * SHORT) == 2
+    assert next_size(1, 1, 10 * SHORT) == 1
 
 
 def test_a_slurm_task_that_died_is_named(tmp_path, monkeypatch):

@@ -111,13 +111,13 @@ def test_torchvision_models_are_built_for_their_weights_and_lose_their_classifie
     ready("torchvision")
     import torch
 
-    weights = family._weights(model, tag)
+    weights = family.pretrained_weights(model, tag)
     with torch.device("meta"):
         module = family.classifier(model, weights).eval()
         assert sum(one.numel() for one in module.parameters()) == weights.meta["num_params"]
         family.cut_classifier(module, model, 1000)
         assert module(torch.empty(2, 3, side, side)).shape == (2, width)
-    assert family._input(weights.transforms())["size"] == (side, side)
+    assert family.input_facts(weights.transforms())["size"] == (side, side)
 
 
 def test_a_network_without_a_classifier_is_not_cut():
@@ -168,9 +168,9 @@ def test_transformers_for_pictures(vit_model, pictures):
     ],
 )  # fmt: skip
 def test_image_processors(facts, wanted, tmp_path):
-    from tacit.encoding.encoders.transformers import _input
+    from tacit.encoding.encoders.transformers import input_facts
 
-    found = _input(facts, tmp_path)
+    found = input_facts(facts, tmp_path)
     assert (found["size"], found["resize_to"]) == wanted
 
 
@@ -179,10 +179,10 @@ def test_image_processors(facts, wanted, tmp_path):
     [{"size": {"shortest_edge": 36}}, {"size": 32, "do_pad": True}, {"do_resize": False}, {}],
 )
 def test_image_processors_that_are_not_known(facts, tmp_path):
-    from tacit.encoding.encoders.transformers import _input
+    from tacit.encoding.encoders.transformers import input_facts
 
     with pytest.raises(InputError, match="use onnx:"):
-        _input(facts, tmp_path)
+        input_facts(facts, tmp_path)
 
 
 def test_transformers_for_texts(bert_model):

@@ -486,10 +486,10 @@ def test_a_picture_as_thin_as_a_line_is_a_bad_record(tmp_path, onnx_model):
 
 
 def test_a_worker_that_is_killed():
-    from tacit.encoding.encoders.batches import _decode_ahead
+    from tacit.encoding.encoders.batches import decode_ahead
 
     with pytest.raises(InputError, match="--workers 0"):
-        list(_decode_ahead(_exits, iter([[1], [2], [3], [4]]), 1))
+        list(decode_ahead(_exits, iter([[1], [2], [3], [4]]), 1))
 
 
 def _exits(records, path=None):

@@ -29,7 +29,7 @@ from tacit.learners.label_dp.label_private import (
     likeliest_power,
     stage_parts,
 )
-from tacit.learners.label_dp.learning import _loss, learn
+from tacit.learners.label_dp.learning import forward_loss, learn
 from tacit.privacy.ledger import Ledger
 
 CENTRES = 3 * np.eye(4, 6)
@@ -283,7 +283,7 @@ def test_networks_minimise_the_same_loss():
     each = np.where(
         target, (values * log_p).sum(axis=1), np.log(np.exp(log_p + values).sum(axis=1))
     )
-    found = _loss(torch.tensor(scores), torch.tensor(np.column_stack([values, target])))
+    found = forward_loss(torch.tensor(scores), torch.tensor(np.column_stack([values, target])))
     assert float(found) == pytest.approx(-each.sum())
 
 

@@ -8,7 +8,7 @@ from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.unit_rows import UnitRows
-from tacit.learners.linear.least_squares import SHARE_OF_MOMENTS, _regression
+from tacit.learners.linear.least_squares import SHARE_OF_MOMENTS, ridge_regression
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
@@ -217,7 +217,7 @@ def test_a_matrix_that_is_not_positive_is_projected():
     )
     expected = np.linalg.solve(positive + 2 * np.eye(3), np.ones(3))
     assert np.allclose(
-        _regression(noisy / 2, noisy[None] / 2, 1.0, 2.0, np.ones((1, 3)))[0], expected
+        ridge_regression(noisy / 2, noisy[None] / 2, 1.0, 2.0, np.ones((1, 3)))[0], expected
     )
 
 

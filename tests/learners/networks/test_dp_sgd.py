@@ -179,14 +179,14 @@ def test_noise_is_what_the_event_says(monkeypatch):
 def test_samples_are_independent_coins():
     noise = ResearchNoise(0)
     samples = [
-        np.isin(np.arange(101), dp_sgd._poisson_sample(101, 0.25, noise)) for _ in range(4000)
+        np.isin(np.arange(101), dp_sgd.poisson_sample(101, 0.25, noise)) for _ in range(4000)
     ]
     shares = np.mean(samples, axis=0)
     assert np.all(np.abs(shares - 0.25) < 6 * math.sqrt(0.25 * 0.75 / 4000))
     # sizes vary
     assert np.var(np.sum(samples, axis=1)) == pytest.approx(101 * 0.25 * 0.75, rel=0.15)
     assert abs(np.corrcoef(np.array(samples)[:, 0], np.array(samples)[:, 1])[0, 1]) < 0.1
-    assert dp_sgd._poisson_sample(5, 1.0, noise).tolist() == [0, 1, 2, 3, 4]
+    assert dp_sgd.poisson_sample(5, 1.0, noise).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_without_noise_it_learns_well_and_empty_samples_do_no_harm():

@@ -51,10 +51,20 @@ def test_prices_are_certified_for_larger_steps_too(product):
         assert found < price <= found * 1.0101 < 1
 
 
-def test_a_certificate_checks_cells_at_the_smallest_costs_too():
+def certifies(monkeypatch, of_votes, order, step, price):
+    """Whether the price of a bit or an argmax may be this one: 1 stands where nothing is certified."""
+    with monkeypatch.context() as planned:
+        if of_votes is argmax:
+            planned.setattr(argmax, "planned_price", lambda *_: price)
+            return price_of_argmax.__wrapped__(order, step) == price
+        planned.setattr(bit, "estimate_of_bit", lambda *_: price / (1 + bit.TOLERANCE))
+        return price_of_bit.__wrapped__(order, step) == pytest.approx(price)
+
+
+def test_a_certificate_checks_cells_at_the_smallest_costs_too(monkeypatch):
     order, step = 1.05, math.sqrt(1.01e-9 / (1.05 * 0.05))
     assert price_of_argmax(order, step) < 0.65
-    assert not argmax._certified(order, step, 0.6395)
+    assert not certifies(monkeypatch, argmax, order, step, 0.6395)
 
 
 @pytest.mark.parametrize(
@@ -78,13 +88,13 @@ def test_the_cost_grows_with_the_step():
 
 
 @pytest.mark.parametrize(("order", "step"), [(2.0, 0.1), (17.75, 0.025), (2.0, 1.2), (100.0, 0.03)])
-def test_no_price_below_the_largest_cost_is_certified(order, step):
-    assert argmax._certified(
-        order, step, estimate_of_argmax(order, step) * (1 + 0.8 * tolerance(order, step))
-    )
-    assert not argmax._certified(order, step, estimate_of_argmax(order, step) * 0.9999)
-    assert bit._certified(order, step, estimate_of_bit(order, step) * 1.0005)
-    assert not bit._certified(order, step, estimate_of_bit(order, step) * 0.9999)
+def test_no_price_below_the_largest_cost_is_certified(monkeypatch, order, step):
+    largest = estimate_of_argmax(order, step)
+    assert certifies(monkeypatch, argmax, order, step, largest * (1 + 0.8 * tolerance(order, step)))
+    assert not certifies(monkeypatch, argmax, order, step, largest * 0.9999)
+    largest = estimate_of_bit(order, step)
+    assert certifies(monkeypatch, bit, order, step, largest * 1.0005)
+    assert not certifies(monkeypatch, bit, order, step, largest * 0.9999)
 
 
 def test_laws_are_accurate_relative_to_their_size():
@@ -98,7 +108,7 @@ def test_laws_are_accurate_relative_to_their_size():
     law = np.empty(3)
     with mpmath.workdps(30):
         for u, v in points:
-            argmax._laws(u, v, *argmax._rules(), law)
+            argmax.outcome_laws(u, v, *argmax.quadrature_rules(), law)
             for found, (a, b) in zip(law[1:], [(u, v), (v, u)], strict=True):
                 pieces = [*np.arange(0, 12, 0.25), 12, 16, 40]
                 exact = mpmath.quad(
@@ -112,8 +122,8 @@ def laws_at(u, v, step):
     """p and q, and the derivatives of their logs."""
     laws, slopes = np.empty((2, 3)), np.empty((2, 3, 2))
     for side, own, of_own in zip((0, 1), laws, slopes, strict=True):
-        argmax._laws(u - side * step, v + side * step, *argmax._rules(), own)
-        argmax._slopes(u - side * step, v + side * step, own, of_own)
+        argmax.outcome_laws(u - side * step, v + side * step, *argmax.quadrature_rules(), own)
+        argmax.log_slopes(u - side * step, v + side * step, own, of_own)
     return *laws, *slopes
 
 
@@ -125,7 +135,9 @@ def cost_at(u, v, order, step):
 
 
 def bound_of(u, v, half, order, step):
-    return argmax._bound(u, v, half, order, step, *argmax._rules(), np.empty((6, 3)))[0]
+    return argmax.bound_of_cell(
+        u, v, half, order, step, *argmax.quadrature_rules(), np.empty((6, 3))
+    )[0]
 
 
 def random_cells(n, rng):
@@ -229,7 +241,7 @@ def test_the_summand_of_costs_and_its_derivatives_are_bounded_on_intervals():
                 abs(rise).max(),
                 max(0.0, bend.max()),
             ]
-            bounds = argmax._most_excess(inside[0], inside[-1], order)
+            bounds = argmax.largest_excess(inside[0], inside[-1], order)
             assert bounds == pytest.approx(largest, rel=1)
             assert np.all(np.array(bounds) >= np.array(largest) * (1 - 1e-9))
 

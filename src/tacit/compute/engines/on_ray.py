@@ -92,7 +92,7 @@ def _results(task: Packed, items: Sequence[Any], ahead: int) -> Iterator[Any]:
                 results, seconds = ray.get(ready)
             except ray.exceptions.RayTaskError as error:
                 raise error.cause from error
-            size = _next_size(size, len(results), seconds)
+            size = next_size(size, len(results), seconds)
             yield from results
     finally:
         # Ray may lose the cancellation of a batch that it is just sending to a worker
@@ -103,7 +103,7 @@ def _results(task: Packed, items: Sequence[Any], ahead: int) -> Iterator[Any]:
                 _, running = ray.wait(running, num_returns=len(running), timeout=5)
 
 
-def _next_size(size: int, done: int, seconds: float) -> int:
+def next_size(size: int, done: int, seconds: float) -> int:
     """Twice the size after a full batch that was short, half the size after a long batch."""
     if seconds < SHORT:
         return 2 * size if done == size else size

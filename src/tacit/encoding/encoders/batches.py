@@ -64,7 +64,7 @@ def encode_batches(
         yield from (_encode(decode_texts(batch), features, dtype) for batch in batches)
     elif workers:
         with closing(
-            _decode_ahead(PictureDecoder(wanted), batches, workers, scratch)
+            decode_ahead(PictureDecoder(wanted), batches, workers, scratch)
         ) as decoded_batches:
             yield from (_encode(batch, features, dtype) for batch in decoded_batches)
     else:
@@ -215,7 +215,7 @@ def _encode_texts(
     return rows
 
 
-def _decode_ahead(
+def decode_ahead(
     decode: PictureDecoder, batches: Iterator[Any], workers: int, scratch: Path | None = None
 ) -> Generator[Batch, None, None]:
     """Decode in processes, a few batches ahead of the caller; this process decodes the first batch

@@ -24,7 +24,7 @@ def load(request: Request) -> Backbone:
         tokenizer = open_clip.get_tokenizer(source) if request.kind == "text" else None
     if tokenizer is not None:
         return OnTorch(module, module.encode_text, request, name, tokenize=tokenizer)
-    facts = _input(open_clip.get_model_preprocess_cfg(module), name)
+    facts = input_facts(open_clip.get_model_preprocess_cfg(module), name)
     return OnTorch(module, module.encode_image, request, name, picture_input(facts, name))
 
 
@@ -46,7 +46,7 @@ def _repository(name: str) -> str:
     return str(facts["hf_hub"]).rstrip("/")
 
 
-def _input(facts: dict[str, Any], name: str) -> dict[str, Any]:
+def input_facts(facts: dict[str, Any], name: str) -> dict[str, Any]:
     """The fields of `PictureInput` for open_clip's evaluation transform."""
     height, width = (facts["size"],) * 2 if isinstance(facts["size"], int) else facts["size"]
     fields = {

@@ -37,11 +37,11 @@ def load(request: Request) -> Backbone:
     architecture = module.pretrained_cfg.get("architecture", name)
     if architecture != name.partition(".")[0]:
         raise InputError(f"{folder} holds {architecture}, not {name}; name the model that it holds")
-    wanted = picture_input(_input(timm.data.resolve_model_data_config(module)), f"timm:{name}")
+    wanted = picture_input(input_facts(timm.data.resolve_model_data_config(module)), f"timm:{name}")
     return OnTorch(module, module, request, f"timm:{name}", wanted)
 
 
-def _input(facts: dict[str, Any]) -> dict[str, Any]:
+def input_facts(facts: dict[str, Any]) -> dict[str, Any]:
     """The fields of `PictureInput` for timm's evaluation transform."""
     _, height, width = facts["input_size"]
     fields = {

@@ -22,17 +22,19 @@ too.
 def load(request: Request) -> Backbone:
     """A classifier of torchvision; without WEIGHTS, those that torchvision takes by default."""
     model, _, tag = request.name.partition("/")
-    weights = _weights(model, tag or "DEFAULT")
+    weights = pretrained_weights(model, tag or "DEFAULT")
     name = f"torchvision:{model}/{weights.name}"
     file = _file(name, weights.url, request.weights)
     module = classifier(model, weights)
     with loading(name, file):
         module.load_state_dict(state_of(file))
     cut_classifier(module, name, len(weights.meta["categories"]))
-    return OnTorch(module, module, request, name, picture_input(_input(weights.transforms()), name))
+    return OnTorch(
+        module, module, request, name, picture_input(input_facts(weights.transforms()), name)
+    )
 
 
-def _weights(model: str, tag: str) -> Any:
+def pretrained_weights(model: str, tag: str) -> Any:
     """The entry of torchvision's table of weights."""
     models = load_torchvision().models
     known = [name for name in models.list_models(module=models) if not name.startswith(UNSUPPORTED)]
@@ -91,7 +93,7 @@ def cut_classifier(module: Any, name: str, classes: int) -> None:
     module.set_submodule(last, torch.nn.Identity())
 
 
-def _input(transform: Any) -> dict[str, Any]:
+def input_facts(transform: Any) -> dict[str, Any]:
     """The fields of `PictureInput` for torchvision's evaluation transform."""
     (size,), (resize_to,) = transform.crop_size, transform.resize_size
     return {

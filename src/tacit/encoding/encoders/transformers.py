@@ -43,7 +43,7 @@ def load(request: Request) -> Backbone:
                 f"{folder / PROCESSOR} is missing or no JSON, and states how pictures are prepared"
             )
             raise InputError(f"{said} ({one_line(error)}); get it again") from error
-        wanted = picture_input(_input(facts, folder), folder / PROCESSOR)
+        wanted = picture_input(input_facts(facts, folder), folder / PROCESSOR)
         return OnTorch(module, partial(_picture_features, module), request, name, wanted)
     if not hasattr(module, "get_text_features") and module.main_input_name != "input_ids":
         said = f"{name} takes pictures, and the source holds texts"
@@ -95,7 +95,7 @@ def _text_features(module: Any, tokens: Any) -> Any:
     return (features * mask).sum(1) / mask.sum(1)
 
 
-def _input(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
+def input_facts(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The fields of `PictureInput` for the settings of an image processor."""
     size, crop = facts.get("size"), facts.get("crop_size")
     if not facts.get("do_resize", True) or size is None or facts.get("do_pad"):

@@ -93,7 +93,7 @@ def learn(
         return _expectation_maximisation(base, X, evidence, seed)
     size = evidence.values.shape[1]
     known = np.column_stack([evidence.values, evidence.target]).astype(np.float32)
-    return train(base, X, known, size, training, seed=seed, loss=_loss)
+    return train(base, X, known, size, training, seed=seed, loss=forward_loss)
 
 
 def _expectation_maximisation(base: Any, X: Any, evidence: Evidence, seed: int) -> IndexClassifier:
@@ -111,7 +111,8 @@ def _expectation_maximisation(base: Any, X: Any, evidence: Evidence, seed: int) 
     return model
 
 
-def _loss(scores: Tensor, known: Tensor) -> Tensor:
+def forward_loss(scores: Tensor, known: Tensor) -> Tensor:
+    """Return the sum over records of minus the log likelihood of their outputs."""
     torch = load_torch()
     values, target = known[:, :-1], known[:, -1] > 0
     log_p = scores.log_softmax(dim=1)

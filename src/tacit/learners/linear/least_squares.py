@@ -160,7 +160,7 @@ class LeastSquares(UnitRowClassifier):
             theta, added = self._discriminants(moments, sums, counts, ridge)
             added = added + scores_of_empty(sums) if self._infinite() else added
         else:
-            theta = _regression(moments, class_moments, self.alpha or 0.0, ridge, sums)
+            theta = ridge_regression(moments, class_moments, self.alpha or 0.0, ridge, sums)
             norms = np.linalg.norm(theta, axis=1, keepdims=True)
             theta = theta / np.where(norms > 0, norms, 1.0) if self.normalise else theta
         z_moments, z_sums, z_classes = self._noises()
@@ -264,7 +264,7 @@ class LeastSquares(UnitRowClassifier):
 
 
 @phase(SOLVING)
-def _regression(
+def ridge_regression(
     moments: Floats, class_moments: Floats, alpha: float, ridge: float, sums: Floats
 ) -> Floats:
     """One theta per class; noisy matrices are first projected to positive semidefinite ones."""

@@ -228,7 +228,7 @@ class DPSGD(ModelClassifier):
             generator=generator,
         )
         for _ in progress(range(steps), "DP-SGD", steps):
-            sample = _poisson_sample(members, rate, noise)
+            sample = poisson_sample(members, rate, noise)
             optimiser.zero_grad()
             if persons is None:
                 _set_gradients(module, x, y, sample)
@@ -241,7 +241,7 @@ class DPSGD(ModelClassifier):
         return Model(self.module_, len(self.classes_), view)
 
 
-def _poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64]:
+def poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64]:
     """Positions of a Poisson sample: each of n records or persons with probability `rate`."""
     halves = noise.words((n + 1) // 2).view(np.uint32)[:n]
     return np.flatnonzero(halves < rate * 2**32)

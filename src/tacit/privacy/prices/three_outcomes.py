@@ -108,7 +108,7 @@ def estimate_of_argmax(order: float, step: float) -> float:
     if not certifiable(order, _ROOT * step):
         return 1.0
     whole = order * (order - 1) * step**2
-    return min(1.0, math.log1p(float(_largest(order, step, *_rules()))) / whole)
+    return min(1.0, math.log1p(float(_largest(order, step, *quadrature_rules()))) / whole)
 
 
 def _certified(order: float, step: float, price: float) -> bool:
@@ -126,13 +126,15 @@ def _certified(order: float, step: float, price: float) -> bool:
         rest = math.exp((1 - order) * math.log(_normal(apart - step)))
         if math.exp(whole / 2) * (rest + math.exp(whole / 2) * _normal(-float(reach))) <= most:
             return bool(
-                _covered(order, step, math.expm1(price * whole), diagonal, apart, *_rules())
+                _covered(
+                    order, step, math.expm1(price * whole), diagonal, apart, *quadrature_rules()
+                )
             )
     return False
 
 
 @lru_cache(maxsize=1)
-def _rules() -> tuple[Floats, Floats]:
+def quadrature_rules() -> tuple[Floats, Floats]:
     """Gauss-Legendre rules, nodes and weights: over an angle, of 12 nodes, and over [-1, 1], of
     48.
     """
@@ -158,7 +160,7 @@ def _wins(u: float, v: float, rule: Floats) -> float:
 
 
 @compiled
-def _laws(u: float, v: float, of_angle: Floats, rule: Floats, p: Floats) -> int:
+def outcome_laws(u: float, v: float, of_angle: Floats, rule: Floats, p: Floats) -> int:
     """Fill in p_o, p_a and p_b; returns the work."""
     p[0] = _normal(-u) * _normal(-v)
     # p_a = P(X > -u, (X - Y)/sqrt 2 > (v - u)/sqrt 2) [Drezner and Wesolowsky 1990]
@@ -190,8 +192,8 @@ def _largest(order: float, step: float, of_angle: Floats, rule: Floats) -> float
         for i in range(-points, points + 1):
             for j in range(-points, points + 1):
                 u, v = from_u + i * spacing, from_v + j * spacing
-                _laws(u, v, of_angle, rule, p)
-                _laws(u - step, v + step, of_angle, rule, q)
+                outcome_laws(u, v, of_angle, rule, p)
+                outcome_laws(u - step, v + step, of_angle, rule, q)
                 value = 0.0
                 for k in range(3):
                     value += q[k] * excess(math.log(p[k] / q[k]), order)
@@ -230,7 +232,9 @@ def _covered(
                 if u + v > diagonal:
                     continue
                 half = width / 2
-                bound, more = _bound(u + half, v + half, half, order, step, of_angle, rule, room)
+                bound, more = bound_of_cell(
+                    u + half, v + half, half, order, step, of_angle, rule, room
+                )
                 work += more
                 if bound <= most:
                     continue
@@ -244,7 +248,7 @@ def _covered(
 
 
 @compiled
-def _bound(
+def bound_of_cell(
     u: float,
     v: float,
     half: float,
@@ -258,9 +262,11 @@ def _bound(
     scratch space.
     """
     p, q, of_p, of_q = room[0], room[1], room[2:4].reshape((3, 2)), room[4:].reshape((3, 2))
-    work = _laws(u, v, of_angle, rule, p) + _laws(u - step, v + step, of_angle, rule, q)
-    _slopes(u, v, p, of_p)
-    _slopes(u - step, v + step, q, of_q)
+    work = outcome_laws(u, v, of_angle, rule, p) + outcome_laws(
+        u - step, v + step, of_angle, rule, q
+    )
+    log_slopes(u, v, p, of_p)
+    log_slopes(u - step, v + step, q, of_q)
     value, in_u, in_v, bend = 0.0, 0.0, 0.0, 0.0
     bent = 2 * _ROOT * step * half**2
     for k in range(3):
@@ -270,7 +276,7 @@ def _bound(
         q1 = half * size + 2 * half**2 + 1e-9
         z1 = min(half * (abs(z_u) + abs(z_v)) + bent, 2 * step * half) + error
         z2 = bent + half * (1e-10 + 1e-5 * step) * (1 + size)
-        g, g1, g2 = _most_excess(z - z1, z + z1, order)
+        g, g1, g2 = largest_excess(z - z1, z + z1, order)
         value += share * (excess(z, order) + error * g1)
         in_u += q[k] * (of_q[k, 0] * excess(z, order) + z_u * _rise(z, order))
         in_v += q[k] * (of_q[k, 1] * excess(z, order) + z_v * _rise(z, order))
@@ -281,7 +287,7 @@ def _bound(
 
 
 @compiled
-def _slopes(u: float, v: float, p: Floats, slopes: Floats) -> None:
+def log_slopes(u: float, v: float, p: Floats, slopes: Floats) -> None:
     """Fill in the derivatives of ln p_o, ln p_a and ln p_b in u and v."""
     m = _density((u - v) / _ROOT) * _normal((u + v) / _ROOT) / _ROOT
     slopes[0] = -_density(u) / _normal(-u), -_density(v) / _normal(-v)
@@ -301,7 +307,7 @@ def _rise(z: float, order: float) -> float:
 
 
 @compiled
-def _most_excess(low: float, high: float, order: float) -> tuple[float, float, float]:
+def largest_excess(low: float, high: float, order: float) -> tuple[float, float, float]:
     """What g, |g'| and g'' are at most on an interval."""
     g = max(excess(low, order), excess(high, order))
     falls = order * math.exp(min(high, 0.0)) * -math.expm1((order - 1) * min(low, 0.0))

@@ -10,6 +10,7 @@ import pytest
 
 import tacit
 from messages import stating
+from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import engine_from
 from tacit.data.persons import Persons
 from tacit.learners.prototypes import scores as module
@@ -265,19 +266,23 @@ def test_shards_of_other_persons_are_not_taken(tmp_path, monkeypatch):
     public, x, y, persons = data(2, m=100)
     monkeypatch.setattr(clipped, "TILE", 8)
     monkeypatch.setattr(clipped, "SHARD_BYTES", 1)
-    write, written = clipped._write, []
+    write, written = Checkpoint.write, []
 
-    def stopped(checkpoint, number, tiles):
-        if number == 3:
+    def noted(checkpoint, name, content):
+        if name.endswith(".npy"):
+            written.append(int(name.removesuffix(".npy")))
+        write(checkpoint, name, content)
+
+    def stopped(checkpoint, name, content):
+        if name == "00003.npy":
             raise KeyboardInterrupt
-        written.append(number)
-        write(checkpoint, number, tiles)
+        noted(checkpoint, name, content)
 
-    monkeypatch.setattr(clipped, "_write", stopped)
+    monkeypatch.setattr(Checkpoint, "write", stopped)
     with pytest.raises(KeyboardInterrupt):
         found(public, x, y, N_CLASSES, (1.2, 1.8), persons.of_same_person, folder=tmp_path)
     assert written == [0, 1, 2]
-    monkeypatch.setattr(clipped, "_write", lambda *given: written.append(given[1]) or write(*given))
+    monkeypatch.setattr(Checkpoint, "write", noted)
     others = persons.of_same_person + 1
     moved, _ = found(public, x, y, N_CLASSES, (1.2, 1.8), others, folder=tmp_path)
     assert written[3:] == list(range(13))
