@@ -1,41 +1,69 @@
 # Every target sets up what it needs: a virtual environment in .venv from the pinned constraints.
 PYTHON ?= python3
-BIN := .venv/bin
+ENV := .venv
+BIN := $(ENV)/bin
+CONSTRAINTS := constraints.txt
+MYPY := $(BIN)/mypy
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: demo test test-all check lint bench utility persons probabilities pate label-dp docs mutants hooks wheels release clean
+.PHONY: demo test test-all check quick-tests lowest newest coverage lint bench utility persons probabilities pate label-dp docs mutants hooks wheels release clean
 
-demo: .venv/.demo
+demo: $(ENV)/.demo
 	$(BIN)/tacit demo --out demo --force
 
 # tests run on all cores, so each process computes on one; compiled tests are kept, whatever the environment says
-test test-all check: export OMP_NUM_THREADS = 1
-test test-all check: export PYTHONDONTWRITEBYTECODE =
+test test-all check quick-tests coverage: export OMP_NUM_THREADS = 1
+test test-all check quick-tests coverage: export PYTHONDONTWRITEBYTECODE =
 
 test: lint
 	$(BIN)/pytest -n auto --dist worksteal -m "not thorough"
 
 # what `make test` leaves out: the fuzzer, the audit, slow statistics, and the mutants
-test-all: .venv/.dev
+test-all: $(ENV)/.dev
 	$(BIN)/pytest -n auto --dist worksteal -m thorough --durations=20
 	$(BIN)/python tests/mutants/run.py
 
-check: lint
+check: lint quick-tests
+
+quick-tests: $(ENV)/.dev
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
-lint: .venv/.dev
+# `make check` with every library at the lower bound of pyproject.toml. Old libraries have other types, so that mypy
+# checks types in .venv alone.
+LOWEST := ENV=.venv-lowest CONSTRAINTS=.venv-lowest.txt EXTRA='.[dev,mlflow,docs]' MYPY=:
+lowest:
+	$(PYTHON) tools/lowest.py --out .venv-lowest.txt
+	$(MAKE) .venv-lowest/.dev $(LOWEST)
+	.venv-lowest/bin/python tools/lowest.py --installed
+	$(MAKE) check $(LOWEST)
+
+# tests, then lint, with the newest version of every library that pyproject.toml allows; the last line lists newer ones
+NEWEST := ENV=.venv-newest CONSTRAINTS=/dev/null
+newest:
+	rm -rf .venv-newest
+	$(MAKE) quick-tests $(NEWEST)
+	$(MAKE) lint $(NEWEST)
+	.venv-newest/bin/python -m pip list --outdated --disable-pip-version-check
+
+# lines of src that the tests of `make test` run, in the terminal and in coverage/index.html; kernels that numba compiles
+# are not seen
+coverage: $(ENV)/.dev
+	$(BIN)/pytest -n auto --dist worksteal -m "not thorough" --cov --cov-report=term --cov-report=html
+
+lint: $(ENV)/.dev
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
-	$(BIN)/mypy
+	$(MYPY)
 	$(BIN)/lint-imports
 	$(BIN)/python tools/stub.py --check
 	$(BIN)/python tools/tables.py --check
 	$(BIN)/python tools/pictures.py --check
 
-mutants: .venv/.dev
+mutants: $(ENV)/.dev
 	$(BIN)/python tests/mutants/run.py
 
-bench: .venv/.dev
+bench: $(ENV)/.dev
 	$(BIN)/python benchmarks/prototypes.py
 	$(BIN)/python benchmarks/auto.py
 	$(BIN)/python benchmarks/votes.py
@@ -47,30 +75,30 @@ bench: .venv/.dev
 
 # the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores, NAMES is what
 # benchmarks/utility/names.py writes
-utility: .venv/.dev
+utility: $(ENV)/.dev
 	$(BIN)/python benchmarks/utility/run.py $(EMBEDDINGS) $(if $(NAMES),--names $(NAMES)) --out utility
 
-probabilities: .venv/.dev
+probabilities: $(ENV)/.dev
 	$(BIN)/python benchmarks/probabilities/run.py $(EMBEDDINGS) --out probabilities
 
-persons: .venv/.dev
+persons: $(ENV)/.dev
 	$(BIN)/python benchmarks/persons/run.py $(EMBEDDINGS) --out persons
 
-pate: .venv/.dev
+pate: $(ENV)/.dev
 	$(BIN)/python benchmarks/pate/run.py $(DATA) --out pate
 
-label-dp: .venv/.dev
+label-dp: $(ENV)/.dev
 	$(BIN)/python benchmarks/label_dp/run.py $(DATA) --out label-dp
 
-docs: .venv/.docs
+docs: $(ENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html
 
-hooks: .venv/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pre-commit
+hooks: $(ENV)/.dev
+	$(PIP_INSTALL) pre-commit
 	$(BIN)/pre-commit install
 
 # the source archive and the wheel, which is installed on its own and tried
-wheels: .venv/bin/python
+wheels: $(ENV)/bin/python
 	rm -rf dist .venv/wheel
 	$(BIN)/hatchling build
 	$(BIN)/python -m venv .venv/wheel
@@ -79,22 +107,22 @@ wheels: .venv/bin/python
 	rm -rf .venv/wheel
 
 # what a tag publishes, and its notes in dist/notes.md: make release TAG=v0.1.0
-release: .venv/bin/python
+release: $(ENV)/bin/python
 	$(BIN)/python tools/release.py $(TAG)
 	$(MAKE) wheels
 	$(BIN)/python tools/release.py $(TAG) --notes dist/notes.md
 
 clean:
-	rm -rf .venv demo dist docs/_build docs/generated
+	rm -rf .venv .venv-lowest .venv-lowest.txt .venv-newest coverage .coverage demo dist docs/_build docs/generated
 
-.venv/bin/python:
+$(ENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or newer; set PYTHON=...")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling editables
+	$(PYTHON) -m venv $(ENV)
+	$(PIP_INSTALL) hatchling editables
 
-.venv/.demo: EXTRA := .[experiments]
-.venv/.dev: EXTRA := .[dev]
-.venv/.docs: EXTRA := .[docs]
-.venv/.demo .venv/.dev .venv/.docs: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt -e '$(EXTRA)'
+$(ENV)/.demo: EXTRA := .[experiments]
+$(ENV)/.dev: EXTRA := .[dev]
+$(ENV)/.docs: EXTRA := .[docs]
+$(ENV)/.demo $(ENV)/.dev $(ENV)/.docs: $(ENV)/bin/python pyproject.toml $(CONSTRAINTS)
+	$(PIP_INSTALL) --no-build-isolation -e '$(EXTRA)'
 	touch $@

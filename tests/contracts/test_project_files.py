@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,15 @@ TARGETS = set(
         r"^([a-z][a-z-]*(?: [a-z-]+)*):(?!=)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M
     )
 )
+PERMISSIONS = {
+    "publish": {"contents": "write"},
+    "attest": {"id-token": "write", "attestations": "write"},
+    "upload": {"id-token": "write"},
+}
+"""What jobs of these names may do beyond reading."""
 MAKE = re.compile(r"(?:^|run: |entry: |`|&& )make ([a-z][a-z-]*)", re.M)
 release = runpy.run_path(str(ROOT / "tools" / "release.py"))
+lowest = runpy.run_path(str(ROOT / "tools" / "lowest.py"))
 
 
 def steps(workflow):
@@ -72,7 +80,17 @@ def test_the_workflow_lints_tests_builds_pages_and_wheels():
         for workflow in WORKFLOWS
         for name in MAKE.findall(workflow.read_text(encoding="utf-8"))
     }
-    assert named == {"lint", "test", "test-all", "docs", "wheels", "release"}
+    assert named == {
+        "lint",
+        "test",
+        "test-all",
+        "lowest",
+        "newest",
+        "coverage",
+        "docs",
+        "wheels",
+        "release",
+    }
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
@@ -80,11 +98,11 @@ def test_workflows_may_read_alone_and_use_pinned_actions(workflow):
     content = yaml.safe_load(workflow.read_text(encoding="utf-8"))
     assert content["permissions"] == {"contents": "read"}
     for name, job in content["jobs"].items():
-        assert job.get("permissions", {}) == ({"contents": "write"} if name == "publish" else {})
-    for step in steps(workflow):
-        assert "uses" not in step or re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", step["uses"]), (
-            step
-        )
+        assert job.get("permissions", {}) == PERMISSIONS.get(name, {})
+    # a tag can be moved to other code, a commit cannot; the comment says which tag it was
+    for line in workflow.read_text(encoding="utf-8").splitlines():
+        if "uses:" in line:
+            assert re.search(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
     # nothing that a stranger may name, such as a branch, is pasted into a shell
     for step in steps(workflow):
         assert "${{" not in step.get("run", ""), step
@@ -94,7 +112,8 @@ def test_the_citation_states_the_package():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == tacit.__version__ == release["version"](ROOT)
     assert citation["license"] == PROJECT["license"]
-    assert citation["title"] == PROJECT["name"]
+    # the distribution has a longer name, since `tacit` is another project on PyPI
+    assert f"{citation['title']}-dp" == PROJECT["name"]
     assert citation["abstract"] == f"{PROJECT['description']}."
     assert [author["name"] for author in citation["authors"]] == [
         author["name"] for author in PROJECT["authors"]
@@ -215,3 +234,42 @@ def test_a_tag_whose_version_all_files_state_is_released_with_its_notes(tmp_path
 )  # fmt: skip
 def test_what_hinders_a_release_is_said(tmp_path, tag, files, said):
     assert release["problems"](project(tmp_path, **files), tag) == said
+
+
+def test_every_library_is_pinned_to_its_lower_bound():
+    pins = lowest["bounds"](ROOT)
+    assert pins["numpy"] == "2.0.1"  # a library of tacit
+    assert pins["open-clip-torch"] == "3.2"  # of an extra, by its normalized name
+    assert pins["hatchling"] == "1.24"  # of the build
+    names = {re.split("[<>=]", line)[0].lower() for line in PROJECT["dependencies"]}
+    assert names <= set(pins)
+
+
+def test_a_requirement_without_a_lower_bound_or_with_two_is_refused(tmp_path):
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for old, new in (('"scipy>=1.13"', '"scipy"'), ('"optuna>=4.0"]', '"scipy>=1.12"]')):
+        assert old in text
+        (tmp_path / "pyproject.toml").write_text(text.replace(old, new), encoding="utf-8")
+        with pytest.raises(SystemExit, match="scipy"):
+            lowest["bounds"](tmp_path)
+
+
+def test_what_is_not_installed_at_its_lower_bound_is_named():
+    installed = version("numpy")
+    assert lowest["differences"]({"numpy": installed}) == []
+    newer, absent = lowest["differences"]({"numpy": "1.0", "no-such-library": "1.0"})
+    assert newer == f"numpy {installed} is installed; its lower bound is 1.0"
+    assert absent == "no-such-library is not installed; its lower bound is 1.0"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("5.0.0", "5.0", True),
+        ("2.13.0+cpu", "2.13", True),
+        ("5.10", "5.1", False),
+        ("10", "1", False),
+    ],
+)
+def test_zeros_at_the_end_of_a_version_do_not_count(one, other, same):
+    assert lowest["same_version"](one, other) is same

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.locks import lock
+from tacit.version import __version__
 
 BLOCK_ROWS = 8192
 CACHE_SIZE = 6
@@ -103,9 +104,8 @@ def cached(compute: Callable[..., Result], *arrays: Any) -> Result:
 @lru_cache(maxsize=1)
 def _versions() -> str:
     """Versions of the libraries that compute: after an upgrade, everything is computed again."""
-    return " ".join(
-        f"{name} {version(name)}" for name in ("tacit", "numpy", "scipy", "scikit-learn")
-    )
+    libraries = " ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    return f"tacit {__version__} {libraries}"
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from tacit.encoding.encoders.base import Features
 from tacit.encoding.encoders.batches import Batch, batches_of, check_workers, encode_batches
 from tacit.encoding.sources.base import Source
 from tacit.errors import InputError
+from tacit.version import __version__
 
 SHARD_ROWS = 4096
 DTYPES = ("float16", "float32")
@@ -159,7 +159,7 @@ class Job:
     def checkpoint(self) -> Checkpoint:
         """Finished shards; those of another encoder, source or layout are removed."""
         facts = [
-            version("tacit"),
+            __version__,
             self.features.card,
             self.source.stamp,
             len(self.source),

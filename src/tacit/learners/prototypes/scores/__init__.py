@@ -46,6 +46,7 @@ from tacit.learners.prototypes.scores.clipped import (
 )
 from tacit.learners.prototypes.scores.unclipped import unclipped_scores
 from tacit.mechanisms.noise import Integers
+from tacit.version import __version__
 
 MOST_ROWS = 2**26  # each adds at most 2^37 to a score
 WORK = "tacit-scores"  # a folder that is removed in the end, so no other program may use this name
@@ -217,7 +218,7 @@ def _key(scorer: TileScorer) -> str:
     not content.
     """
     files, how = files_of(scorer.public), scorer.scoring
-    versions = [version(name) for name in ("tacit", "numpy", "numba")]
+    versions = [__version__, version("numpy"), version("numba")]
     facts = [versions, repr(how.arithmetic), how.low, how.high, how.factor, scorer.shard]
     groups = [scorer.ends, scorer.classes, scorer.divisors]
     centre = [] if how.centre is None else [how.centre]
