@@ -22,8 +22,7 @@ def refused(run, line, *words):
     assert out == ""
     assert err.startswith("tacit: ")
     assert err.count("\n") == 1, "more than one line"
-    for word in words:
-        assert word in err
+    assert not lacking(err, *words)
     after = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     assert after == before, "something was written"
     return err
@@ -32,47 +31,47 @@ def refused(run, line, *words):
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
-        ("rho=-0.5", "rho=-0.5 must be positive"),
-        ("rho=0", "must be positive"),
-        ("rho=nan", "cannot be read at 'rho=nan'"),
-        ("rho=1e400", "cannot be read"),
-        ("rho=1e-320", "outside 1e-09 to 1e+09"),
-        ("epsilon=1,delta=-1", "delta=-1.0 must be between 0 and 1"),
-        ("epsilon=1", "pass epsilon=1,delta=1e-6 (the same epsilon, but approximate"),
-        ("five", "write epsilon=1 (pure)"),
-        ("mu=-1", "mu=-1.0 must be positive"),
-        ("tpr=0.01@fpr=0.1", "must have 0 < fpr < tpr < 1, since a blind guess reaches tpr = fpr"),
+        ("rho=-0.5", ("rho=-0.5", "positive")),
+        ("rho=0", ("must be positive",)),
+        ("rho=nan", ("'rho=nan'", "read")),
+        ("rho=1e400", ("cannot be read",)),
+        ("rho=1e-320", ("outside 1e-09 to 1e+09",)),
+        ("epsilon=1,delta=-1", ("delta=-1.0", "0 and 1")),
+        ("epsilon=1", ("epsilon=1,delta=1e-6", "approximate")),
+        ("five", ("write epsilon=1 (pure)",)),
+        ("mu=-1", ("mu=-1.0 must be positive",)),
+        ("tpr=0.01@fpr=0.1", ("0 < fpr < tpr < 1",)),
     ],
 )
 @pytest.mark.parametrize("verb", ["fit noisy-sum private --out release", "promise noisy-sum"])
 def test_budgets(stores, run, verb, budget, words):
-    refused(run, f"{verb} --budget {budget}", words)
+    refused(run, f"{verb} --budget {budget}", *words)
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("promise noisy-sum --budget rho=1_0", "budget 'rho=1_0' cannot be read"),
+        ("promise noisy-sum --budget rho=1_0", ("'rho=1_0'", "read")),
         (
             "promise noisy-sum --budget rho=1 --delta 1_0e-7",
-            "--delta: '1_0e-7' is not a plain number; write numbers",
+            ("--delta", "'1_0e-7'", "plain number"),
         ),
-        ("promise public --budget epsilon=1 --k 1_0", "k='1_0' must be"),
-        ("promise pate --budgets a=1_0,b=2", "budget '1_0' of group 'a' must be an epsilon"),
-        ("split private --out parts --n-public 1_0", "--n-public: '1_0' is not a plain number"),
+        ("promise public --budget epsilon=1 --k 1_0", ("k='1_0' must be",)),
+        ("promise pate --budgets a=1_0,b=2", ("'1_0'", "group 'a'", "epsilon")),
+        ("split private --out parts --n-public 1_0", ("--n-public", "'1_0'", "plain number")),
         (
             "votes v.npy --out o --classes 3 --delta 1e-5 --sigma 5 --budgets a=1_0 --shares a=1",
-            "a=1_0 cannot be read",
+            ("a=1_0 cannot be read",),
         ),
         (
             "votes v.npy --out o --classes 3 --sigma 1_0 --budgets 1",
-            "--sigma: '1_0' is not a plain number",
+            ("--sigma", "'1_0'", "plain number"),
         ),
     ],
 )
 def test_numbers_are_read_in_plain_digits_only(stores, run, line, words):
     np.save("v.npy", np.zeros((5, 20), dtype=int))
-    refused(run, line, words)
+    refused(run, line, *words)
 
 
 def test_names_may_hold_digits_and_underscores(stores, run):

@@ -238,37 +238,34 @@ THIRDS = [1 / 3, 1 / 3, 1 / 3]
     [
         (
             [THIRDS, [0.5, 0.6, -0.1]],
-            "--prior prior.npy row 2 has a negative or NaN entry; pass probabilities",
+            ("--prior prior.npy", "row 2", "NaN"),
         ),
-        ([[np.nan, 0.5, 0.5], THIRDS], "--prior prior.npy row 1 has a negative or NaN entry"),
+        ([[np.nan, 0.5, 0.5], THIRDS], ("--prior prior.npy", "row 1", "NaN")),
         (
             [THIRDS, [0.5, 0.5, 0.5]],
-            "--prior prior.npy row 2 adds up to 1.5, not 1; divide it by its sum",
+            ("--prior prior.npy", "row 2", "1.5"),
         ),
         (
             [[0.5, 0.5], [0.5, 0.5]],
-            "--prior prior.npy has 2 columns for 3 classes; give one for each",
+            ("--prior prior.npy", "2 columns", "3 classes"),
         ),
         (
             [THIRDS * 2, THIRDS * 2],
-            "--prior prior.npy has 6 columns for 3 classes; give one for each",
+            ("--prior prior.npy", "6 columns", "3 classes"),
         ),
         (
             [THIRDS] * 3,
-            "--prior prior.npy has 3 rows for 2 labels; give one for each label, or a single one",
+            ("--prior prior.npy", "3 rows", "2 labels"),
         ),
         (
             [[THIRDS]],
-            (
-                "--prior prior.npy has shape (1, 1, 3) of float64; give one number for each class,"
-                " or a row"
-            ),
+            (("--prior prior.npy", "(1, 1, 3)", "float64")),
         ),
         (
             [["a", "b", "c"]],
-            "--prior prior.npy has shape (1, 3) of <U1; give one number for each class",
+            ("--prior prior.npy", "(1, 3)", "<U1"),
         ),
-        (np.zeros((0, 3)), "--prior prior.npy has shape (0, 3) of float64"),
+        (np.zeros((0, 3)), ("--prior prior.npy", "(0, 3)")),
     ],
 )
 @pytest.mark.parametrize("randomizer", ["blocks", "rr-with-prior"])
@@ -279,7 +276,7 @@ def test_priors_that_do_not_fit_are_refused_before_the_ledger_is_charged(
     np.save("prior.npy", np.array(rows))
     Ledger.beside("t.csv", "t").allow("epsilon=1.5", "change-label")
     refused(
-        run, f"{COMMAND} --classes classes.txt --randomizer {randomizer} --prior prior.npy", words
+        run, f"{COMMAND} --classes classes.txt --randomizer {randomizer} --prior prior.npy", *words
     )
     assert not Ledger.beside("t.csv", "t").account().charges
 
@@ -398,39 +395,39 @@ def test_research_noise_is_stamped(here, run):
 @pytest.mark.parametrize(
     ("content", "options", "words"),
     [
-        ("id,y\n1,cat\n", "--column z", "column 'z' is not in t.csv"),
-        ("y,y\ncat,cat\n", "", "t.csv has several columns 'y'"),
-        ("id,y\n1,cat\n2,cat,3\n", "", "row 2 has 3 cells where the header has 2"),
-        ("id,y\n1,cow\n", "", "row 1 has label 'cow'"),
-        ("id,y\n1,cat\n2,\n", "", "row 2 has label ''"),
-        ("id,y\n1,nan\n", "", "row 1 has label 'nan'"),
-        ("id,y\n", "", "no rows below its header"),
-        ("", "", "t.csv is not a CSV file in UTF-8 (it is empty)"),
-        ("id,y\n1,cat\n", "--budget epsilon=0", "epsilon=0"),
-        ("id,y\n1,cat\n", "--prior bad.txt --randomizer rr-with-prior", "adds up to 0.9"),
-        ("id,y\n1,cat\n", "--prior none.txt", "none.txt does not exist"),
-        ("id,y\n1,cat\n", "--randomizer laplace", 'Choose from: "rr", "rr-top-k"'),
+        ("id,y\n1,cat\n", "--column z", ("column 'z'", "t.csv")),
+        ("y,y\ncat,cat\n", "", ("t.csv", "'y'")),
+        ("id,y\n1,cat\n2,cat,3\n", "", ("row 2", "3 cells", "2")),
+        ("id,y\n1,cow\n", "", ("row 1 has label 'cow'",)),
+        ("id,y\n1,cat\n2,\n", "", ("row 2 has label ''",)),
+        ("id,y\n1,nan\n", "", ("row 1 has label 'nan'",)),
+        ("id,y\n", "", ("no rows below its header",)),
+        ("", "", ("t.csv", "empty")),
+        ("id,y\n1,cat\n", "--budget epsilon=0", ("epsilon=0.0",)),
+        ("id,y\n1,cat\n", "--prior bad.txt --randomizer rr-with-prior", ("adds up to 0.9",)),
+        ("id,y\n1,cat\n", "--prior none.txt", ("none.txt does not exist",)),
+        ("id,y\n1,cat\n", "--randomizer laplace", ('Choose from: "rr", "rr-top-k"',)),
         (
             "id,y\n1,cat\n",
             "--randomizer rr-top-k",
-            "--randomizer rr-top-k answers with the k likeliest classes; add --k",
+            ("--randomizer rr-top-k", "add --k"),
         ),
         (
             "id,y\n1,cat\n",
             "--randomizer rr-top-k --k 2",
-            "takes the k likeliest classes from a prior; add --prior FILE",
+            ("likeliest classes", "--prior FILE"),
         ),
-        ("id,y\n1,cat\n", "--k 2", "--k 2 is for rr-top-k, not rr; leave it out"),
+        ("id,y\n1,cat\n", "--k 2", ("--k 2", "rr-top-k", "rr;")),
         (
             "id,y\n1,cat\n",
             "--randomizer rr-with-prior",
-            "without a prior is plain rr; add --prior FILE",
+            ("plain rr", "--prior FILE"),
         ),
-        ("id,y\n1,cat\n", "--randomizer coin", 'Invalid value "coin" for --randomizer'),
-        ("id,y\n1,cat\n", "--out t.csv", "t.csv"),
-        ("id,y\n1,cat\n", "--out o.parquet", "must both end in .csv"),
-        ("id,y\n1,cat\n", "--values numbers.txt --randomizer unbiased", "is not a number"),
-        ("id,y\n1,nan\n", "--values numbers.txt --randomizer unbiased", "not finite"),
+        ("id,y\n1,cat\n", "--randomizer coin", ('Invalid value "coin" for --randomizer',)),
+        ("id,y\n1,cat\n", "--out t.csv", ("t.csv",)),
+        ("id,y\n1,cat\n", "--out o.parquet", ("must both end in .csv",)),
+        ("id,y\n1,cat\n", "--values numbers.txt --randomizer unbiased", ("is not a number",)),
+        ("id,y\n1,nan\n", "--values numbers.txt --randomizer unbiased", ("not finite",)),
     ],
 )
 def test_bad_tables_and_options(here, run, content, options, words):
@@ -443,7 +440,7 @@ def test_bad_tables_and_options(here, run, content, options, words):
             place = given.index(flag)
             del given[place : place + 2]
     classes = "" if "--values" in options else "--classes classes.txt"
-    refused(run, f"{' '.join(given)} {classes} {options}", words)
+    refused(run, f"{' '.join(given)} {classes} {options}", *words)
 
 
 def test_missing_and_damaged_files(here, run):

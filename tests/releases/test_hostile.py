@@ -8,6 +8,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import tacit
+from messages import stating
 from tacit.errors import ReleaseError
 from tacit.releases.card import render_card
 from tacit.releases.release import Release, Utility
@@ -164,13 +165,13 @@ def test_a_malformed_header_is_refused(folder, header):
         ("[" * 100000, "is not valid JSON"),
         ('{"format": NaN}', "NaN is not JSON"),
         ('{"format": -Infinity}', "-Infinity is not JSON"),
-        ('{"format": 1e999}', "1e999 is beyond the range of numbers"),
+        ('{"format": 1e999}', stating("1e999", "range")),
         ('{"format": ' + "9" * 5000 + "}", "is not valid JSON"),
-        ("[]", 'does not say "format": "tacit-release"'),
-        ('{"format": "pickle"}', 'does not say "format": "tacit-release"'),
+        ("[]", stating('"format": "tacit-release"')),
+        ('{"format": "pickle"}', stating('"format": "tacit-release"')),
         (
             '{"format": "tacit-release", "version": 1}',
-            "format version 1, this tacit reads 3, 4 and 5; use the tacit that wrote it",
+            stating("version 1", "3, 4 and 5"),
         ),
         ('{"format": "tacit-release"}', "format version None"),
         ('{"format": "tacit-release", "version": 3}', "Field required"),
@@ -192,7 +193,7 @@ def test_a_document_that_is_not_utf8_is_refused(folder):
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("files",), ["../../etc/passwd"], "files = .*Extra inputs are not permitted"),
+        (("files",), ["../../etc/passwd"], stating("files", "Extra inputs")),
         (("product", "date"), "2026-01-01\n", "product.date"),
         (("product", "name"), "a\n## 5. Privacy parameters", "product.name"),
         (("product", "name"), "a\u202eb", "product.name"),
@@ -203,7 +204,7 @@ def test_a_document_that_is_not_utf8_is_refused(folder):
         (("parameters", "rho"), None, "parameters.rho"),
         (("contents", "width"), 0, "contents.width"),
         (("contents", "width"), True, "contents.width"),
-        (("contents", "classes"), [0, 1, "2"], "all ints, all floats, all strings or all bools"),
+        (("contents", "classes"), [0, 1, "2"], stating("ints", "floats", "strings", "bools")),
         (("contents", "classes"), [0, 1, 1], "a label is named twice"),
         (("contents", "classes"), [0, 1, [2]], "contents.classes"),
         (("contents", "classes"), [0, 1, 2**63], "contents.classes"),
@@ -437,7 +438,7 @@ def test_arrays_other_than_stated_are_refused(tmp_path, arrays):
         (
             ("contents", "width"),
             7,
-            r"prototypes of shape \(3, 2, 6\) do not fit 3 classes and 7 columns",
+            stating("prototypes", "(3, 2, 6)", "3 classes", "7 columns"),
         ),
         (("contents", "decision", "pooling"), 2, "3 classes and 3 columns"),
         (("contents", "decision", "pooling"), 100, "3 classes and 0 columns"),
@@ -463,7 +464,7 @@ def restated_arrays(folder, release=CHOSEN, **arrays):
         ({"prototypes": None}, "no floating-point array 'prototypes'"),
         ({"prototypes": np.ones((3, 6), dtype=np.int64)}, "no floating-point array 'prototypes'"),
         ({"prototypes": np.ones(3)}, "no floating-point array 'prototypes'"),
-        ({"indices": np.zeros(3, dtype=np.int64)}, r"indices of shape \(3,\) do not fit"),
+        ({"indices": np.zeros(3, dtype=np.int64)}, stating("indices", "(3,)")),
         ({"indices": np.zeros((3, 2))}, "indices of shape"),
     ],
 )
@@ -479,7 +480,7 @@ def test_arrays_that_cannot_decide_are_refused(tmp_path, arrays, message):
         ({"coefficients": np.ones((3, 6), dtype=np.int64)}, "coefficients of type int64"),
         ({"intercepts": np.ones((3, 1))}, "intercepts of type float64"),
         ({"centre": np.ones(5)}, "centre of type float64"),
-        ({"prototypes": np.ones((3, 6))}, "arrays prototypes have no part in the decision"),
+        ({"prototypes": np.ones((3, 6))}, stating("prototypes", "decision")),
     ],
 )
 def test_arrays_that_cannot_decide_linearly_are_refused(tmp_path, arrays, message):
