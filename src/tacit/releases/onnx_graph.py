@@ -37,9 +37,15 @@ from tacit.releases.schema import Document
 if TYPE_CHECKING:
     from tacit.compute.libraries.onnx import ModelProto
 
-OPSET, IR_VERSION, EARLIEST = 17, 8, 13
-MOST_BYTES = 2**31 - 1  # of a protocol buffer
-INPUT, LABEL, PROBABILITIES = "embeddings", "label", "probabilities"
+OPSET = 17
+EARLIEST = 13  # the first opset whose operators all have the form that they have here
+IR_VERSION = 8
+MAX_BYTES = 2**31 - 1  # of a protocol buffer
+
+# names of the input and of the outputs
+INPUT = "embeddings"
+LABEL = "label"
+PROBABILITIES = "probabilities"
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -60,8 +66,10 @@ class Head:
 
 
 class Graph:
-    """Nodes and constants in the order in which they were added; tensors are named by their number
-    and a prefix.
+    """Nodes and constants in the order in which they were added.
+
+    Tensors are named by their number and a prefix. Every method that adds a node returns the name
+    of the tensor that the node computes.
     """
 
     def __init__(self, prefix: str = "head") -> None:
@@ -70,50 +78,59 @@ class Graph:
         self.constants: list[Any] = []
 
     def constant(self, value: Any, dtype: Any = np.float64) -> str:
-        """The name of a constant tensor."""
+        """Add a constant tensor."""
         name = f"{self.prefix}/constant_{len(self.constants)}"
         array = np.ascontiguousarray(np.asarray(value, dtype))
         self.constants.append(load_onnx().numpy_helper.from_array(array, name))
         return name
 
-    def add(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
-        """Append a node with one output and return its name."""
+    def add(
+        self,
+        operator: str,
+        *inputs: str | NDArray[Any] | float,
+        output: str = "",
+        **attributes: Any,
+    ) -> str:
+        """Append a node with one output; inputs that are numbers become constants in float64."""
+        tensors = [item if isinstance(item, str) else self.constant(item) for item in inputs]
         name = output or f"{self.prefix}/{operator}_{len(self.nodes)}"
         place = f"{self.prefix}/node_{len(self.nodes)}"
-        node = load_onnx().helper.make_node(operator, inputs, [name], name=place, **attributes)
+        node = load_onnx().helper.make_node(operator, tensors, [name], name=place, **attributes)
         self.nodes.append(node)
         return name
 
     def cast(self, tensor: str, dtype: Any, output: str = "") -> str:
-        """A tensor in another type."""
+        """Convert a tensor to another type."""
         onnx_type = load_onnx().helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.add("Cast", tensor, output=output, to=onnx_type)
 
     def sum(self, tensor: str, axis: int) -> str:
-        """Sums along an axis, which stays with length 1."""
+        """Sum along an axis, which stays with length 1."""
         return self.add("ReduceSum", tensor, self.constant([axis], np.int64), keepdims=1)
 
-    def reshaped(self, tensor: str, *shape: int) -> str:
-        """A tensor of another shape; 0 keeps a side, -1 is what is left."""
+    def reshape(self, tensor: str, *shape: int) -> str:
+        """Give a tensor another shape; 0 keeps a side, -1 is what remains."""
         return self.add("Reshape", tensor, self.constant(shape, np.int64))
 
     def lengths(self, rows: str) -> str:
-        """Euclidean norms of rows, (n, 1), and 1 for rows of zeros."""
-        norms = self.add("Sqrt", self.sum(self.add("Mul", rows, rows), 1))
-        return self.add(
-            "Where", self.add("Greater", norms, self.constant(0.0)), norms, self.constant(1.0)
-        )
+        """Compute the Euclidean norms of rows, (n, 1), with 1 for rows of zeros."""
+        squares = self.add("Mul", rows, rows)
+        norms = self.add("Sqrt", self.sum(squares, 1))
+        is_positive = self.add("Greater", norms, 0.0)
+        return self.add("Where", is_positive, norms, 1.0)
 
     def lengths_about(self, rows: str, centre: NDArray[Any] | None) -> tuple[str, str]:
         """`tacit.models.rows.with_lengths_about`: rows, and what to divide them by."""
         if centre is None:
             return rows, self.lengths(rows)
+
         energy = self.sum(self.add("Abs", rows), 1)
-        moved = self.add("Sub", self.add("Div", rows, self.lengths(rows)), self.constant(centre))
-        rows = self.add(
-            "Where", self.add("Greater", energy, self.constant(0.0)), moved, self.constant(0.0)
-        )
-        return rows, self.lengths(rows)
+        unit_rows = self.add("Div", rows, self.lengths(rows))
+        centred = self.add("Sub", unit_rows, centre)
+        # rows of zeros have no direction, so they stay zeros
+        is_not_zero = self.add("Greater", energy, 0.0)
+        centred = self.add("Where", is_not_zero, centred, 0.0)
+        return centred, self.lengths(centred)
 
 
 def head_model(head: Head, opset: int = OPSET) -> ModelProto:
@@ -125,29 +142,31 @@ def head_model(head: Head, opset: int = OPSET) -> ModelProto:
         If onnx is not installed, or the graph is too large for a file.
     """
     onnx = load_onnx()
-    helper, types = onnx.helper, onnx.TensorProto
-    document, contents, classes = head.document, head.document.contents, head.classes
+    helper = onnx.helper
+    document = head.document
+    contents = document.contents
+    classes = head.classes
+
     graph = Graph()
     rows = graph.cast(INPUT, np.float64)
     scaling = Scaling.stated(head.arrays)
     if scaling is not None:
-        moved = graph.add("Sub", rows, graph.constant(scaling.mean))
-        rows = graph.add("Div", moved, graph.constant(scaling.scale))
+        rows = graph.add("Sub", rows, scaling.mean)
+        rows = graph.add("Div", rows, scaling.scale)
     scores = _scores(graph, contents.decision, deciding(head.arrays), rows, len(classes))
-    label_type = (
-        types.STRING
-        if classes.dtype.kind == "U"
-        else helper.np_dtype_to_tensor_dtype(classes.dtype)
-    )
-    _outputs(graph, scores, classes, head.probabilities)
-    inputs = [helper.make_tensor_value_info(INPUT, types.FLOAT, ["n", contents.width])]
+    _add_outputs(graph, scores, classes, head.probabilities)
+
+    float32 = onnx.TensorProto.FLOAT
+    label_type = onnx.TensorProto.STRING
+    if classes.dtype.kind != "U":
+        label_type = helper.np_dtype_to_tensor_dtype(classes.dtype)
+    inputs = [helper.make_tensor_value_info(INPUT, float32, ["n", contents.width])]
     outputs = [
         helper.make_tensor_value_info(LABEL, label_type, ["n"]),
-        helper.make_tensor_value_info(PROBABILITIES, types.FLOAT, ["n", len(classes)]),
+        helper.make_tensor_value_info(PROBABILITIES, float32, ["n", len(classes)]),
     ]
-    made = helper.make_graph(graph.nodes, "release", inputs, outputs, graph.constants)
     model = helper.make_model(
-        made,
+        helper.make_graph(graph.nodes, "release", inputs, outputs, graph.constants),
         producer_name="tacit",
         producer_version=document.implementation.versions.get("tacit", ""),
         doc_string=document.accounting.statement,
@@ -155,13 +174,14 @@ def head_model(head: Head, opset: int = OPSET) -> ModelProto:
         ir_version=IR_VERSION,
     )
     helper.set_model_props(model, metadata(head))
+
     check_size(model)
     onnx.checker.check_model(model)
     return model
 
 
 def metadata(head: Head) -> dict[str, str]:
-    """Metadata of the file: name, stamp, guarantee, card, classes and hash of the release."""
+    """Return what the file states beside the graph: name, stamp, guarantee, card, classes, hash."""
     document = head.document
     return {
         "name": document.product.name,
@@ -175,43 +195,46 @@ def metadata(head: Head) -> dict[str, str]:
 
 def check_size(model: ModelProto) -> None:
     """Refuse a graph that no file can hold."""
-    if model.ByteSize() > MOST_BYTES:
-        raise InputError(
-            f"the graph has {model.ByteSize()} bytes, at most {MOST_BYTES} fit a file; use fewer"
-            " classes"
-        )
+    size = model.ByteSize()
+    if size > MAX_BYTES:
+        fault = f"the graph has {size} bytes, at most {MAX_BYTES} fit a file"
+        raise InputError(f"{fault}; use fewer classes")
 
 
-def _outputs(
+def _add_outputs(
     graph: Graph, scores: str, classes: NDArray[Any], probabilities: Probabilities
 ) -> None:
-    """Label and probabilities of similarities (n, C): `Probabilities.of`."""
+    """Add label and probabilities of similarities (n, C), as `Probabilities.of` defines them."""
     best = graph.add("ArgMax", scores, axis=1, keepdims=1)
-    of_classes = object if classes.dtype.kind == "U" else classes.dtype
+    class_type = object if classes.dtype.kind == "U" else classes.dtype
     index = graph.add("Squeeze", best, graph.constant([1], np.int64))
-    graph.add("Gather", graph.constant(classes, of_classes), index, output=LABEL, axis=0)
+    graph.add("Gather", graph.constant(classes, class_type), index, output=LABEL, axis=0)
+
+    # a softmax of similarities below the largest, which may be -inf for all classes
     largest = graph.add("GatherElements", scores, best, axis=1)
-    finite = graph.add("Greater", largest, graph.constant(-np.inf))
+    is_finite = graph.add("Greater", largest, -np.inf)
     zero = graph.constant(0.0)
-    below = graph.add("Sub", scores, graph.add("Where", finite, largest, zero))
-    below = graph.add("Where", finite, below, zero)
-    shares = graph.add("Exp", graph.add("Mul", below, graph.constant(probabilities.scale)))
+    below = graph.add("Sub", scores, graph.add("Where", is_finite, largest, zero))
+    below = graph.add("Where", is_finite, below, zero)
+    shares = graph.add("Exp", graph.add("Mul", below, probabilities.scale))
     shares = graph.add("Div", shares, graph.sum(shares, 1))
+
     if probabilities.even > 0:
-        possible = graph.cast(graph.add("Greater", scores, graph.constant(-np.inf)), np.float64)
-        possible = graph.add("Where", finite, possible, graph.constant(1.0))
-        spread = graph.add("Div", possible, graph.sum(possible, 1))
-        shares = graph.add("Mul", shares, graph.constant(1 - probabilities.even))
-        shares = graph.add(
-            "Add", shares, graph.add("Mul", spread, graph.constant(probabilities.even))
-        )
+        # a part of the probability is spread evenly over the classes that are possible
+        is_possible = graph.cast(graph.add("Greater", scores, -np.inf), np.float64)
+        is_possible = graph.add("Where", is_finite, is_possible, 1.0)
+        even_shares = graph.add("Div", is_possible, graph.sum(is_possible, 1))
+        shares = graph.add("Mul", shares, 1 - probabilities.even)
+        even_shares = graph.add("Mul", even_shares, probabilities.even)
+        shares = graph.add("Add", shares, even_shares)
     graph.cast(shares, np.float32, PROBABILITIES)
 
 
 def _scores(graph: Graph, decision: Decision, arrays: Arrays, rows: str, n_classes: int) -> str:
-    """The similarities of rows (n, d), of shape (n, C), in float64."""
+    """Add the similarities of rows (n, d), of shape (n, C), in float64."""
     if isinstance(decision, NetworkHead):
         return _network(graph, decision, arrays, rows, n_classes)
+
     floats = {
         name: np.asarray(array, np.float64)
         for name, array in arrays.items()
@@ -227,66 +250,84 @@ def _scores(graph: Graph, decision: Decision, arrays: Arrays, rows: str, n_class
 
 def _nearest(graph: Graph, decision: NearestPrototype, arrays: Arrays, rows: str) -> str:
     prototypes = arrays["prototypes"]
-    prototypes = prototypes[:, None, :] if prototypes.ndim == 2 else prototypes
-    n_classes, k, columns = prototypes.shape
+    if prototypes.ndim == 2:
+        prototypes = prototypes[:, None, :]
+    width = prototypes.shape[2]
+
     if decision.pooling > 1:
-        cut = [graph.constant([bound], np.int64) for bound in (0, columns * decision.pooling, 1)]
-        rows = graph.add("Slice", rows, *cut)
-        parts = graph.sum(graph.reshaped(rows, 0, columns, decision.pooling), 2)
-        rows = graph.add("Div", graph.reshaped(parts, 0, columns), graph.constant(decision.pooling))
+        rows = _pooled(graph, rows, width, decision.pooling)
     if decision.metric == "euclidean":
-        middle = prototypes.mean(axis=(0, 1))
-        rows = graph.add("Sub", rows, graph.constant(middle))
-        moved = (prototypes - middle).reshape(-1, columns)
-        products = graph.add("MatMul", rows, graph.constant(-2 * moved.T))
-        squares = graph.add("Add", graph.sum(graph.add("Mul", rows, rows), 1), products)
-        squares = graph.add("Add", squares, graph.constant((moved**2).sum(axis=1)))
-        distances = graph.add("Sqrt", graph.add("Max", squares, graph.constant(0.0)))
-        of_classes = graph.sum(graph.reshaped(distances, 0, n_classes, k), 2)
-        return graph.add("Div", graph.reshaped(of_classes, 0, n_classes), graph.constant(-k))
+        return _negative_distances(graph, prototypes, rows)
+
     centre = arrays.get("centre")
-    mean, empty = mean_directions(prototypes, None if decision.centred == "rows" else centre)
+    # prototypes that are rows themselves are centred as rows are
+    prototype_centre = None if decision.centred == "rows" else centre
+    directions, is_empty = mean_directions(prototypes, prototype_centre)
     rows, lengths = graph.lengths_about(rows, centre)
-    cosines = graph.add("Div", graph.add("MatMul", rows, graph.constant(mean.T)), lengths)
-    return (
-        graph.add("Where", graph.constant(empty, bool), graph.constant(-np.inf), cosines)
-        if empty.any()
-        else cosines
-    )
+    cosines = graph.add("Div", graph.add("MatMul", rows, directions.T), lengths)
+    if not is_empty.any():
+        return cosines
+    return graph.add("Where", graph.constant(is_empty, bool), -np.inf, cosines)
+
+
+def _pooled(graph: Graph, rows: str, width: int, pooling: int) -> str:
+    """Average neighbouring columns, `pooling` at a time; columns beyond the last group are cut."""
+    start, stop, axis = (graph.constant([bound], np.int64) for bound in (0, width * pooling, 1))
+    rows = graph.add("Slice", rows, start, stop, axis)
+    groups = graph.reshape(rows, 0, width, pooling)
+    sums = graph.reshape(graph.sum(groups, 2), 0, width)
+    return graph.add("Div", sums, pooling)
+
+
+def _negative_distances(graph: Graph, prototypes: NDArray[Any], rows: str) -> str:
+    """Add the negative mean distance of each row to the k prototypes (C, k, d) of each class.
+
+    |u - p|^2 is computed as |u|^2 - 2 u p + |p|^2, about the mean of all prototypes, where less is
+    lost by rounding.
+    """
+    n_classes, k, width = prototypes.shape
+    middle = prototypes.mean(axis=(0, 1))
+    rows = graph.add("Sub", rows, middle)
+    centred = (prototypes - middle).reshape(-1, width)
+
+    products = graph.add("MatMul", rows, -2 * centred.T)
+    squares = graph.add("Add", graph.sum(graph.add("Mul", rows, rows), 1), products)
+    squares = graph.add("Add", squares, (centred**2).sum(axis=1))
+    distances = graph.add("Sqrt", graph.add("Max", squares, 0.0))
+
+    class_sums = graph.sum(graph.reshape(distances, 0, n_classes, k), 2)
+    return graph.add("Div", graph.reshape(class_sums, 0, n_classes), -k)
 
 
 def _linear(graph: Graph, decision: LinearHead | QuadraticHead, arrays: Arrays, rows: str) -> str:
     rows, lengths = graph.lengths_about(rows, arrays.get("centre"))
-    scores = graph.add(
-        "Div", graph.add("MatMul", rows, graph.constant(arrays["coefficients"].T)), lengths
-    )
+    products = graph.add("MatMul", rows, arrays["coefficients"].T)
+    scores = graph.add("Div", products, lengths)
     if "squares" in arrays:
-        along = graph.add("Div", graph.add("MatMul", rows, graph.constant(arrays["axes"])), lengths)
-        squares = graph.add(
-            "MatMul", graph.add("Mul", along, along), graph.constant(arrays["squares"].T)
-        )
-        scores = graph.add("Add", scores, squares)
-    return graph.add("Add", scores, graph.constant(arrays["intercepts"]))
+        along_axes = graph.add("Div", graph.add("MatMul", rows, arrays["axes"]), lengths)
+        squares = graph.add("Mul", along_axes, along_axes)
+        scores = graph.add("Add", scores, graph.add("MatMul", squares, arrays["squares"].T))
+    return graph.add("Add", scores, arrays["intercepts"])
 
 
 def _network(graph: Graph, decision: NetworkHead, arrays: Arrays, rows: str, n_classes: int) -> str:
-    scaled = graph.cast(graph.add("Div", rows, graph.constant(decision.scale)), np.float32)
-    records = graph.reshaped(scaled, -1, *decision.shape)
-    return graph.cast(_layer(graph, decision.module(arrays, n_classes), records), np.float64)
+    scaled = graph.cast(graph.add("Div", rows, decision.scale), np.float32)
+    records = graph.reshape(scaled, -1, *decision.shape)
+    network = decision.module(arrays, n_classes)
+    return graph.cast(_layer(graph, network, records), np.float64)
 
 
 def _layer(graph: Graph, layer: Any, records: str) -> str:
-    """One layer of the networks in `tacit.models.networks`, in float32."""
+    """Add one layer of the networks in `tacit.models.networks`, in float32."""
     kind = type(layer).__name__
     if kind == "Sequential":
         for part in layer:
             records = _layer(graph, part, records)
         return records
     if kind == "Residual":
-        both = graph.add(
-            "Add", _layer(graph, layer.main, records), _layer(graph, layer.shortcut, records)
-        )
-        return graph.add("Relu", both)
+        main = _layer(graph, layer.main, records)
+        shortcut = _layer(graph, layer.shortcut, records)
+        return graph.add("Relu", graph.add("Add", main, shortcut))
     if kind == "Identity":
         return records
     if kind == "ReLU":
@@ -294,37 +335,52 @@ def _layer(graph: Graph, layer: Any, records: str) -> str:
     if kind == "Flatten":
         return graph.add("Flatten", records, axis=1)
     if kind == "MaxPool2d":
-        return graph.add(
-            "MaxPool", records, kernel_shape=[layer.kernel_size] * 2, strides=[layer.stride] * 2
-        )
-    weights = {name: tensor.numpy() for name, tensor in layer.state_dict().items()}
-    if kind == "Linear":  # in float64, so that only torch rounds
-        products = graph.add(
-            "MatMul", graph.cast(records, np.float64), graph.constant(weights["weight"].T)
-        )
-        return graph.cast(graph.add("Add", products, graph.constant(weights["bias"])), np.float32)
+        kernel = [layer.kernel_size] * 2
+        return graph.add("MaxPool", records, kernel_shape=kernel, strides=[layer.stride] * 2)
+    if kind == "Linear":
+        return _linear_layer(graph, layer, records)
     if kind == "Conv2d":
-        constants = [
-            graph.constant(weights[name], np.float32)
-            for name in ("weight", "bias")
-            if name in weights
-        ]
-        sides: dict[str, Any] = {
-            "kernel_shape": list(layer.kernel_size),
-            "strides": list(layer.stride),
-        }
-        return graph.add("Conv", records, *constants, pads=list(layer.padding) * 2, **sides)
+        return _convolution(graph, layer, records)
     if kind == "GroupNorm":
         return _group_norm(graph, layer, records)
     raise InputError(f"layer {kind} has no form in ONNX here; choose another network")
 
 
+def _linear_layer(graph: Graph, layer: Any, records: str) -> str:
+    # in float64, so that only torch rounds
+    exact = graph.cast(records, np.float64)
+    products = graph.add("MatMul", exact, layer.weight.detach().numpy().T)
+    return graph.cast(graph.add("Add", products, layer.bias.detach().numpy()), np.float32)
+
+
+def _convolution(graph: Graph, layer: Any, records: str) -> str:
+    tensors = [layer.weight]
+    if layer.bias is not None:
+        tensors.append(layer.bias)
+    constants = [graph.constant(tensor.detach().numpy(), np.float32) for tensor in tensors]
+    return graph.add(
+        "Conv",
+        records,
+        *constants,
+        pads=list(layer.padding) * 2,
+        kernel_shape=list(layer.kernel_size),
+        strides=list(layer.stride),
+    )
+
+
 def _group_norm(graph: Graph, layer: Any, records: str) -> str:
-    ones, zeros = (graph.constant(np.full(layer.num_groups, value), np.float32) for value in (1, 0))
+    """Normalise groups of channels, then scale and shift each channel.
+
+    ONNX normalises single instances, so each group becomes an instance with one long row.
+    """
+    n_groups = layer.num_groups
+    ones = graph.constant(np.full(n_groups, 1), np.float32)
+    zeros = graph.constant(np.full(n_groups, 0), np.float32)
     shape = graph.add("Shape", records)
-    grouped = graph.reshaped(records, 0, layer.num_groups, -1)
-    normal = graph.add("InstanceNormalization", grouped, ones, zeros, epsilon=layer.eps)
+    groups = graph.reshape(records, 0, n_groups, -1)
+    normal = graph.add("InstanceNormalization", groups, ones, zeros, epsilon=layer.eps)
     normal = graph.add("Reshape", normal, shape)
-    tensors = layer.weight.data, layer.bias.data
-    weight, bias = (graph.constant(tensor.numpy()[:, None, None], np.float32) for tensor in tensors)
+
+    weight = graph.constant(layer.weight.detach().numpy()[:, None, None], np.float32)
+    bias = graph.constant(layer.bias.detach().numpy()[:, None, None], np.float32)
     return graph.add("Add", graph.add("Mul", normal, weight), bias)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 DTYPES = ("float16", "float32")
 PREFIX = "encoder/"
-LAST = 2**62  # an end beyond every side, for slices
+BEYOND = 2**62  # an end beyond every side, for slices
+DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
 def joined_model(
@@ -39,7 +40,7 @@ def joined_model(
     projection: Path | str | None = None,
     dtype: str = "float16",
 ) -> ModelProto:
-    """The graph of encoder and release; arguments as the options of `tacit encode`.
+    """Return the graph of encoder and release; arguments as the options of `tacit encode`.
 
     Raises
     ------
@@ -47,102 +48,134 @@ def joined_model(
         If onnx is not installed, the files cannot be read, or the encoder's features do not fit the
         release.
     """
-    onnx = load_onnx()
-    compose, helper = onnx.compose, onnx.helper
+    load_onnx()
     if dtype not in DTYPES:
-        raise InputError(
-            f"dtype={dtype!r} must be one of {', '.join(DTYPES)}; give that of the store of the fit"
-        )
+        fault = f"dtype={dtype!r} must be one of {', '.join(DTYPES)}"
+        raise InputError(f"{fault}; give that of the store of the fit")
+
     model = _read(encoder)
     matrix = None if projection is None else read_projection(Path(projection))
     sidecar = encoder.with_suffix(".json") if sidecar is None else Path(sidecar)
     facts = read_sidecar(sidecar, f"onnx:{encoder}")
-    names = [facts.pop(name, None) for name in ("input", "output")]
-    prepared = picture_input(facts, sidecar)
+    input_name = facts.pop("input", None)
+    output_name = facts.pop("output", None)
+    pictures = picture_input(facts, sidecar)
+
     weights = {tensor.name for tensor in model.graph.initializer}
     inputs = {tensor.name: tensor for tensor in model.graph.input if tensor.name not in weights}
-    taken = tensor_called(names[0], list(inputs), "input", encoder)
-    given = tensor_called(
-        names[1], [tensor.name for tensor in model.graph.output], "output", encoder
-    )
-    opset = max(
-        (each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), default=0
-    )
-    if opset < EARLIEST:
-        raise InputError(
-            f"{encoder} has opset {opset}, and {EARLIEST} or later is needed; export it again so"
-        )
-    before, after = Graph("before"), Graph("after")
-    start = _with_mirrored(before, taken, prepared) if mirror else taken
-    before.add("Identity", start, output=PREFIX + taken)
-    _rows_to_predict(after, PREFIX + given, mirror, matrix, dtype)
-    encoding = compose.add_prefix(model, PREFIX).graph
-    result = head_model(head, opset)
-    joined = helper.make_graph(
-        [*before.nodes, *encoding.node, *after.nodes, *result.graph.node],
-        "encoder and release",
-        [inputs[taken]],
-        list(result.graph.output),
-        [*before.constants, *encoding.initializer, *after.constants, *result.graph.initializer],
-    )
-    result.graph.CopyFrom(joined)
-    others = [each for each in model.opset_import if each.domain not in ("", "ai.onnx")]
-    result.opset_import.extend(others)
-    result.functions.extend(compose.add_prefix(model, PREFIX).functions)
-    result.ir_version = max(result.ir_version, model.ir_version)
-    added = {
+    outputs = [tensor.name for tensor in model.graph.output]
+    pictures_tensor = tensor_called(input_name, list(inputs), "input", encoder)
+    features_tensor = tensor_called(output_name, outputs, "output", encoder)
+
+    # three parts: mirrored pictures before the encoder, the encoder, what is stored of its features
+    before = Graph("before")
+    start = _with_mirrored(before, pictures_tensor, pictures) if mirror else pictures_tensor
+    before.add("Identity", start, output=PREFIX + pictures_tensor)
+    after = Graph("after")
+    _add_stored_rows(after, PREFIX + features_tensor, mirror, matrix, dtype)
+
+    result = head_model(head, _opset(model, encoder))
+    _put_before(result, model, inputs[pictures_tensor], before, after)
+    facts_of_encoder = {
         "encoder": encoder.name,
-        "picture_input": prepared.model_dump_json(),
+        "picture_input": pictures.model_dump_json(),
         "mirror": str(mirror).lower(),
     }
-    helper.set_model_props(result, {prop.key: prop.value for prop in result.metadata_props} | added)
+    properties = {prop.key: prop.value for prop in result.metadata_props}
+    load_onnx().helper.set_model_props(result, properties | facts_of_encoder)
     check_size(result)
-    try:
-        onnx.checker.check_model(result)
-        onnx.shape_inference.infer_shapes(result, strict_mode=True)
-    except Exception as error:  # what is wrong with a stranger's model has many types
-        said = f"{encoder} does not fit the release ({one_line(error)})"
-        raise InputError(
-            f"{said}; give the encoder of its rows, with the projection and mirror of that run"
-        ) from error
+    _check_fit(result, encoder)
     return result
 
 
+def _opset(model: ModelProto, encoder: Path) -> int:
+    """Return the opset of the encoder's operators, which the whole graph then has."""
+    versions = [item.version for item in model.opset_import if item.domain in DEFAULT_DOMAINS]
+    opset = max(versions, default=0)
+    if opset < EARLIEST:
+        fault = f"{encoder} has opset {opset}, and {EARLIEST} or later is needed"
+        raise InputError(f"{fault}; export it again so")
+    return opset
+
+
+def _put_before(
+    result: ModelProto, model: ModelProto, pictures: Any, before: Graph, after: Graph
+) -> None:
+    """Put the encoder's model, with what comes before and after it, before the graph of a release."""
+    onnx = load_onnx()
+    encoder = onnx.compose.add_prefix(model, PREFIX)
+    head = result.graph
+    joined = onnx.helper.make_graph(
+        [*before.nodes, *encoder.graph.node, *after.nodes, *head.node],
+        "encoder and release",
+        [pictures],
+        list(head.output),
+        [*before.constants, *encoder.graph.initializer, *after.constants, *head.initializer],
+    )
+    result.graph.CopyFrom(joined)
+
+    other_domains = [item for item in model.opset_import if item.domain not in DEFAULT_DOMAINS]
+    result.opset_import.extend(other_domains)
+    result.functions.extend(encoder.functions)
+    result.ir_version = max(result.ir_version, model.ir_version)
+
+
+def _check_fit(result: ModelProto, encoder: Path) -> None:
+    """Refuse a graph whose parts do not fit each other."""
+    onnx = load_onnx()
+    try:
+        onnx.checker.check_model(result)
+        onnx.shape_inference.infer_shapes(result, strict_mode=True)
+    except Exception as error:  # faults of a stranger's model have many types
+        fault = f"{encoder} does not fit the release ({one_line(error)})"
+        remedy = "give the encoder of its rows, with the projection and mirror of that run"
+        raise InputError(f"{fault}; {remedy}") from error
+
+
 def _read(encoder: Path) -> ModelProto:
-    """A model file; one that is none is refused."""
+    """Read a model file, or refuse a file that is none."""
     onnx = load_onnx()
     if not encoder.is_file():
         raise InputError(f"{encoder} does not exist; give the ONNX file of the encoder")
     try:
         return onnx.load(encoder)
     except Exception as error:  # the parser of protocol buffers has errors of its own
-        raise InputError(
-            f"{encoder} is not an ONNX file ({one_line(error)}); give that of the encoder"
-        ) from error
+        fault = f"{encoder} is not an ONNX file ({one_line(error)})"
+        raise InputError(f"{fault}; give that of the encoder") from error
 
 
-def _with_mirrored(graph: Graph, pictures: str, prepared: PictureInput) -> str:
-    """Pictures, then the same mirrored."""
-    axis = 3 if prepared.layout == "nchw" else 2
-    bounds = [graph.constant([bound], np.int64) for bound in (-1, -LAST, axis, -1)]
-    return graph.add("Concat", pictures, graph.add("Slice", pictures, *bounds), axis=0)
+def _with_mirrored(graph: Graph, tensor: str, pictures: PictureInput) -> str:
+    """Add the same pictures mirrored, after the pictures themselves."""
+    axis = 3 if pictures.layout == "nchw" else 2
+    start, stop, axes, step = (
+        graph.constant([bound], np.int64) for bound in (-1, -BEYOND, axis, -1)
+    )
+    mirrored = graph.add("Slice", tensor, start, stop, axes, step)
+    return graph.add("Concat", tensor, mirrored, axis=0)
 
 
-def _rows_to_predict(
+def _add_stored_rows(
     graph: Graph, features: str, mirror: bool, projection: NDArray[Any] | None, dtype: str
 ) -> None:
-    """What `tacit encode` stores of these features, as the input of the release."""
-    rows = graph.reshaped(features, 0, -1)
+    """Add what `tacit encode` stores of these features, as the input of the release."""
+    rows = graph.reshape(features, 0, -1)
     if mirror:
-        both = graph.add("Reshape", rows, graph.constant([2, -1], np.int64))
-        halves = graph.add("Mul", graph.sum(both, 0), graph.constant(0.5, np.float32))
-        width = graph.add(
-            "Slice", graph.add("Shape", rows), *(graph.constant([at], np.int64) for at in (1, 2))
-        )
-        shape = graph.add("Concat", graph.constant([-1], np.int64), width, axis=0)
-        rows = graph.add("Reshape", halves, shape)
+        rows = _mean_of_halves(graph, rows)
+    # rows are stored in `dtype`, and predictions read them as float32
     rows = graph.cast(graph.cast(rows, dtype), np.float32)
     if projection is not None:
         projected = graph.add("MatMul", rows, graph.constant(projection, np.float32))
         rows = graph.cast(graph.cast(projected, dtype), np.float32)
     graph.add("Identity", rows, output=INPUT)
+
+
+def _mean_of_halves(graph: Graph, rows: str) -> str:
+    """Average the features of each picture, in the first half, and of its mirror image."""
+    halves = graph.reshape(rows, 2, -1)
+    means = graph.add("Mul", graph.sum(halves, 0), graph.constant(0.5, np.float32))
+    # the number of columns is read from the rows, since the encoder's file may leave it open
+    first = graph.constant([1], np.int64)
+    end = graph.constant([2], np.int64)
+    width = graph.add("Slice", graph.add("Shape", rows), first, end)
+    shape = graph.add("Concat", graph.constant([-1], np.int64), width, axis=0)
+    return graph.add("Reshape", means, shape)

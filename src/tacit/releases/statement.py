@@ -1,4 +1,4 @@
-"""What a document says about privacy, as functions of the recorded guarantee alone.
+"""Statements of a document about privacy, as functions of the recorded guarantee alone.
 
 `_items` lists every statement once: `Release.of` writes them, and `Release.verify` compares a file
 with them.
@@ -46,10 +46,12 @@ from tacit.releases.schema import (
 )
 
 OLDER_DELTAS = (1e-6, 1e-9)  # of documents of version 3
-ATTAINED, BOUNDS = "those of the best attack", "at most so large"
+ATTAINED = "those of the best attack"
+BOUNDS = "at most so large"
 TOLERANCE = 1e-6
 EXCESS = 1e-4  # by which a stated bound may be above the true one, since bounds have become tighter
-MOST_WORK = 2e6  # microseconds, about, to compute the numbers of a release
+MAX_WORK = 2e6  # microseconds, about, to compute the numbers of a release
+SEEDED = "Were its seeded noise secret and exact: "  # the premise of numbers of research noise
 
 _BOUNDS = {
     "record": (
@@ -71,20 +73,25 @@ class Computation:
     deltas: Sequence[float] = ()
 
     def number(self) -> Number:
-        """The number, "inf" where no bound holds."""
+        """Compute the number, "inf" where no bound holds."""
         value = self.function()
-        return "inf" if value is None or math.isinf(value) else float(value)
+        if value is None or math.isinf(value):
+            return "inf"
+        return float(value)
 
 
 def stamp(guarantee: Guarantee, noise: str) -> str | None:
-    """The stamp of what may not be published: seeded noise, or no bound at all."""
-    return NOT_FOR_RELEASE if noise == "research" or not guarantee.bounded else None
+    """Return the stamp of what may not be published: seeded noise, or no bound at all."""
+    if noise == "research" or not guarantee.bounded:
+        return NOT_FOR_RELEASE
+    return None
 
 
 def privacy_items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Model]:
-    """Items 2 and 4 to 7."""
+    """Compute items 2 and 4 to 7."""
     with np.errstate(all="ignore"):
         items = _computed(_items(guarantee, version))
+
     kinds: dict[str, Any] = {name: Document.model_fields[name].annotation for name in items}
     return {
         name: TypeAdapter(kinds[name]).validate_python(item, strict=False)
@@ -95,7 +102,7 @@ def privacy_items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Mod
 def accounting_item(
     guarantee: Guarantee, parameters: Parameters, profile: OlderProfile, noise: str
 ) -> Accounting | OlderAccounting:
-    """Item 9; its sentences repeat the numbers of items 5 and 6."""
+    """Write item 9, whose sentences repeat the numbers of items 5 and 6."""
     item = OlderAccounting(
         method=(
             "the smallest of the valid bounds: sum of pure epsilons, exact Gaussian curve, Renyi"
@@ -107,131 +114,145 @@ def accounting_item(
     )
     if not isinstance(profile, ProfileOf4):
         return item
-    said = _in_words(guarantee.unit, parameters, profile, noise)
-    return Accounting(**dict(item) | {"composition": _composition(guarantee), "in_words": said})
+    words = _in_words(guarantee.unit, parameters, profile, noise)
+    return Accounting(**dict(item) | {"composition": _composition(guarantee), "in_words": words})
 
 
 def _composition(guarantee: Guarantee) -> str:
-    """What was added up: the events that count for everybody, then those of each group."""
-    shared = [f"for every record {guarantee.event.describe()}"] if guarantee.event.counted() else []
-    of_groups = [
-        f"for records of group {name} {event.describe()}" for name, event in guarantee.groups
-    ]
-    return "; ".join([*shared, *of_groups]) if of_groups else guarantee.event.describe()
+    """List what was added up: the events that count for everybody, then those of each group."""
+    if not guarantee.groups:
+        return guarantee.event.describe()
+
+    parts = []
+    if guarantee.event.counted():
+        parts.append(f"for every record {guarantee.event.describe()}")
+    for name, event in guarantee.groups:
+        parts.append(f"for records of group {name} {event.describe()}")
+    return "; ".join(parts)
 
 
 def _in_words(unit: Unit, parameters: Parameters, profile: ProfileOf4, noise: str) -> str:
-    """What the numbers mean for one record or person, and where they stand."""
+    """Say what the numbers mean for one record or person, and where they stand."""
     groups = {group.name: _decisive(group.epsilons) for group in parameters.groups}
     pure = float(parameters.pure_epsilon)
     decisive = _decisive(parameters.epsilons)
+
     if isinstance(profile, Profile):
+        group = most_expensive(groups)
         attained = profile.rates_are == ATTAINED
-        said = in_words(
-            unit, decisive, pure, profile.advantage, most_expensive(groups), attained=attained
-        )
+        words = in_words(unit, decisive, pure, profile.advantage, group, attained=attained)
     else:
-        said = older_words(unit, decisive, pure, profile.advantage, groups)
-    premise = "Were its seeded noise secret and exact: " if noise == "research" else ""
-    return premise + said
+        words = older_words(unit, decisive, pure, profile.advantage, groups)
+    if noise == "research":
+        return SEEDED + words
+    return words
 
 
 def _decisive(epsilons: Sequence[EpsilonAtDelta]) -> float:
+    """Return epsilon at the delta by which a release is judged; infinity if it is not stated."""
     return float(next((point.epsilon for point in epsilons if point.delta == DECISIVE), math.inf))
 
 
 def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
-    """The guarantee in one formal sentence, its numbers rounded up."""
-    pairs = [(parameters.pure_epsilon, 0.0)] + [
-        (point.epsilon, point.delta) for point in parameters.epsilons
-    ]
-    if all(epsilon == "inf" for epsilon, _ in pairs):
+    """Write the guarantee in one formal sentence, its numbers rounded up."""
+    pairs = [(parameters.pure_epsilon, 0.0)]
+    pairs += [(point.epsilon, point.delta) for point in parameters.epsilons]
+    bounds = [f"({rounded_up(epsilon)}, {delta:g})" for epsilon, delta in pairs if epsilon != "inf"]
+    if not bounds:
         return "No bound holds on what the release shows about anybody: it is not private."
-    stated = ", ".join(
-        f"({rounded_up(epsilon)}, {delta:g})" for epsilon, delta in pairs if epsilon != "inf"
-    )
-    premise = "Were its seeded noise secret and exact: for" if noise == "research" else "For"
-    return (
+
+    premise = "For"
+    if noise == "research":
+        premise = f"{SEEDED}for"
+    sentence = (
         f"{premise} any two data sets D and D' that differ in whether {unit.sentence}, and any set"
         " S of releases, P[M(D) in S] <= exp(epsilon) P[M(D') in S] + delta for each (epsilon,"
-        f" delta) of {stated}"
-        + ("." if parameters.rho == "inf" else f", and M is {rounded_up(parameters.rho)}-zCDP.")
+        f" delta) of {', '.join(bounds)}"
     )
+    if parameters.rho == "inf":
+        return f"{sentence}."
+    return f"{sentence}, and M is {rounded_up(parameters.rho)}-zCDP."
 
 
 def check_work(guarantee: Guarantee, version: int = VERSION) -> None:
     """Refuse events whose numbers would take too long to compute."""
-    if work(guarantee, version) > MOST_WORK:
-        seconds = MOST_WORK / 1e6
-        raise ReleaseError(
-            f"its events would take more than about {seconds:g} s to account; use fewer or coarser"
-            " ones"
-        )
+    if work(guarantee, version) > MAX_WORK:
+        fault = f"its events would take more than about {MAX_WORK / 1e6:g} s to account"
+        raise ReleaseError(f"{fault}; use fewer or coarser ones")
 
 
 def work(guarantee: Guarantee, version: int = VERSION) -> float:
-    """About how many microseconds it takes to compute every stated number; stops beyond
-    MOST_WORK.
-    """
-    items, total = _items(guarantee, version), 0.0
-    numbers = [value for _, _, value in _leaves(items, items, "") if isinstance(value, Computation)]
-    needed = dict.fromkeys(
-        (event, delta) for one in numbers for event in one.events for delta in one.deltas
+    """Estimate how many microseconds all stated numbers take to compute; stop beyond MAX_WORK."""
+    items = _items(guarantee, version)
+    values = [value for _, _, value in _leaves(items, items, "")]
+    numbers = [value for value in values if isinstance(value, Computation)]
+    # the epsilon of an event at a delta is computed once, however many numbers take it
+    pairs = dict.fromkeys(
+        (event, delta) for number in numbers for event in number.events for delta in number.deltas
     )
+
+    total = 0.0
     with np.errstate(all="ignore"):
-        for event, delta in needed:
+        for event, delta in pairs:
             total += accounting.work(event, delta)
-            if total > MOST_WORK:
+            if total > MAX_WORK:
                 break
     return total
 
 
 def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
-    """The first statement about privacy that the recorded events do not bear out; None if there is
-    none.
+    """Find the first statement about privacy that the recorded events do not bear out.
 
     Statements that take no time are compared first, so that a forged file is mostly refused before
     the others.
     """
-    noise, utility = document.mechanisms.noise, document.utility
+    noise = document.mechanisms.noise
+    utility = document.utility
     if stamp(guarantee, noise) != document.stamp:
         return f"stamp {document.stamp!r} does not agree with {noise} noise"
     minority = isinstance(utility, Utility) and utility.minority_accuracy is not None
     if minority and CLASS_SIZES not in guarantee.unprotected:
         return f"a minority accuracy is stated and {CLASS_SIZES!r} is not listed as unprotected"
+
     items = _items(guarantee, document.version)
-    stated = {name: getattr(document, name).model_dump() for name in items}
-    accounts = accounting_item(guarantee, document.parameters, document.profile, noise).model_dump()
+    stated_items = {name: getattr(document, name).model_dump() for name in items}
+    numbers = sorted(_leaves(stated_items, items, ""), key=lambda leaf: _epsilons_needed(leaf[2]))
+
+    # sentences repeat numbers, so they are compared last
+    item = accounting_item(guarantee, document.parameters, document.profile, noise)
+    stated_item = document.accounting.model_dump()
+    sentences = _leaves(stated_item, item.model_dump(), ".accounting")
+
     with np.errstate(all="ignore"):
-        pairs = sorted(_leaves(stated, items, ""), key=lambda leaf: _epsilons_needed(leaf[2]))
-        for place, value, expected in (
-            *pairs,
-            *_leaves(document.accounting.model_dump(), accounts, ".accounting"),
-        ):
+        for place, stated, expected in (*numbers, *sentences):
             true = _computed(expected)
-            if isinstance(value, float) and isinstance(true, float):
+            if isinstance(stated, float) and isinstance(true, float):
                 excess = EXCESS if isinstance(expected, Computation) else TOLERANCE
-                if not true * (1 - TOLERANCE) - 1e-12 <= value <= true * (1 + excess) + 1e-12:
-                    return f"{place[1:]} is stated as {value:.10g} and the events give {true:.10g}"
-            elif value != true:
-                return f"{place[1:]} is stated as {value!r:.80} and the events give {true!r:.80}"
+                if not true * (1 - TOLERANCE) - 1e-12 <= stated <= true * (1 + excess) + 1e-12:
+                    return f"{place[1:]} is stated as {stated:.10g} and the events give {true:.10g}"
+            elif stated != true:
+                return f"{place[1:]} is stated as {stated!r:.80} and the events give {true!r:.80}"
     return None
 
 
 def _epsilons_needed(expected: Any) -> int:
-    return 1 + len(expected.deltas) if isinstance(expected, Computation) else 0
+    """Order statements by the time that they take: plain values, then numbers by their deltas."""
+    if isinstance(expected, Computation):
+        return 1 + len(expected.deltas)
+    return 0
 
 
 def _leaves(stated: Any, expected: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
-    """Where each value is, what is stated, and what should be; lists of different lengths by their
-    lengths.
+    """Walk through two trees: each leaf's place, the stated value and the expected one.
+
+    Lists of different lengths differ in their lengths.
     """
     if isinstance(expected, dict):
         for key in expected:
             yield from _leaves(stated[key], expected[key], f"{place}.{key}")
     elif isinstance(expected, tuple) and len(stated) == len(expected):
-        for i, (one, other) in enumerate(zip(stated, expected, strict=True)):
-            yield from _leaves(one, other, f"{place}[{i}]")
+        for i in range(len(expected)):
+            yield from _leaves(stated[i], expected[i], f"{place}[{i}]")
     elif isinstance(expected, tuple):
         yield f"{place}.length", len(stated), len(expected)
     else:
@@ -239,48 +260,27 @@ def _leaves(stated: Any, expected: Any, place: str) -> Iterator[tuple[str, Any, 
 
 
 def _computed(value: Any) -> Any:
-    """The same statements with every number computed."""
+    """Return the same statements with every number computed."""
     if isinstance(value, dict):
         return {name: _computed(part) for name, part in value.items()}
     if isinstance(value, tuple):
         return tuple(map(_computed, value))
-    return value.number() if isinstance(value, Computation) else value
+    if isinstance(value, Computation):
+        return value.number()
+    return value
 
 
 def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
-    """Items 2 and 4 to 7 as plain values, with their numbers not computed yet."""
-    deltas, bounds = (DELTAS, _BOUNDS) if version >= 4 else (OLDER_DELTAS, _OLDER_BOUNDS)
-    implied = [guarantee.to(unit) for unit in implied_units(guarantee.unit)]
-    groups = tuple(
-        {"name": name} | _numbers(guarantee, version, deltas, name) for name, _ in guarantee.groups
-    )
+    """Return items 2 and 4 to 7 as plain values, with their numbers not computed yet."""
+    contribution_bounds = _BOUNDS if version >= 4 else _OLDER_BOUNDS
     return {
         "variant": _variant(guarantee),
         "privacy_unit": {
             "adjacency": guarantee.unit.value,
             "hides": f"whether {guarantee.unit.sentence}",
-            "contribution_bound": bounds[guarantee.unit.entity],
+            "contribution_bound": contribution_bounds[guarantee.unit.entity],
         },
-        "parameters": (
-            _numbers(guarantee, version, deltas)
-            | {
-                "rho": _rho(guarantee),
-                "conversions": tuple(
-                    _numbers(other, version, deltas)
-                    | {
-                        "unit": other.unit.value,
-                        "rho": _rho(other),
-                    }
-                    for other in implied
-                ),
-                "groups": groups,
-                "group_budgets": (
-                    "not stated whether they are public"
-                    if groups
-                    else f"one budget for all {guarantee.unit.entity}s"
-                ),
-            }
-        ),
+        "parameters": _parameters(guarantee, version),
         "profile": _profile(guarantee, version),
         "accesses": {
             "covered": guarantee.scope,
@@ -292,13 +292,33 @@ def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
     }
 
 
+def _parameters(guarantee: Guarantee, version: int) -> dict[str, Any]:
+    """Item 5: the numbers, under this unit and those that follow from it, and of each group."""
+    conversions = []
+    for unit in implied_units(guarantee.unit):
+        converted = guarantee.to(unit)
+        facts = {"unit": converted.unit.value, "rho": _rho(converted)}
+        conversions.append(_numbers(converted, version) | facts)
+
+    groups = [{"name": name} | _numbers(guarantee, version, name) for name, _ in guarantee.groups]
+    group_budgets = f"one budget for all {guarantee.unit.entity}s"
+    if groups:
+        group_budgets = "not stated whether they are public"
+    return _numbers(guarantee, version) | {
+        "rho": _rho(guarantee),
+        "conversions": tuple(conversions),
+        "groups": tuple(groups),
+        "group_budgets": group_budgets,
+    }
+
+
 def _of_version(guarantee: Guarantee, version: int) -> Guarantee | OlderNumbers:
     """Return the object whose methods compute the numbers of a document of this version."""
     return guarantee if version >= 5 else OlderNumbers(guarantee, version)
 
 
 def _profile(guarantee: Guarantee, version: int) -> dict[str, Any]:
-    """Item 6: what attacks reach."""
+    """Item 6: the success of attacks."""
     numbers = _of_version(guarantee, version)
     totals = guarantee.totals()
 
@@ -313,29 +333,25 @@ def _profile(guarantee: Guarantee, version: int) -> dict[str, Any]:
     }
 
     if version >= 4:
-        of_curve = [
-            delta for total in totals for delta in accounting.advantage_deltas(total.base())
-        ]
-        profile["advantage"] = Computation(lambda: numbers.advantage, totals, of_curve)
+        curves = [accounting.advantage_deltas(total.base()) for total in totals]
+        deltas = [delta for curve in curves for delta in curve]
+        profile["advantage"] = Computation(lambda: numbers.advantage, totals, deltas)
     if version >= 5:
         profile["rates_are"] = ATTAINED if guarantee.attained else BOUNDS
     return profile
 
 
-def _numbers(
-    guarantee: Guarantee, version: int, deltas: Sequence[float], group: str | None = None
-) -> dict[str, Any]:
-    """What a unit or a group pays."""
+def _numbers(guarantee: Guarantee, version: int, group: str | None = None) -> dict[str, Any]:
+    """Pure epsilon, and epsilon at each stated delta, of a unit or of a group."""
     totals = guarantee.totals(group)
     epsilon_at = _of_version(guarantee, version).epsilon
-    epsilons = {
-        delta: Computation(partial(epsilon_at, delta, group), totals, (delta,)) for delta in deltas
-    }
+    epsilons = []
+    for delta in DELTAS if version >= 4 else OLDER_DELTAS:
+        epsilon = Computation(partial(epsilon_at, delta, group), totals, (delta,))
+        epsilons.append({"epsilon": epsilon, "delta": delta})
     return {
         "pure_epsilon": Computation(partial(guarantee.epsilon, 0.0, group)),
-        "epsilons": tuple(
-            {"epsilon": epsilon, "delta": delta} for delta, epsilon in epsilons.items()
-        ),
+        "epsilons": tuple(epsilons),
     }
 
 
@@ -344,27 +360,29 @@ def _rho(guarantee: Guarantee) -> Computation:
 
 
 def _variant(guarantee: Guarantee) -> dict[str, Any]:
-    leaked = any(quantity.startswith("class list") for quantity in guarantee.unprotected)
-    declared = () if leaked else ("class list",)
-    variant = "none"
-    if guarantee.bounded:
-        variant = (
-            "approximate"
-            if guarantee.rho is None
-            else "pure"
-            if math.isfinite(guarantee.epsilon())
-            else "zCDP"
-        )
+    """Item 2: the kind of differential privacy, and what it does not protect."""
+    public_arguments = ["number of columns", "parameters of the learner"]
+    reads_class_list = any(quantity.startswith("class list") for quantity in guarantee.unprotected)
+    if not reads_class_list:
+        public_arguments.insert(0, "class list")
     return {
-        "variant": variant,
+        "variant": _kind(guarantee),
         "data_domain": (
             "one or more labelled rows of finite numbers, with labels from the class list"
         ),
         "unprotected_quantities": tuple(
             dict.fromkeys(guarantee.unprotected + guarantee.unit.public)
         ),
-        "public_arguments": (*declared, "number of columns", "parameters of the learner"),
+        "public_arguments": tuple(public_arguments),
     }
+
+
+def _kind(guarantee: Guarantee) -> str:
+    if not guarantee.bounded:
+        return "none"
+    if guarantee.rho is None:
+        return "approximate"
+    return "pure" if math.isfinite(guarantee.epsilon()) else "zCDP"
 
 
 def _assumptions(guarantee: Guarantee, noise: str) -> tuple[str, ...]:
@@ -372,9 +390,11 @@ def _assumptions(guarantee: Guarantee, noise: str) -> tuple[str, ...]:
         return (
             "noise is secret and exact: does not hold, it is drawn in floating point from a seed",
         )
-    held = (
+
+    secure_noise = (
         "noise is secret and exact: holds, it is drawn on whole numbers from the operating system's"
         " randomness"
     )
     parts = [part for total in guarantee.totals() for part, _ in total.contained()]
-    return tuple(dict.fromkeys((held, *(part.assumption for part in parts if part.assumption))))
+    assumptions = [part.assumption for part in parts if part.assumption]
+    return tuple(dict.fromkeys([secure_noise, *assumptions]))
