@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -161,21 +161,7 @@ def read_results(folder: Path | str, where: str = "") -> list[Result]:
     InputError
         If there are no results, or the condition cannot be read.
     """
-    rows = query(folder, where).to_pylist()
-    # results of earlier versions lack fields, whose defaults stand then
-    return [
-        Result(
-            **{name: value for name, value in row.items() if value is not None or name in NEEDED}
-        )
-        for row in rows
-    ]
-
-
-def _stated(row: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a row less those that an earlier version did not write; their defaults
-    stand.
-    """
-    return {name: value for name, value in row.items() if value is not None or name in NEEDED}
+    return [Result(**row) for row in query(folder, where).to_pylist()]
 
 
 def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> pa.Table:
@@ -191,9 +177,7 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
             " FOLDER`)"
         )
     with duckdb.connect() as connection:
-        connection.register(
-            "results", pa.concat_tables(map(_row, files), promote_options="default")
-        )
+        connection.register("results", pa.concat_tables(map(_row, files)))
         # a condition reads and writes no files
         connection.execute("SET enable_external_access = false")
         chosen = ", ".join(f'"{name}"' for name in columns) or "*"
@@ -216,30 +200,24 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def _row(path: Path) -> pa.Table:
-    """The table of one file; a file that is not a row of known fields and types is refused before
-    it is read.
-    """
+    """The table of one file; refuse any file that is not one row of all fields in their types."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {field.name: field.type for field in _schema()}
+    fault = "is damaged or not a result"
     try:
         with pq.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            known = all(types.get(field.name) == field.type for field in file.schema_arrow)
-            if (
-                file.metadata.num_rows == 1
-                and known
-                and len(set(names)) == len(names)
-                and set(names) >= NEEDED
-            ):
+            if file.metadata.num_rows == 1 and file.schema_arrow.equals(_schema()):
                 return file.read()
+
+            lacking = set(FIELDS) - set(file.schema_arrow.names)
+            if lacking:
+                listed = excerpt(", ".join(sorted(lacking)))
+                fault += f" of this version of tacit (it lacks {listed})"
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
         pass
-    raise InputError(
-        f"{path} is damaged or not a result; delete it and run the sweep again, which computes that"
-        " cell"
-    )
+    remedy = "delete it and run the sweep again, which computes that cell"
+    raise InputError(f"{path} {fault}; {remedy}")
 
 
 def content_hash(results: Sequence[Result]) -> str:
@@ -253,7 +231,6 @@ def content_hash(results: Sequence[Result]) -> str:
 
 
 FIELDS = tuple(one.name for one in fields(Result))
-NEEDED = {one.name for one in fields(Result) if one.default is MISSING}
 
 
 @lru_cache(maxsize=1)
