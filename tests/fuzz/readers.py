@@ -2,6 +2,7 @@
 said of it.
 """
 
+import hashlib
 import json
 import zipfile
 from collections.abc import Callable
@@ -91,6 +92,19 @@ def ledger(folder: Path) -> None:
     print(balance(account), account.spent.describe())
 
 
+def rehashed_ledger(folder: Path) -> None:
+    path = folder / "survey.ledger.jsonl"
+    mark = b', "hash": "'
+    previous = hashlib.sha256().hexdigest()
+    lines = []
+    for line in path.read_bytes().splitlines():
+        body = line.rpartition(mark)[0] or line
+        previous = hashlib.sha256(previous.encode() + body + b"}").hexdigest()
+        lines.append(body + mark + previous.encode() + b'"}\n')
+    path.write_bytes(b"".join(lines))
+    ledger(folder)
+
+
 def plan(folder: Path) -> None:
     asked = prepare(folder / "plan.yaml", folder / "runs")
     print(len(asked.cells), len(asked.missing()))
@@ -141,7 +155,7 @@ READERS: dict[str, Callable[[Path], None]] = {
     "release": release,
     "events": events,
     "ledger": ledger,
-    "unhashed_ledger": ledger,
+    "rehashed_ledger": rehashed_ledger,
     "plan": plan,
     "cells": cells,
     "labels": _command(

@@ -16,6 +16,8 @@ from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
+_NO_BALANCE = "it does not state what is left of the allowance"
+
 
 @dataclass(frozen=True)
 class Charge:
@@ -43,8 +45,6 @@ class Account:
     """Other identities for which the same file states an allowance."""
     since: str = ""
     """When the first entry was made; empty without entries. Uses before were not recorded."""
-    unfiltered: int = 0
-    """How many charges an earlier version accepted by a rule that does not bound their sum."""
 
     @property
     def unit(self) -> Unit:
@@ -99,11 +99,6 @@ class Account:
                 "the allowance was stated after the first charge, so it is a record and no"
                 " guarantee"
             )
-        if self.unfiltered:
-            return (
-                f"{self.unfiltered} of them by an earlier version, whose rule does not bound"
-                " their sum"
-            )
         if self.allowance == self.first:
             return ""
         if self.allowance.kind == self.first.kind:
@@ -121,10 +116,8 @@ class Account:
             return self.allowance.after_first(guarantee)
         return self.allowance.after_next(guarantee, self.left or NONE_LEFT)
 
-    def with_allowance(self, allowance: Allowance, left: Decimal | None) -> Account:
-        """This account once an allowance is stated; `left` is computed from the charges if None."""
-        if left is None:
-            left = allowance.after([charge.guarantee for charge in self.charges]) or NONE_LEFT
+    def with_allowance(self, allowance: Allowance, left: Decimal) -> Account:
+        """This account once an allowance is stated that the charges so far leave `left` of."""
         return replace(
             self, allowance=allowance, left=left, first=allowance if self.untouched else self.first
         )
@@ -136,21 +129,18 @@ class Account:
             raise ValueError(f"left={left} must be zero or positive")
         since = self.since or str(entry["time"])
         if entry["kind"] == "allow":
-            terms = entry["budget"], entry["unit"], entry.get("currency"), entry.get("most_records")
+            terms = entry["budget"], entry["unit"], entry["currency"], entry.get("most_records")
+            if left is None:
+                raise ValueError(_NO_BALANCE)
             return replace(self, since=since).with_allowance(Allowance.of(*terms), left)
         if entry["kind"] != "charge":
             raise ValueError(f"kind {quoted(entry['kind'])} is not known")
-        charge = Charge(
-            str(entry["time"]), str(entry["what"]), Guarantee.from_json(entry["guarantee"])
-        )
-        unfiltered = self.unfiltered
-        if left is None and self.allowance is not None:  # an earlier version recorded the charge
-            left = self.after(charge.guarantee)
-            unfiltered += left is None
-            left = left or NONE_LEFT
-        return replace(
-            self, charges=(*self.charges, charge), left=left, unfiltered=unfiltered, since=since
-        )
+
+        if left is None and self.allowance is not None:
+            raise ValueError(_NO_BALANCE)
+        guarantee = Guarantee.from_json(entry["guarantee"])
+        charge = Charge(str(entry["time"]), str(entry["what"]), guarantee)
+        return replace(self, charges=(*self.charges, charge), left=left, since=since)
 
 
 def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> str:

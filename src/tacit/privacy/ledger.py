@@ -396,8 +396,6 @@ class Ledger:
                 entry = chain.read(line)
                 if not isinstance(entry["identity"], str):
                     raise ValueError(f"identity {quoted(entry['identity'])} is not text")
-                if "left" in entry and not chain.hashed:
-                    raise ValueError("it states what is left and has no hash")
                 if entry["identity"] == self.identity:
                     account = account.with_entry(entry)
                 else:
