@@ -72,9 +72,7 @@ autosummary_ignore_module_all = False  # a package describes what it exports
 
 
 def _described_elsewhere():
-    """Return the members of each module that have a page under a public name, as api.md lists
-    them.
-    """
+    """Return the members of each module that have a page under a public name in api.md."""
     names = defaultdict(dict)
     api = Path(__file__).with_name("api.md").read_text(encoding="utf-8")
     for public_name in re.findall(r"^   (tacit\.[\w.]+)$", api, re.MULTILINE):
@@ -94,17 +92,12 @@ _NEW_LINE = re.compile(r"[A-Z][\w ,/()]{0,40}: |[-|\s]|$")
 
 
 def _unwrapped(lines):
-    """Join the lines of each paragraph, which the page wraps; indented lines and lists stay as they
-    are.
-    """
+    """Join the lines of each paragraph, which the page wraps, but not indented lines and lists."""
     joined = []
     for line in lines:
-        if (
-            joined
-            and joined[-1]
-            and not joined[-1].startswith((" ", "|"))
-            and not _NEW_LINE.match(line)
-        ):
+        previous = joined[-1] if joined else ""
+        prose = previous and not previous.startswith((" ", "|"))
+        if prose and not _NEW_LINE.match(line):
             joined[-1] += f" {line}"
         else:
             joined.append(line)
@@ -112,14 +105,14 @@ def _unwrapped(lines):
 
 
 def _plain_text(app, what, name, obj, options, lines):
-    """Docstrings are written to be read in the source: those of modules appear as they are, and
-    bars are bars.
+    """Show docstrings as they read in the source, and turn the classes that they name into links.
 
-    Classes that a docstring refers to become links.
+    The text of a module after its first paragraph appears as it is. Elsewhere bars are bars.
     """
     if what == "module" and lines:
-        first, *rest = lines
-        lines[:] = [first, ""]
+        end = lines.index("") if "" in lines else len(lines)
+        rest = lines[end:]
+        lines[:] = [*lines[:end], ""]
         if any(rest):
             lines += [".. code-block:: text", "   :class: module-text", ""]
             lines += [f"   {line}" for line in _unwrapped(rest)]
@@ -140,11 +133,15 @@ INTERNAL = {"documented", "flat_parameters", "of_flat", "releasable", "model_con
 
 
 def _skip_member(app, what, name, obj, skip, options):
-    """Members that a base class of another library defines are described there."""
-    if what == "class" and name in INTERNAL:
+    """Skip members that a base class of another library defines, which are described there."""
+    if what != "class":
+        return None
+    if name in INTERNAL:
         return True
     home = getattr(getattr(obj, "fget", obj), "__module__", None)
-    return True if what == "class" and home is not None and not home.startswith("tacit") else None
+    if home is not None and not home.startswith("tacit"):
+        return True
+    return None  # as autodoc decides
 
 
 MEASUREMENTS = (
@@ -166,9 +163,7 @@ MOVED = {
 
 
 def _described_on_pages(app):
-    """Return where each module, class and function is described; api.html once described them
-    all.
-    """
+    """Return where each module, class and function of api.html is described now."""
     domain = app.env.domains.python_domain
     entries = (*domain.objects.values(), *domain.modules.values())
     return {
@@ -181,17 +176,12 @@ def _redirect_old_anchors(app, pagename, templatename, context, doctree):
     """Lead anchors of text that has moved to another page to where it is now."""
     targets = _described_on_pages(app) if pagename == "api" else MOVED.get(pagename)
     if targets:
-        script = (
-            f"const moved = {json.dumps(targets)}[location.hash.slice(1)]; if (moved)"
-            " location.replace(moved);"
-        )
-        app.add_js_file(None, body=script)
+        script = f"const moved = {json.dumps(targets)}[location.hash.slice(1)];"
+        app.add_js_file(None, body=script + " if (moved) location.replace(moved);")
 
 
 def _name_cells(app, doctree, docname):
-    """Write the name of its column into each cell of a stacked table; the style shows it on
-    phones.
-    """
+    """Write the name of its column into each cell of a stacked table, shown on phones."""
     for box in doctree.findall(nodes.container):
         if "stacked" not in box["classes"]:
             continue
