@@ -22,6 +22,7 @@ from decimal import (
 import pytest
 
 from messages import lacking, stating
+from privacy.ledger_lines import record
 from tacit.errors import InputError, LedgerError
 from tacit.privacy.account import balance, figure
 from tacit.privacy.allowance import Allowance
@@ -49,14 +50,16 @@ import sys
 import time
 from pathlib import Path
 from tacit.errors import LedgerError
+from tacit.privacy.chain import Chain
 from tacit.privacy.events import ZCDP
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 path, go = Path(sys.argv[1]), Path(sys.argv[2])
 ledger, done = Ledger(path, "data"), 0
-append = ledger._append
-ledger._append = lambda *entry: (time.sleep(0.004), append(*entry))  # a wide gap between reading and writing
+next_line = Chain.next
+# a wide gap between reading and writing
+Chain.next = lambda *given: (time.sleep(0.004), next_line(*given))[1]
 print("ready", flush=True)
 while not go.exists():
     pass
@@ -73,17 +76,6 @@ print(done)
 @pytest.fixture
 def ledger(tmp_path):
     return Ledger(tmp_path / "data.ledger.jsonl", "data")
-
-
-def record(ledger, guarantee, what):
-    """Charge a ledger without an allowance, which the charge creates: as ledgers were kept before
-    they had to exist.
-    """
-    with ledger._locked(create=True) as file:
-        chain, account = ledger._read(file)
-        ledger._append(
-            file, chain, account, {"kind": "charge", "what": what, "guarantee": guarantee.to_json()}
-        )
 
 
 def test_charges_add_up_and_overdrawing_is_refused(ledger):
@@ -179,14 +171,24 @@ def test_a_charge_reads_and_writes_under_an_exclusive_lock(ledger, monkeypatch):
             return False
 
     seen = []
-    for name in ("_read", "_append"):
-        own = getattr(Ledger, name)
-        monkeypatch.setattr(
-            Ledger, name, lambda *given, own=own: (seen.append(locked()), own(*given))[1]
-        )
+    line_of = Chain.next
+    read_line = Chain.read
+
+    def written(*given):
+        seen.append(("write", locked()))
+        return line_of(*given)
+
+    def read(*given, **named):
+        seen.append(("read", locked()))
+        return read_line(*given, **named)
+
+    monkeypatch.setattr(Chain, "next", written)
+    monkeypatch.setattr(Chain, "read", read)
     ledger.allow("rho=1")
     ledger.charge(HALF, "fit")
-    assert seen == [True] * 4
+    assert set(seen) == {("write", True), ("read", True)}
+    assert seen.count(("write", True)) == 2
+    assert seen[-3:-1] == [("read", True), ("write", True)]  # the line before, then the charge
 
 
 def test_float_rounding_does_not_refuse_the_tenth_tenth(ledger):

@@ -21,6 +21,7 @@ from messages import lacking, stating
 from report.browser import PATIENCE
 from tacit.cli.main import main
 from tacit.errors import InputError, ReleaseError
+from tacit.models.carried import deciding
 from tacit.models.decisions import LinearHead, NearestPrototype, NetworkHead, QuadraticHead
 from tacit.models.networks import network, weights
 from tacit.models.probabilities import Probabilities
@@ -108,7 +109,8 @@ def with_decision(decision, arrays):
     release = replace(
         BASE, document=BASE.document.model_copy(update={"contents": contents}), arrays=arrays
     )
-    release._check_arrays()
+    n_classes = len(contents.classes)
+    assert decision.fits(deciding(arrays), n_classes, contents.width) is None
     return release
 
 

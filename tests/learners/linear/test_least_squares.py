@@ -8,6 +8,7 @@ from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.unit_rows import UnitRows
+from tacit.learners.linear import least_squares
 from tacit.learners.linear.least_squares import SHARE_OF_MOMENTS, ridge_regression
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.privacy.budget import Budget
@@ -88,17 +89,17 @@ def test_with_alpha_an_infinite_budget_is_the_published_regression(public):
     assert np.allclose(equal.coefficients_, unit(expected), rtol=1e-10, atol=1e-12)
 
 
-def test_noise_of_the_sums_is_added_back_and_taken_for_scatter():
+def test_noise_of_the_sums_is_added_back_and_taken_for_scatter(monkeypatch):
     """With noisy moments of known values, against the formula of the docstring."""
-    model = tacit.LeastSquares("rho=2", classes=2, counts=[40, 10])
-    model.classes_ = np.array([0, 1])
     moments, sums, counts = (
         np.diag([30.0, 12.0, 8.0]),
         np.array([[20.0, 2, 0], [1, 4, 1]]),
         np.array([40.0, 10]),
     )
-    theta, offsets = model._discriminants(moments.copy(), sums, counts, 3.0)
-    deviation = model._noises()[1]
+    monkeypatch.setattr(least_squares, "second_moments", lambda *_, **__: moments.copy())
+    monkeypatch.setattr(least_squares, "class_sums", lambda *_, **__: sums)
+    model = tacit.LeastSquares("rho=2", classes=2, counts=[40, 10], ridge=3.0).fit(X[:, :3], Y % 2)
+    deviation = model.released_.mechanism["noise multiplier of the class sums"]
     means, mean = sums / counts[:, None], sums.sum(axis=0) / 50
     scatter = moments - sum(np.outer(b, b) / n for b, n in zip(sums, counts, strict=True))
     scatter = (scatter + deviation**2 * (1 / 40 + 1 / 10) * np.eye(3) + 3 * np.eye(3)) / 50
@@ -106,8 +107,8 @@ def test_noise_of_the_sums_is_added_back_and_taken_for_scatter():
         noise = 4 * (deviation / counts[k]) ** 2 * np.eye(3)
         expected = np.linalg.solve(scatter + noise, means[k] - mean)
         expected /= np.sqrt(expected @ scatter @ expected)
-        assert theta[k] == pytest.approx(expected)
-        assert offsets[k] == pytest.approx(-expected @ mean)
+        assert model.coefficients_[k] == pytest.approx(expected)
+        assert model.intercepts_[k] == pytest.approx(-expected @ mean)
 
 
 def test_the_intercept_is_a_constant_column_that_counts_in_the_norm():
@@ -156,10 +157,13 @@ def test_the_budget_is_spent_in_the_stated_parts():
 def test_each_part_has_the_noise_of_its_sensitivity_and_the_budget_is_spent(
     unit, moments, sums, counts
 ):
-    model = tacit.LeastSquares("rho=0.5", unit=unit)
-    assert model.promise().rho == pytest.approx(0.5)
-    assert model._noises()[:2] == pytest.approx((moments, sums))
-    assert model._counts().noise == pytest.approx(counts)
+    model = tacit.LeastSquares("rho=0.5", classes=4, unit=unit, noise="research", random_state=0)
+    persons = np.arange(len(X)) // 2 if "person" in unit else None
+    facts = model.fit(X, Y, persons=persons).released_.mechanism
+    assert model.guarantee_.rho == pytest.approx(0.5)
+    assert facts["noise multiplier of the second moments"] == pytest.approx(moments)
+    assert facts["noise multiplier of the class sums"] == pytest.approx(sums)
+    assert facts["noise multiplier of the counts"] == pytest.approx(counts)
 
 
 @pytest.mark.parametrize("alpha", [None, 0.5])
@@ -253,6 +257,7 @@ def test_second_moments_of_persons_weigh_as_much_as_their_counts():
     )
     model.fit(X[order], Y[order], persons=persons)
     moments, _, counts, ridge = seen[0]
+    deviation = model.released_.mechanism["noise multiplier of the second moments"]
     rows = unit(X[order]).reshape(100, 5, 12)
     share = COUNT_SHARE / (1 - SHARE_OF_MOMENTS)
     norms = np.sqrt((1 - share) * np.sum(rows.sum(axis=1) ** 2, axis=1) + share * 25)
@@ -263,7 +268,7 @@ def test_second_moments_of_persons_weigh_as_much_as_their_counts():
     weight = np.trace(moments) / np.trace(expected)
     assert weight < 0.95
     assert np.allclose(moments, weight * expected, atol=1e-2)
-    assert ridge == pytest.approx(1 + weight * model._noises()[0] * np.sqrt(12), rel=1e-3)
+    assert ridge == pytest.approx(1 + weight * deviation * np.sqrt(12), rel=1e-3)
 
 
 def test_a_class_without_records_has_no_say():

@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import tacit
 from messages import stating
+from privacy.ledger_lines import record
 from tacit.compute.shared import locked
 from tacit.errors import BudgetError, InputError, ReleaseError
 from tacit.learners.pate.aggregators import Confident, Interactive
@@ -193,27 +194,20 @@ def test_kept_labels_are_charged_to_a_ledger_that_has_not_paid_for_them(tmp_path
         facts = FAST | {"folder": tmp_path / "run", "ledger": ledger} | given
         return pate("rho=0.05", **facts).fit(X, Y, public=PUBLIC)
 
-    def record(ledger, what):
-        """Charge a ledger without an allowance, which counts charges of any unit."""
-        promise = pate("rho=0.05", ledger=ledger).promise()
-        with ledger._locked(create=True) as file:
-            chain, account = ledger._read(file)
-            entry = {"kind": "charge", "what": what, "guarantee": promise.to_json()}
-            ledger._append(file, chain, account, entry)
-
     fit(None)
     ledger.allow("rho=9", "replace")
     fit(ledger)
     fit(ledger)
     assert charges(ledger) == 1
     ledger.path.unlink()
-    record(ledger, "PATE fit of other labels")
+    # without an allowance, a ledger counts charges of any unit
+    record(ledger, pate("rho=0.05", ledger=ledger).promise(), "PATE fit of other labels")
     fit(ledger)
     assert charges(ledger) == 2
     fit(ledger, unit="change-label")
     assert charges(ledger) == 3
     others = tacit.Ledger(ledger.path, "other records")
-    record(others, "PATE fit of other labels")
+    record(others, pate("rho=0.05", ledger=others).promise(), "PATE fit of other labels")
     fit(others)
     fit(ledger)  # paid for before the others were
     assert charges(others) == 2
