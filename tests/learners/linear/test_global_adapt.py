@@ -9,7 +9,7 @@ from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.softmax import residuals
 from tacit.learners.linear import global_adapt as module
-from tacit.learners.linear.global_adapt import ABOVE, scaled
+from tacit.learners.linear.global_adapt import scaled
 from tacit.mechanisms.counts import noisy_count
 from tacit.mechanisms.gaussian import noisy_class_sums
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
@@ -323,7 +323,9 @@ def test_scaling_may_lengthen_what_a_changed_label_moves():
     assert np.linalg.norm(left[0] - left[1]) > 1.2 * 2**0.5
 
     model = tacit.GlobalAdapt("rho=0.5", classes=2, unit="change-label", counts=10, steps=7)
-    model.classes_ = np.arange(2)
+    facts = model.fit(X, Y % 2).released_.mechanism
     z = Budget.parse("rho=0.5").gaussian(split=True)
-    assert model._step_noise() == pytest.approx(2 * z * (7 / 0.99) ** 0.5)
-    assert model._split().noise(ABOVE) == pytest.approx(z * (7 / 0.01) ** 0.5)
+    assert facts["noise multiplier of a step"] == pytest.approx(2 * z * (7 / 0.99) ** 0.5)
+    assert facts["noise multiplier of a count above the threshold"] == pytest.approx(
+        z * (7 / 0.01) ** 0.5
+    )

@@ -7,8 +7,9 @@ from learners.blobs import PUBLIC, X, Y, unit
 from messages import stating
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
-from tacit.learners.common.preconditioning import NOISE_IN_LOGIT
+from tacit.learners.common.preconditioning import NOISE_IN_LOGIT, spectrum
 from tacit.learners.common.softmax import logits
+from tacit.learners.linear import newton
 from tacit.learners.linear.newton import expected_second_derivatives, pooled, weighted
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise
@@ -286,11 +287,20 @@ def test_where_rows_are_public_hessians_have_no_noise_and_depend_on_no_label(uni
             return super().gaussian(values, scale)
 
     def hessians(labels):
-        model = tacit.Newton("rho=0.1", classes=4, epochs=1, counts=125, unit=unit)
-        records = []
-        model._step = lambda theta, gradients, hessians: records.append(hessians) or theta
-        model.fit(X, labels, **given)
-        return records[0]
+        """The matrices that the only step of a fit is divided by, one for each class."""
+        matrices = []
+
+        def noted(matrix):
+            matrices.append(matrix.copy())
+            return spectrum(matrix)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(newton, "spectrum", noted)
+            tacit.Newton("rho=0.1", classes=4, epochs=1, counts=125, unit=unit).fit(
+                X, labels, **given
+            )
+        assert len(matrices) == 4
+        return matrices
 
     assert np.array_equal(hessians(Y), hessians((Y + 1) % 4))
     noise = pytest.MonkeyPatch()
@@ -308,14 +318,17 @@ def test_a_changed_label_moves_the_gradients_by_what_their_noise_is_scaled_to(al
     model = tacit.Newton(
         "rho=0.5", classes=n_classes, alpha=alpha, unit="change-label", counts=10, epochs=1
     )
-    model.classes_ = np.arange(n_classes)
-    bound, rng, largest = model._sensitivity(), np.random.default_rng(0), 0.0
+    facts = model.fit(X, Y % n_classes).released_.mechanism
+    weight = facts["weight of a negative"]
+    bound = (1 + (n_classes - 1) * weight**2) ** 0.5
+    rng = np.random.default_rng(0)
+    largest = 0.0
     for scale in (0.1, 3.0, 30.0):
         for _ in range(20):
             logits = np.tile(rng.normal(size=n_classes) * scale - scale, (n_classes, 1))
-            first = weighted(logits, np.arange(n_classes), model._alpha())[0] / bound
+            first = weighted(logits, np.arange(n_classes), weight)[0] / bound
             largest = max(largest, max(np.linalg.norm(a - b) for a in first for b in first))
     z = Budget.parse("rho=0.5").gaussian(split=True)
-    moved = model._gradient_noise() / z
+    moved = facts["noise multiplier of the gradients of an epoch"] / z
     assert largest <= moved <= 2
     assert largest >= 0.9 * min(moved, 2)
