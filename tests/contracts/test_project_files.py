@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 import tacit
+from messages import lacking
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -222,18 +223,19 @@ def test_a_tag_whose_version_all_files_state_is_released_with_its_notes(tmp_path
 @pytest.mark.parametrize(
     ("tag", "files", "said"),
     [
-        ("1.2.0", {}, ["tag '1.2.0' does not name the version of src/tacit/version.py: tag v1.2.0"]),
+        ("1.2.0", {}, ("'1.2.0'", "src/tacit/version.py", "tag v1.2.0")),
         ("v1.2.0", {"version": "1.2.1"},
-         ["tag 'v1.2.0' does not name the version of src/tacit/version.py: tag v1.2.1"]),
+         ("'v1.2.0'", "src/tacit/version.py", "tag v1.2.1")),
         ("v1.2.0", {"changelog": "## [Unreleased]\n"},
-         ["CHANGELOG.md has no section '## [1.2.0] - YYYY-MM-DD': put it below '## [Unreleased]'"]),
-        ("v1.2.0", {"citation": "version: 1.2.0\n"}, ['CITATION.cff lacks the line date-released: "2027-01-31"']),
-        ("v1.2.0", {"citation": 'date-released: "2027-01-31"\n'}, ["CITATION.cff lacks the line version: 1.2.0"]),
+         ("CHANGELOG.md", "'## [1.2.0] - YYYY-MM-DD'", "'## [Unreleased]'")),
+        ("v1.2.0", {"citation": "version: 1.2.0\n"}, ("CITATION.cff", 'date-released: "2027-01-31"')),
+        ("v1.2.0", {"citation": 'date-released: "2027-01-31"\n'}, ("CITATION.cff", "version: 1.2.0")),
     ],
     ids=["tag", "version", "changelog", "day", "citation"],
 )  # fmt: skip
 def test_what_hinders_a_release_is_said(tmp_path, tag, files, said):
-    assert release["problems"](project(tmp_path, **files), tag) == said
+    (problem,) = release["problems"](project(tmp_path, **files), tag)
+    assert not lacking(problem, *said)
 
 
 def test_every_library_is_pinned_to_its_lower_bound():

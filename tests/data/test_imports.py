@@ -215,13 +215,13 @@ def test_parquet_with_a_column_for_each_feature(tmp_path):
     [
         (
             {"a": [[1.0], [2.0]], "b": [[1.0], [2.0]]},
-            "several columns of lists; choose x from: a, b",
+            stating("several columns of lists", "a, b"),
         ),
-        ({"a": [[1.0], [1.0, 2.0]]}, "row 1 has 2 values in 'a', row 0 has 1"),
-        ({"a": [[1.0], None]}, "row 1 has no value in column 'a'"),
+        ({"a": [[1.0], [1.0, 2.0]]}, stating("row 1", "2 values", "'a'", "row 0")),
+        ({"a": [[1.0], None]}, stating("row 1", "no value", "column 'a'")),
         ({"a": [[1.0], [None]]}, "row 1 is not finite"),
         ({"a": [["p"], ["q"]]}, "features must be real numbers"),
-        ({"a": ["p", "q"]}, "no array with a usual name for features; choose x from: a"),
+        ({"a": ["p", "q"]}, stating("no array", "features", "x from: a")),
         ({"a": [[1.0], [1.0]], "label": [1, None]}, "row 1 has no finite label"),
         ({"a": [[1.0], [1.0]], "label": ["p", None]}, "row 1 has no label"),
         ({"a": pa.array([], pa.list_(pa.float32()))}, "has no rows"),

@@ -1,11 +1,12 @@
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from messages import lacking
+from messages import lacking, stating
 from tacit.models import adapting
 from tacit.models.adapting import FEW, Suitability, Task, moved_means, spread
 from tacit.models.carried import CarriedPosterior
@@ -121,19 +122,19 @@ def test_the_likelihood_is_that_of_rows_that_nothing_was_adapted_to():
 @pytest.mark.parametrize(
     ("u", "fault"),
     [
-        (rows(1, means=TRUE[:2])[0], "they gather in few of the classes: their spread is 0."),
+        (rows(1, means=TRUE[:2])[0], stating("few of the classes", "spread")),
         (
             rows(1, means=TRUE + np.where(np.arange(P) < 2, 0.9, 0))[0],
-            "the means of their classes lie at",
+            stating("means of their classes"),
         ),
-        (rows(1, noise=1.5)[0], "the rows of their classes lie at"),
+        (rows(1, noise=1.5)[0], stating("rows of their classes")),
     ],
     ids=["two classes", "moved", "wide"],
 )
 def test_other_rows_close_the_gate(u, fault):
     found = task(u).suitability()
     assert found.gain > 0
-    assert found.fault.startswith(fault), found
+    assert re.search(fault, found.fault), found
 
 
 def test_a_likelihood_that_falls_closes_the_gate():

@@ -205,29 +205,29 @@ def test_a_missing_signature_another_key_and_no_key_are_refused(signed, keys, tm
         check=True,
     )
     alike = {
-        "absent.pem": r"cannot be read \(No such file or directory\)",
-        "fifo.pem": "is not a plain file",
-        "text.pem": "cannot be parsed",
+        "absent.pem": "No such file or directory",
+        "fifo.pem": "plain file",
+        "text.pem": "parsed",
     }
     of_public = {
         "key.pem": "is a private key",
-        "rsa-public.pem": r"is a key of another algorithm \(RSA\)",
+        "rsa-public.pem": "(RSA)",
     }
     for name, fault in (alike | of_public).items():
         with pytest.raises(
             InputError,
-            match=rf"{name} {fault}; give the PEM file of a P-256, .* public key, docs/us",
+            match=stating(name, fault, "P-256", "public key, docs/"),
         ):
             check_signature(signed, keys / name)
     of_private = {
         "public.pem": "is a public key",
-        "rsa.pem": r"is a key of another algorithm \(RSA\)",
-        "k1.pem": "is a key of the curve secp256k1",
+        "rsa.pem": "(RSA)",
+        "k1.pem": "secp256k1",
     }
     for name, fault in (alike | of_private).items():
         with pytest.raises(
             InputError,
-            match=rf"{name} {fault}; give an unencrypted PEM file of a P-256, .* private key",
+            match=stating(name, fault, "unencrypted", "P-256", "private key"),
         ):
             publish(RELEASE, tmp_path / "never", key=keys / name)
     assert not (tmp_path / "never").exists()

@@ -141,9 +141,7 @@ def test_labels_keep_their_type(labels, tmp_path):
 
 @pytest.mark.parametrize("fact", ["name", "curator", "description", "intended_use"])
 def test_an_empty_fact_is_refused(fact):
-    with pytest.raises(
-        ReleaseError, match=f"^{fact}=' ' is empty; give one line of text, or leave it out$"
-    ):
+    with pytest.raises(ReleaseError, match=stating(f"{fact}=' '", "empty", "one line")):
         Release.of(noisy_sum(), **{fact: " "})
 
 
