@@ -212,6 +212,12 @@ def test_sums_of_persons_are_scaled_as_one_vector():
     assert np.allclose(np.triu(products), np.triu(expected / np.linalg.norm(expected)), atol=1e-4)
 
 
+def test_matrices_of_a_person_with_many_records_are_scaled_as_one_vector():
+    person = 3 * [(2, label) for label in range(CLASSES)]
+    assert squared(class_moments([person])) <= UNITS[class_moments] ** 2
+    assert squared(weighted_moments([person])) <= UNITS[weighted_moments] ** 2
+
+
 def test_sums_and_counts_of_persons_are_scaled_as_one_vector():
     """Three records of one person in two classes, and one of another, against floats."""
     rows, labels, ends = ROWS[[0, 0, 2, 0]], np.array([0, 0, 1, 1]), np.array([3, 4])

@@ -278,6 +278,84 @@ def add_scaled(matrix: Any, scale: float, norm: float, totals: Any) -> None:
 
 
 @compiled
+def _write_product(
+    left: Any, right: Any, start: Any, end: Any, exact_rows: Any, product: Any
+) -> None:
+    """Write the sum of outer products of the whole numbers in rows `start` to `end`.
+
+    Sums over up to `exact_rows` rows are exact, in whatever order BLAS adds; more rows are added in
+    parts of so many, in order.
+    """
+    stop = min(start + exact_rows, end)
+    np.dot(left[start:stop].T, right[start:stop], product)
+    for first in range(stop, end, exact_rows):
+        stop = min(first + exact_rows, end)
+        product += np.dot(left[first:stop].T, right[first:stop])
+
+
+@compiled
+def add_products(
+    left: Any,
+    right: Any,
+    ends: Any,
+    exact_rows: int,
+    scale: float,
+    totals: Any,
+    product: Any,
+    norms: Any = None,
+) -> None:
+    """Add the sum of outer products of each person's rows of whole numbers, scaled as `add_scaled`
+    does.
+
+    Parameters
+    ----------
+    left, right : arrays of shapes (b, a) and (b, d), float64
+    ends : array of shape (persons, 2), int64
+        Where each person's rows begin and end.
+    exact_rows : int
+        Number of rows whose products float64 adds exactly.
+    scale : float
+    totals, product : arrays of shape (a, d), float64
+        Totals, and a scratch buffer.
+    norms : array of shape (persons,), optional
+        Norm of all that a person adds, here and in other sums; by default that of what is added
+        here.
+    """
+    for p in range(len(ends)):
+        start, end = ends[p]
+        _write_product(left, right, start, end, exact_rows, product)
+        if norms is None:
+            norm = math.sqrt(squared_norm(product))
+        else:
+            norm = norms[p]
+        add_scaled(product, scale, norm, totals)
+
+
+@compiled
+def squared_norms(rows: Any, ends: Any, exact_rows: int, squares: Any) -> None:
+    """Write the squared norm of each person's sum of x x' over rows x of whole numbers.
+
+    Parameters
+    ----------
+    rows : array of shape (b, d), float64
+    ends, exact_rows
+        As in `add_products`.
+    squares : array of shape (persons,), float64
+    """
+    width = rows.shape[1]
+    product = np.empty((width, width))
+    for p in range(len(ends)):
+        start, end = ends[p]
+        if end - start <= width:
+            # the products of two rows have the same squares, and are fewer
+            person_rows = rows[start:end]
+            squares[p] = squared_norm(np.dot(person_rows, person_rows.T))
+        else:
+            _write_product(rows, rows, start, end, exact_rows, product)
+            squares[p] = squared_norm(product)
+
+
+@compiled
 def add_few_products(
     left: Any, right: Any, ends: Any, scale: float, norms: Any, totals: Any, row: Any
 ) -> None:

@@ -307,37 +307,34 @@ def weighted_product_sums(
 
 
 class _PersonRows(NamedTuple):
-    """Positions of the rows of persons with one record, and the rows of each person with
-    several.
+    """Positions of the rows of persons with one record, and where the rows of each person with
+    several begin and end, of shape (persons, 2).
     """
 
     alone: Integers
-    several: list[slice]
+    several: Integers
 
     @classmethod
     def of(cls, ends: Integers) -> Self:
         starts = np.append(0, ends)[:-1]
-        one = ends - starts == 1
-        return cls(
-            starts[one],
-            [slice(*pair) for pair in zip(starts[~one].tolist(), ends[~one].tolist(), strict=True)],
-        )
+        has_one = ends - starts == 1
+        spans = np.column_stack([starts, ends]).astype(np.int64)
+        return cls(starts[has_one], spans[~has_one])
 
 
 def _add_persons(left: Floats, right: Floats, ends: Integers, sums: Floats) -> None:
     """Add each person's sum of outer products of integer rows (b, a) and (b, d), scaled, to sums
     (a, d).
     """
-    from tacit.mechanisms.kernels import squared_norm
+    from tacit.mechanisms.kernels import add_products
 
     alone, several = _PersonRows.of(ends)
     for start in range(0, len(alone), _CACHED_ROWS):
-        at = alone[start : start + _CACHED_ROWS]
-        sums += left[at].T @ right[at]
-    own = np.empty_like(sums)
-    for part in several:
-        _sum_of(left[part], right[part], own)
-        _add_scaled(own, math.sqrt(squared_norm(own)), sums)
+        rows = alone[start : start + _CACHED_ROWS]
+        sums += left[rows].T @ right[rows]
+
+    product = np.empty_like(sums)
+    add_products(left, right, several, _EXACT_ROWS, UNIT * SLACK, sums, product)
 
 
 def _add_triangle(whole: Floats, totals: Integers) -> None:
@@ -356,33 +353,26 @@ def _add_triangles_of_persons(
 
     Strips of the triangle stay in the caches while all persons are added.
     """
-    from tacit.mechanisms.kernels import add_few_products
+    from tacit.mechanisms.kernels import add_few_products, add_products
 
     _add_triangle(whole[persons.alone], totals)
     several = persons.several
-    ends = np.array([(part.start, part.stop) for part in several], dtype=np.int64).reshape(-1, 2)
-    few = ends[:, 1] - ends[:, 0] <= _FEW_ROWS
-    many = [
-        (part, norm) for part, norm, is_few in zip(several, norms, few, strict=True) if not is_few
-    ]
+    has_few = several[:, 1] - several[:, 0] <= _FEW_ROWS
+    scale = UNIT * SLACK
 
     def sums_of(strip: slice) -> Floats:
-        left, right = (
-            np.ascontiguousarray(whole[:, strip]),
-            np.ascontiguousarray(whole[:, strip.start :]),
-        )
+        left = np.ascontiguousarray(whole[:, strip])
+        right = np.ascontiguousarray(whole[:, strip.start :])
         sums = np.zeros((left.shape[1], right.shape[1]))
-        own = np.empty_like(sums)
-        add_few_products(left, right, ends[few], UNIT * SLACK, norms[few], sums, own[0])
-        for part, norm in many:
-            _sum_of(left[part], right[part], own)
-            _add_scaled(own, norm, sums)
+        product = np.empty_like(sums)
+        add_few_products(left, right, several[has_few], scale, norms[has_few], sums, product[0])
+        add_products(
+            left, right, several[~has_few], _EXACT_ROWS, scale, sums, product, norms[~has_few]
+        )
         return sums
 
-    strips = [
-        slice(start, start + _CACHED_STRIP)
-        for start in range(0, len(totals) if several else 0, _CACHED_STRIP)
-    ]
+    width = len(totals) if len(several) else 0
+    strips = [slice(start, start + _CACHED_STRIP) for start in range(0, width, _CACHED_STRIP)]
     for strip, sums in zip(strips, in_threads(sums_of, strips), strict=True):
         totals[strip, strip.start :] += sums.astype(np.int64)
 
@@ -398,44 +388,18 @@ def _add_weighted(whole: Floats, factors: Floats, persons: _PersonRows, totals: 
         _add_triangles_of_persons(weighted(k), persons, norms, total)
 
 
-def _squared_norms(whole: Floats, several: list[slice]) -> Floats:
+def _squared_norms(whole: Floats, several: Integers) -> Floats:
     """Squared norm of each person's sum of x x' over integer rows x: the sum of squares of all
     products of two rows.
 
     Of a person with more rows than columns that of the sum itself, which is smaller than the table
     of products.
     """
-    from tacit.mechanisms.kernels import squared_norm
+    from tacit.mechanisms.kernels import squared_norms
 
-    width = whole.shape[1]
-    own = np.empty((width, width))
-
-    def squared(rows: Floats) -> float:
-        if len(rows) <= width:
-            return float(squared_norm(rows @ rows.T))
-        _sum_of(rows, rows, own)
-        return float(squared_norm(own))
-
-    return np.array([squared(whole[part]) for part in several])
-
-
-def _sum_of(left: Floats, right: Floats, result: Floats) -> None:
-    """Write the sum of outer products of one person's integer rows: exact up to 2^53, else added in
-    order.
-    """
-    np.matmul(left[:_EXACT_ROWS].T, right[:_EXACT_ROWS], out=result)
-    for start in range(_EXACT_ROWS, len(left), _EXACT_ROWS):
-        part = slice(start, start + _EXACT_ROWS)
-        result += left[part].T @ right[part]
-
-
-def _add_scaled(own: Floats, norm: float, sums: Floats) -> None:
-    """Add one person's products, or a part of them, scaled down as `norm`, that of all of them
-    together, requires.
-    """
-    from tacit.mechanisms.kernels import add_scaled
-
-    add_scaled(own, UNIT * SLACK, norm, sums)
+    squares = np.empty(len(several))
+    squared_norms(whole, several, _EXACT_ROWS, squares)
+    return squares
 
 
 def moved_by_left_rows(distance: float, entries: int) -> float:
