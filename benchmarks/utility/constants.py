@@ -52,11 +52,9 @@ CONSTANTS = {
 OF_NAMES = {
     "`NAMES`: clarity at which names weigh a half": (f"{MODELS}.quadratic.NAMES",),
     "`ABOUT_NAME`: variance about a name": (f"{MODELS}.posterior.ABOUT_NAME",),
-    "`SCALE`: expected length of names": (f"{MODELS}.named_posterior.SCALE",),
-    "`USEFUL`: least length of names": (f"{MODELS}.named_posterior.USEFUL",),
-    "`USEFUL_OF_MANY`: least share of the class means": (
-        f"{MODELS}.named_posterior.USEFUL_OF_MANY",
-    ),
+    "`LENGTH_MEAN`: expected length of names": (f"{MODELS}.named_posterior.LENGTH_MEAN",),
+    "`LEAST_LENGTH`: least length of names": (f"{MODELS}.named_posterior.LEAST_LENGTH",),
+    "`LEAST_SHARE`: least share of the class means": (f"{MODELS}.named_posterior.LEAST_SHARE",),
     "`OFFSET_RIDGE` of the offsets": (f"{MODELS}.calibration.OFFSET_RIDGE",),
 }
 FACTORS = (1.0, 0.5, 2.0)

@@ -6,11 +6,11 @@ from scipy.stats import multivariate_normal, norm
 
 from tacit.models import posterior as module
 from tacit.models.named_posterior import (
-    MANY,
-    SCALE,
-    SCALE_DEVIATION,
-    USEFUL,
-    USEFUL_OF_MANY,
+    LEAST_LENGTH,
+    LEAST_SHARE,
+    LENGTH_MEAN,
+    LENGTH_SD,
+    MANY_CLASSES,
     named_centres,
     named_posterior,
 )
@@ -29,7 +29,7 @@ from tacit.models.posterior import (
     class_trust,
     expectation_maximisation,
     grand_mean,
-    normalised,
+    softmax,
     within_share,
 )
 from tacit.models.public_prior import PublicPrior, distinctness, public_prior
@@ -122,21 +122,21 @@ def test_the_within_class_share_is_clipped():
 
 @pytest.mark.parametrize("noise", [0.0, 0.7, 30.0])
 @pytest.mark.parametrize("spread", [ABOUT_NEIGHBOURHOOD, ELSEWHERE])
-@pytest.mark.parametrize("own", [False, True])
-def test_a_family_in_one_dimension_is_what_integration_gives(noise, spread, own):
+@pytest.mark.parametrize("per_class", [False, True])
+def test_a_family_in_one_dimension_is_what_integration_gives(noise, spread, per_class):
     w, means, sums, sizes = (
         0.4,
         np.array([[-1.0], [0.3], [2.0]]),
         np.array([[-3.0], [1.0], [9.0]]),
         np.array([3, 1, 7]),
     )
-    family = Family(prior_of([w], means), means, spread, WITHIN, own=own)
+    family = Family(prior_of([w], means), means, spread, WITHIN, per_class=per_class)
     evidence, mean, variance = family.posterior(sums, sizes, noise)
     grid = np.linspace(-9, 9, 200_001)
     step = grid[1] - grid[0]
     about = norm.pdf(grid, means, np.sqrt(spread * w))
     for c in range(3):
-        of_mean = about[c] if own else about.mean(axis=0)
+        of_mean = about[c] if per_class else about.mean(axis=0)
         joint = of_mean * norm.pdf(
             sums[c, 0], sizes[c] * grid, np.sqrt(sizes[c] * WITHIN * w + noise**2)
         )
@@ -151,16 +151,16 @@ def test_a_family_in_one_dimension_is_what_integration_gives(noise, spread, own)
         )
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_a_family_in_several_dimensions_is_a_mixture_of_gaussians_or_one_for_each_class(own):
+@pytest.mark.parametrize("per_class", [False, True])
+def test_a_family_in_several_dimensions_is_a_mixture_of_gaussians_or_one_for_each_class(per_class):
     rng = np.random.default_rng(1)
     points = rng.normal(size=(5, 3))
     prior = prior_of([0.5, 0.3, 0.1], points)
-    family = Family(prior, points, ABOUT_NAME, WITHIN, own=own)
+    family = Family(prior, points, ABOUT_NAME, WITHIN, per_class=per_class)
     sums, sizes, noise = rng.normal(size=(5, 3)) * 4, np.array([1.0, 2.0, 5.0, 20.0, 3.0]), 1.5
     evidence, mean, variance = family.posterior(sums, sizes, noise)
     for c, n in enumerate(sizes):
-        centres = points[[c]] if own else points
+        centres = points[[c]] if per_class else points
         of_sum = n**2 * ABOUT_NAME * prior.variances + n * WITHIN * prior.variances + noise**2
         each = np.array([multivariate_normal(n * m, np.diag(of_sum)).pdf(sums[c]) for m in centres])
         assert evidence[c] == pytest.approx(np.log(each.mean()) + 1.5 * np.log(2 * np.pi))
@@ -363,8 +363,8 @@ def test_the_length_of_names_is_the_posterior_mean_of_a_weighted_regression():
         normal, design.T @ (np.repeat(weights, 3) * (sums / (sizes + 1)[:, None]).ravel())
     )
     precision = 1 / np.linalg.inv(normal)[-1, -1]
-    expected = (fitted[-1] * precision + SCALE / SCALE_DEVIATION**2) / (
-        precision + 1 / SCALE_DEVIATION**2
+    expected = (fitted[-1] * precision + LENGTH_MEAN / LENGTH_SD**2) / (
+        precision + 1 / LENGTH_SD**2
     )
     centred = named_centres(prior, released, plain, names)
     assert length_of(centred, released, names, plain.sizes) == pytest.approx(expected)
@@ -411,15 +411,13 @@ def test_names_are_contradicted_below_the_least_useful_length(
     names, plain = length * names, replace(plain, within=within)
     squares = ((names - names.mean(axis=0)) ** 2).sum()
     information = squares / (ELSEWHERE / 60 + within / 60 / 10**6 + (noise / 10**6) ** 2)
-    of_prior = 1 / SCALE_DEVIATION**2
-    least = USEFUL - 2 * (information + of_prior) ** -0.5
-    if n_classes >= MANY:
+    of_prior = 1 / LENGTH_SD**2
+    least = LEAST_LENGTH - 2 * (information + of_prior) ** -0.5
+    if n_classes >= MANY_CLASSES:
         # its deviation in 1 - within
         of_noise = (2 * n_classes * 60) ** 0.5 * noise**2 / (n_classes * 10**12)
-        least = USEFUL_OF_MANY * min(
-            ((1 - within + of_noise / 2) / (squares / n_classes)) ** 0.5, 1
-        )
-    edge = ((information + of_prior) * least - of_prior * SCALE) / information
+        least = LEAST_SHARE * min(((1 - within + of_noise / 2) / (squares / n_classes)) ** 0.5, 1)
+    edge = ((information + of_prior) * least - of_prior * LENGTH_MEAN) / information
     exact = replace(released, sums=1e6 * (edge + sign * 1e-6) * names, noise=noise)
     found = named_centres(prior, exact, plain, names)
     assert (found is not None) == (sign > 0)
@@ -430,7 +428,7 @@ def test_names_are_kept_at_their_usual_length_where_sums_say_nothing():
     nothing = replace(released, sums=0 * released.sums)
     plain = class_posterior(prior, nothing)
     found = named_centres(prior, nothing, plain, names)
-    assert length_of(found, nothing, names, plain.sizes) == pytest.approx(SCALE, rel=1e-4)
+    assert length_of(found, nothing, names, plain.sizes) == pytest.approx(LENGTH_MEAN, rel=1e-4)
 
 
 @pytest.mark.parametrize("noise", [1e3, 1e5, 1e7])
@@ -589,6 +587,4 @@ def test_trust_is_by_the_weight_of_the_families_and_by_distinctness(monkeypatch,
 
 
 def test_normalising_large_logs():
-    np.testing.assert_allclose(
-        normalised(np.array([[1e4, 1e4 + np.log(3)]]), axis=1), [[0.25, 0.75]]
-    )
+    np.testing.assert_allclose(softmax(np.array([[1e4, 1e4 + np.log(3)]]), axis=1), [[0.25, 0.75]])

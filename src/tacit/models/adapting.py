@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.models.carried import CarriedPosterior
-from tacit.models.posterior import ClassPosterior, log_sum, normalised
+from tacit.models.posterior import ClassPosterior, log_sum, softmax
 from tacit.models.quadratic import QuadraticScores, blended, log_densities
 from tacit.models.rows import Floats
 
@@ -133,7 +133,7 @@ class Task:
             densities = log_densities(posterior.mean, self.within + posterior.variance).of(
                 self.rows
             )
-            shares = normalised(
+            shares = softmax(
                 TEMPER * densities + STEEPNESS * (self.scores + added) / deviation, axis=1
             )
             posterior = replace(

@@ -1,8 +1,17 @@
-"""The posterior of class means about the directions of class names, where noisy sums do not
-contradict them.
+"""Class means with class names as a prior, unless the noisy sums contradict the names.
 
-All of this is post-processing of a release, public rows and public names. Coordinates are those of
-`posterior.py`. Where the constants were chosen is said in docs/auto.md.
+Everything here is post-processing of a release, public rows and public names, so it has no privacy cost.
+Coordinates are those of `posterior.py`: the principal axes of the public rows.
+
+The model. Let t_c be the row of the name of class c, t the mean of these rows weighted by class size, and g the mean of
+all private rows. Names say where the mean m_c of a class lies, up to one common length b:
+
+    m_c ~ N(g + b (t_c - t), v w),    b ~ N(0.35, 0.25^2),
+
+where w are the variances of the public rows along the axes; v is `ELSEWHERE` in the regression for b, and
+`posterior.ABOUT_NAME` in the posterior that follows. b = 0 means that names tell nothing. The sums S_c = n_c m_c + noise
+give a linear regression of S_c/n_c on t_c - t, whose posterior has a closed form. Where the constants were
+chosen is said in docs/auto.md.
 """
 
 from __future__ import annotations
@@ -15,69 +24,115 @@ from tacit.models.posterior import ELSEWHERE, ClassPosterior, NoisySums, class_p
 from tacit.models.public_prior import PublicPrior
 from tacit.models.rows import Floats
 
-SCALE, SCALE_DEVIATION = 0.35, 0.25  # prior of the length of names
-# the least length that helps; of many classes, times |m|/|t|
-USEFUL, MANY, USEFUL_OF_MANY = 0.1, 10, 0.25
+LENGTH_MEAN = 0.35
+LENGTH_SD = 0.25
+
+# Names count as contradicted if their length is surely below this.
+LEAST_LENGTH = 0.1
+
+# Wrong names of many classes reach LEAST_LENGTH by chance, since names resemble one another.
+# From this many classes on, names must also explain this share of the class means.
+MANY_CLASSES = 10
+LEAST_SHARE = 0.25
 
 
 def named_posterior(
     prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats
 ) -> ClassPosterior | None:
-    """The posterior about names, (C, p) along the axes, mixed with `plain`; None where the sums
-    contradict the names.
+    """Mix the posterior about the names with the posterior without them, class by class.
 
-    Where its sum is clear a class relies on the plain posterior, where it is noise on that about
-    its name: the weight of the former is the root of `clarity`.
+    A class whose sum is clear relies on its sum, a class whose sum is noise relies on its name.
+
+    Parameters
+    ----------
+    plain : ClassPosterior
+        The posterior without names.
+    names : ndarray of shape (C, p)
+        Rows of the class names, along the axes.
+
+    Returns
+    -------
+    ClassPosterior, or None if the sums contradict the names or all names are alike.
     """
     centres = named_centres(prior, release, plain, names)
     if centres is None:
         return None
     named = class_posterior(prior, release, centres)
-    f = np.sqrt(plain.clarity(release.noise))[:, None]
-    mean, variance = (
-        f * plain.mean + (1 - f) * named.mean,
-        f * plain.variance + (1 - f) * named.variance,
+
+    # The weight of the plain posterior, (C, 1): the root of the share of each sum that is not noise.
+    weight = np.sqrt(plain.clarity(release.noise))[:, None]
+    mean_weight = float(weight.mean())
+
+    return ClassPosterior(
+        mean=weight * plain.mean + (1 - weight) * named.mean,
+        variance=weight * plain.variance + (1 - weight) * named.variance,
+        sizes=plain.sizes,
+        trust=mean_weight * plain.trust + (1 - mean_weight) * named.trust,
+        within=plain.within,
     )
-    trust = float(f.mean() * plain.trust + (1 - f.mean()) * named.trust)
-    return ClassPosterior(mean, variance, plain.sizes, trust, plain.within)
 
 
 def named_centres(
     prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats
 ) -> Floats | None:
-    """Prior means g + b (t_c - mean t) of class means from names t; None where the sums contradict
-    the names.
+    """Return the prior means g + b (t_c - t), of shape (C, p), or None if the sums contradict the names."""
+    sizes = plain.sizes[:, None]
+    precision = _precision_of_means(prior, release, plain)
 
-    The mean of the names weights classes by their sizes, as the mean g of all rows does.
+    # Weighted least squares with an intercept: subtract the weighted mean from the names.
+    centred_names = names - (precision * names).sum(axis=0) / precision.sum()
+    information = float((precision * centred_names**2).sum())
+    rounding = 1e-12 * float((precision * names**2).sum())
+    if information <= rounding:
+        # All names are alike.
+        return None
 
-    The common length b is the posterior mean under N(0.35, 0.25^2), from the regression of S_c/n_c
-    on t_c; wrong names have b = 0. Names count as contradicted if b, raised by two standard
-    deviations of its posterior, is below 0.1; so noise, which leaves b near its prior, rarely
-    contradicts any. Of ten classes or more, wrong names may have some 0.1, since names resemble one
-    another, but explain little of the class means: b must also be a quarter of |m|/|t|, or of 1 if
-    that is less. |m| is the length of class means, its square raised by half a deviation of its
-    noise, and |t| that of the names.
-    For the precision the squared sizes are reduced by the share of noise in their squared total:
-    sizes that are mostly noise would otherwise make the sums look precise.
+    # Posterior of the length b: normal likelihood times normal prior.
+    variance = 1 / (information + 1 / LENGTH_SD**2)
+    evidence = float((precision * centred_names * release.sums / sizes).sum())
+    length = variance * (evidence + LENGTH_MEAN / LENGTH_SD**2)
+
+    # Noise leaves b near its prior mean, so it rarely contradicts any names.
+    surely_short = length + 2 * math.sqrt(variance) < LEAST_LENGTH
+    explained = _explained_share(release, plain, names, precision, information)
+    explains_little = len(names) >= MANY_CLASSES and length < LEAST_SHARE * min(explained, 1.0)
+    if surely_short or explains_little:
+        return None
+
+    # g weights classes by their sizes; so must the mean of the names.
+    mean_name = (sizes * names).sum(axis=0) / sizes.sum()
+    return np.asarray(grand_mean(release) + max(length, 0.0) * (names - mean_name))
+
+
+def _precision_of_means(prior: PublicPrior, release: NoisySums, plain: ClassPosterior) -> Floats:
+    """Return the precision of S_c/n_c about its name, (C, 1): spread about names, within classes, and noise."""
+    sizes = _certain_sizes(release, plain)
+    mean_variance = float(prior.variances.mean())
+    about_name = ELSEWHERE * mean_variance
+    within_class = plain.within * mean_variance / sizes
+    noise = (release.noise / sizes) ** 2
+    return np.asarray(1 / (about_name + within_class + noise))
+
+
+def _certain_sizes(release: NoisySums, plain: ClassPosterior) -> Floats:
+    """Return class sizes reduced by the share of noise in their squared total, at least 1; (C, 1).
+
+    Sizes that are mostly noise would otherwise make the sums look precise.
     """
-    n, w = plain.sizes[:, None], float(prior.variances.mean())
-    doubt = len(n) * (release.count_noise / float(n.sum())) ** 2
-    sure = np.maximum(n * math.sqrt(max(1 - doubt, 0.0)), 1.0)
-    precision = 1 / (ELSEWHERE * w + plain.within * w / sure + (release.noise / sure) ** 2)
-    spread = names - (precision * names).sum(axis=0) / precision.sum()
-    information = float((precision * spread**2).sum())
-    # names that are all alike, but for rounding
-    if information <= 1e-12 * float((precision * names**2).sum()):
-        return None
-    variance = 1 / (information + 1 / SCALE_DEVIATION**2)
-    b = variance * (
-        float((precision * spread * release.sums / n).sum()) + SCALE / SCALE_DEVIATION**2
-    )
-    doubtful = math.sqrt(names.size / 2) * release.noise**2 / float((sure**2).sum())
-    ratio = math.sqrt((plain.between + doubtful) * float(precision.sum()) / information)  # |m|/|t|
-    of_many = len(names) >= MANY and b < USEFUL_OF_MANY * min(ratio, 1.0)
-    if of_many or b + 2 * math.sqrt(variance) < USEFUL:
-        return None
-    return np.asarray(
-        grand_mean(release) + max(b, 0.0) * (names - (n * names).sum(axis=0) / n.sum())
-    )
+    sizes = plain.sizes[:, None]
+    noise_share = len(sizes) * (release.count_noise / float(sizes.sum())) ** 2
+    return np.maximum(sizes * math.sqrt(max(1 - noise_share, 0.0)), 1.0)
+
+
+def _explained_share(
+    release: NoisySums, plain: ClassPosterior, names: Floats, precision: Floats, information: float
+) -> float:
+    """Return |m|/|t|: the length of class means over the length of names.
+
+    The squared length of class means is raised by half a standard deviation of its noise.
+    """
+    noise_of_square = math.sqrt(names.size / 2) * release.noise**2
+    total_square = float((_certain_sizes(release, plain) ** 2).sum())
+    squared_means = plain.between + noise_of_square / total_square
+    squared_names = information / float(precision.sum())
+    return math.sqrt(squared_means / squared_names)

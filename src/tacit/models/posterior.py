@@ -1,31 +1,38 @@
-"""What noisy class sums say about class means, given public knowledge: empirical Bayes in closed
-form.
+"""Posterior of class means and class sizes, given their noisy sums and public rows.
 
-All of this is post-processing of a release and public rows. Coordinates are those of the public
-principal axes, with variances w; rows x are unit rows about the public centre.
+Empirical Bayes in closed form. Everything here is post-processing of a release and public rows, so
+it has no privacy cost. Coordinates are those of the principal axes of the public rows, along which
+these rows have variances w; private rows x are unit rows about the public centre.
 
-Model. A class has n records about its mean m, with covariance h w; h is the within-class share,
-which follows from the sums (`within_share`). Its released sum is S ~ N(n m, n h w + s^2 I), its
-released count N(n, t^2). The prior of m is a mixture of three families, whose weights the classes
-share:
+The model. Class c has n_c rows, drawn about its mean m_c with covariance h w, where h is the
+within-class share (`within_share`). What is released of the class are a noisy sum and a noisy count:
+
+    S_c ~ N(n_c m_c, n_c h w + s^2),    count_c ~ N(n_c, t^2).
+
+The prior of m_c is a mixture of three families, whose weights all classes share; g is the mean of
+all private rows (`grand_mean`):
 
     "as public"   about the mean of a neighbourhood of public rows, variance 0.3 w
-    "shifted"     the same neighbourhoods, moved to the private grand mean g
-    "elsewhere"   about g alone, variance 0.5 w; or about g and the class's name, variance 0.25 w
+    "shifted"     about the same neighbourhoods, moved so that their mean is g, variance 0.3 w
+    "elsewhere"   about g, variance 0.5 w; or about the name of the class, variance 0.25 w
                   (`named_posterior.py`)
 
-The first two include the selection of public records: a class whose sum is dominated by noise gets
-the average of the neighbourhoods that explain it. The third is a shrunk mean, for tasks that the
-public rows do not resemble. EM on all classes at once estimates the family weights and the
-distribution of n, with `PICKED` of the neighbourhoods. The size n is its posterior estimate, scaled
-so that sizes add up to no more than the counts, or the count where that is precise (`KNOWN`). Given
-n, every posterior is a mixture of Gaussians, of which the mean and the variance are used.
+The first two families select public records: a class whose sum is dominated by noise gets the
+average of the neighbourhoods that explain it. The third family shrinks means towards g, for tasks
+that the public rows do not resemble.
 
-Under imbalance g may be almost the mean of the largest class. So g is multiplied, except about
-names, by how clearly public rows are of another kind (`distinctness`). The trust is the weight of
-the first two families, which EM estimates poorly with few classes: three more are counted as
-trusted, fewer if public rows are of another kind. With two classes EM cannot tell which family
-holds, and the trust is 1 minus the distinctness.
+The estimate has three steps.
+
+1. EM on all classes at once estimates the family weights and the distribution of sizes, with at
+   most `PICKED` neighbourhoods.
+2. The size n_c is its posterior estimate, scaled so that sizes add up to no more than the counts;
+   where counts are precise, it is the count.
+3. Given n_c, the posterior of m_c is a mixture of Gaussians. Its mean and variance are returned.
+
+Two corrections. Under imbalance g may be almost the mean of the largest class, so g is multiplied
+by how clearly public rows are of another kind than private rows (`distinctness`); centres about
+names are not. The trust is the weight of the first two families, which EM estimates poorly from few
+classes (`class_trust`).
 
 Where the constants were chosen is said in docs/auto.md.
 """
@@ -42,17 +49,30 @@ from tacit.models.public_prior import PublicPrior, distinctness
 from tacit.models.rows import Floats
 from tacit.models.spectra import spaced
 
-ABOUT_NEIGHBOURHOOD, ELSEWHERE, ABOUT_NAME = 0.3, 0.5, 0.25
-LEAST_WITHIN, LEAST_BETWEEN = 0.4, 0.02
-SIZES, PICKED, ROUNDS = 40, 512, 20
+# Variance of class means about the points of a family, as a multiple of w.
+ABOUT_NEIGHBOURHOOD = 0.3
+ELSEWHERE = 0.5
+ABOUT_NAME = 0.25
+
+# The least share of the variance of rows within classes (h), and between them.
+LEAST_WITHIN = 0.4
+LEAST_BETWEEN = 0.02
+
+# EM: sizes on its grid, most neighbourhoods, and rounds.
+SIZES = 40
+PICKED = 512
+ROUNDS = 20
+
+# Classes that count as trusted beside those of the task, if public rows are of its kind.
 PRIOR_CLASSES = 3.0
-# noise of a count over the lower quartile of counts, below which counts are taken as they are
-KNOWN = 0.1
+
+# Counts replace the posterior of sizes if their noise is below this share of their lower quartile.
+PRECISE_COUNT = 0.1
 
 
 @dataclass(frozen=True)
 class NoisySums:
-    """Released sums (C, p) along the axes and sizes (C,) of classes, with the standard deviations
+    """Released sums (C, p) along the axes and counts (C,) of classes, with the standard deviations
     of their noise.
     """
 
@@ -64,10 +84,10 @@ class NoisySums:
 
 @dataclass(frozen=True)
 class ClassPosterior:
-    """What is believed of each class: mean and variance of its mean, each (C, p), along the axes;
-    and its size, (C,).
+    """Mean and variance of each class's mean, both (C, p) and along the axes, and each class's
+    size, (C,).
 
-    `trust`, from 0 to 1, is that in the families whose centres differ between classes
+    `trust`, from 0 to 1, is the weight of the families whose centres differ between classes
     (`class_trust`); `within` is the share of the variance of rows that lies within classes.
     """
 
@@ -91,155 +111,269 @@ class ClassPosterior:
 
 
 def within_share(release: NoisySums) -> float:
-    """Share of the variance of unit rows that lies within classes, at least 0.4: 1 less the squared
-    length of means.
+    """Share of the variance of unit rows that lies within classes, at least 0.4.
 
-    E |S|^2 = n^2 |m|^2 + n (1 - |m|^2) + p s^2 for unit rows, so that each class's |m|^2 follows
-    without bias.
+    It is 1 less the squared length of class means. For unit rows E |S|^2 = n^2 |m|^2 + n (1 -
+    |m|^2) + p s^2, so |S|^2 - n - p s^2 estimates n (n - 1) |m|^2 without bias.
 
     >>> S, n = np.array([[60.0, 0.0], [0.0, 60.0]]), np.array([100.0, 100.0])
     >>> round(within_share(NoisySums(S, 0.0, n, 0.0)), 3)  # means of length 0.6
     0.646
     """
     n = release.counts
+
+    # The noise of a count adds its variance to the square of the count.
     pairs = float((n * (n - 1) - release.count_noise**2).sum())
+    if pairs <= 0:
+        # Noise hides the counts: nothing is known of the means.
+        return 1.0
+
     energy = float((release.sums**2).sum()) - release.sums.size * release.noise**2 - float(n.sum())
-    return min(max(1 - energy / pairs, LEAST_WITHIN), 1.0) if pairs > 0 else 1.0
+    return min(max(1 - energy / pairs, LEAST_WITHIN), 1.0)
 
 
 @phase(SOLVING)
 def class_posterior(
     prior: PublicPrior, release: NoisySums, centres: Floats | None = None
 ) -> ClassPosterior:
-    """Posterior of every class's mean and size; `centres`, (C, p), are those of the third family if
-    names give some.
+    """Posterior of every class's mean and size.
+
+    Parameters
+    ----------
+    centres : ndarray of shape (C, p), optional
+        Centres of the third family, one for each class, if names give them.
     """
-    sums, noise, counts, count_noise = (
-        release.sums,
-        release.noise,
-        release.counts,
-        release.count_noise,
-    )
-    within, grand = within_share(release), grand_mean(release)
-    apart = distinctness(grand, prior.variances)
-    grand = apart * grand
-    sizes = np.geomspace(1.0, max(10.0, 2.0 * float(counts.max()), 3.0 * count_noise), SIZES)
-    few = _families(prior, spaced(prior.neighbourhoods, PICKED), grand, centres, within)
-    evidence = np.stack(
-        [np.stack([family.evidence(sums, n, noise) for n in sizes], 1) for family in few], 2
-    )
-    doubt = np.hypot(count_noise, 0.05 * sizes)
-    evidence += (-0.5 * ((counts[:, None] - sizes) / doubt) ** 2 - np.log(doubt))[:, :, None]
-    of_sizes, of_families = expectation_maximisation(evidence)
-    if count_noise < KNOWN * np.quantile(counts, 0.25):
-        records = np.maximum(counts, 1.0)
-    else:
-        records = np.exp(of_sizes @ np.log(sizes))
-        records = np.maximum(records * min(1.0, _total(release) / records.sum()), 1.0)
-    families = _families(prior, prior.neighbourhoods, grand, centres, within)
-    each = [family.posterior(sums, records, noise) for family in families]
-    weights = normalised(np.stack([part[0] for part in each], 1) + np.log(of_families), axis=1)
-    mean = sum(weights[:, [i]] * part[1] for i, part in enumerate(each))
-    square = sum(weights[:, [i]] * (part[2] + part[1] ** 2) for i, part in enumerate(each))
-    trust = class_trust(float(1 - of_families[-1]), apart, len(counts)) if centres is None else 1.0
-    return ClassPosterior(
-        np.asarray(mean), np.maximum(square - mean**2, 1e-12), records, trust, within
-    )
+    n_classes = len(release.counts)
+    within = within_share(release)
+    grand = grand_mean(release)
+    foreign = distinctness(grand, prior.variances)
+    shrunk_grand = foreign * grand
+
+    # EM. A subset of the neighbourhoods is enough for shares of sizes and of families.
+    subset = spaced(prior.neighbourhoods, PICKED)
+    families = _families(prior, subset, shrunk_grand, centres, within)
+    size_grid = _size_grid(release)
+    evidence = _log_evidence(release, families, size_grid)
+    size_shares, family_weights = expectation_maximisation(evidence)
+    sizes = _class_sizes(release, size_grid, size_shares)
+
+    # The means, with all neighbourhoods.
+    families = _families(prior, prior.neighbourhoods, shrunk_grand, centres, within)
+    mean, variance = _mixture(families, family_weights, release, sizes)
+
+    # Centres of names differ between classes, so all three families are trusted.
+    trust = 1.0
+    if centres is None:
+        public_weight = float(1 - family_weights[-1])
+        trust = class_trust(public_weight, foreign, n_classes)
+
+    return ClassPosterior(mean, variance, sizes, trust, within)
 
 
-def class_trust(weight: float, apart: float, n_classes: int) -> float:
+def _size_grid(release: NoisySums) -> Floats:
+    """Candidate sizes of a class, (SIZES,): evenly spaced logarithms, beyond what noise may hide."""
+    largest = max(10.0, 2.0 * float(release.counts.max()), 3.0 * release.count_noise)
+    return np.geomspace(1.0, largest, SIZES)
+
+
+def _log_evidence(release: NoisySums, families: list[Family], size_grid: Floats) -> Floats:
+    """Log likelihood of each class's sum and count, (C, SIZES, families), up to a constant."""
+    evidence_by_family = []
+    for family in families:
+        evidence_by_size = [family.evidence(release.sums, n, release.noise) for n in size_grid]
+        evidence_by_family.append(np.stack(evidence_by_size, axis=1))
+    evidence = np.stack(evidence_by_family, axis=2)
+
+    # Sizes between two points of the grid must not seem impossible, however precise the counts are.
+    count_sd = np.hypot(release.count_noise, 0.05 * size_grid)
+    deviations = (release.counts[:, None] - size_grid) / count_sd
+    evidence += (-0.5 * deviations**2 - np.log(count_sd))[:, :, None]
+    return evidence
+
+
+def _class_sizes(release: NoisySums, size_grid: Floats, size_shares: Floats) -> Floats:
+    """Sizes of the classes, (C,), at least 1, from their posterior shares on the grid."""
+    if release.count_noise < PRECISE_COUNT * np.quantile(release.counts, 0.25):
+        return np.asarray(np.maximum(release.counts, 1.0))
+
+    # Geometric means: the grid is one of logarithms.
+    sizes = np.exp(size_shares @ np.log(size_grid))
+
+    # The total is known better than each size.
+    return np.asarray(np.maximum(sizes * min(1.0, _total(release) / sizes.sum()), 1.0))
+
+
+def _mixture(
+    families: list[Family], family_weights: Floats, release: NoisySums, sizes: Floats
+) -> tuple[Floats, Floats]:
+    """Mean and variance of each class's mean, (C, p), over all families."""
+    posteriors = [family.posterior(release.sums, sizes, release.noise) for family in families]
+    log_evidence = np.stack([evidence for evidence, _, _ in posteriors], axis=1)
+
+    # Posterior weights of the families in each class, (C, families).
+    weights = softmax(log_evidence + np.log(family_weights), axis=1)
+
+    shape = release.sums.shape
+    mean = np.zeros(shape)
+    square = np.zeros(shape)
+    for i, (_, family_mean, family_variance) in enumerate(posteriors):
+        weight = weights[:, [i]]
+        mean += weight * family_mean
+        square += weight * (family_variance + family_mean**2)
+
+    return mean, np.maximum(square - mean**2, 1e-12)
+
+
+def class_trust(public_weight: float, foreign: float, n_classes: int) -> float:
     """Trust in the families whose centres differ between classes: their weight by EM, corrected for
     few classes.
+
+    `foreign` is the distinctness of the public rows.
     """
     if n_classes == 2:
-        return 1 - apart
-    more = PRIOR_CLASSES * (1 - apart)
-    return (weight * n_classes + more) / (n_classes + more)
+        # Of two classes EM cannot tell which family holds.
+        return 1 - foreign
+
+    # Classes that are trusted beforehand; fewer if public rows are of another kind.
+    prior_classes = PRIOR_CLASSES * (1 - foreign)
+    return (public_weight * n_classes + prior_classes) / (n_classes + prior_classes)
 
 
 def _total(release: NoisySums) -> float:
-    """Total number of records, at least its noise and one per class."""
+    """Total number of rows, at least its noise and one row per class."""
     n_classes = len(release.counts)
-    return max(
-        float(release.counts.sum()), release.count_noise * math.sqrt(n_classes), float(n_classes)
-    )
+    total = float(release.counts.sum())
+    total_noise = release.count_noise * math.sqrt(n_classes)
+    return max(total, total_noise, float(n_classes))
 
 
 def grand_mean(release: NoisySums) -> Floats:
-    """Mean of all private rows, shrunk by the share of its energy that is noise."""
+    """Mean of all private rows, (p,), shrunk by the share of its energy that is noise."""
     n_classes, width = release.sums.shape
     total = _total(release)
     mean = release.sums.sum(axis=0) / total
+
     energy = float(mean @ mean)
     signal = max(energy - n_classes * width * (release.noise / total) ** 2, 0.0)
-    return np.asarray(mean * (signal / energy if energy > 0 else 0.0))
+    signal_share = 0.0
+    if energy > 0:
+        signal_share = signal / energy
+
+    return np.asarray(mean * signal_share)
 
 
 class Family:
-    """A prior of class means: equally likely points (J, p) with a variance about them, or one point
-    for each class.
+    """A prior of class means: equally likely points (J, p), or one point for each class, with a
+    variance about them.
     """
 
     def __init__(
-        self, prior: PublicPrior, means: Floats, spread: float, within: float, own: bool = False
+        self,
+        prior: PublicPrior,
+        points: Floats,
+        spread: float,
+        within: float,
+        per_class: bool = False,
     ) -> None:
-        self.means, self.squares, self.own = means, means**2, own
+        self.points = points
+        self.squares = points**2
+        self.per_class = per_class
+
+        # Variances along the axes, (p,): of class means about a point, of rows about their mean.
         self.about = spread * prior.variances
         self.within = within * prior.variances
 
     def _log_likelihood(self, sums: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats]:
+        """Log likelihood of sums, in a part by point, (C, J) or (C, 1), and a part of the class,
+        (C,).
+
+        Given the point m, S ~ N(n m, v) with v = n^2 about + n within + s^2 along each axis, so
+
+            log p(S | m) = [n S m - n^2 m^2 / 2] / v - [S^2 / v + log v] / 2,
+
+        up to a constant, and only the first bracket depends on m.
+        """
         n = sizes[:, None]
         precision = 1.0 / (n**2 * self.about + n * self.within + noise**2)
-        common = 0.5 * (np.log(precision) - sums**2 * precision).sum(axis=1)
-        if self.own:
-            each = (precision * (n * sums * self.means - 0.5 * n**2 * self.squares)).sum(
-                axis=1, keepdims=True
-            )
-            return each, common
-        each = (n * sums * precision) @ self.means.T - 0.5 * (n**2 * precision) @ self.squares.T
-        return each, common - np.log(len(self.means))
+        by_class = 0.5 * (np.log(precision) - sums**2 * precision).sum(axis=1)
+
+        if self.per_class:
+            products = n * sums * self.points - 0.5 * n**2 * self.squares
+            by_point = (precision * products).sum(axis=1, keepdims=True)
+            return by_point, by_class
+
+        by_point = (n * sums * precision) @ self.points.T
+        by_point = by_point - 0.5 * (n**2 * precision) @ self.squares.T
+        # All points are equally likely.
+        return by_point, by_class - np.log(len(self.points))
 
     def evidence(self, sums: Floats, size: float, noise: float) -> Floats:
-        each, common = self._log_likelihood(sums, np.full(len(sums), size), noise)
-        return np.asarray(log_sum(each) + common)
+        """Log evidence of each class's sum, (C,), if all classes had this size."""
+        by_point, by_class = self._log_likelihood(sums, np.full(len(sums), size), noise)
+        return np.asarray(log_sum(by_point) + by_class)
 
     def posterior(self, sums: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats, Floats]:
         """Log evidence (C,), mean and variance (C, p) of each class's mean."""
-        each, common = self._log_likelihood(sums, sizes, noise)
-        shares = normalised(each, axis=1)
+        by_point, by_class = self._log_likelihood(sums, sizes, noise)
+        evidence = log_sum(by_point) + by_class
+
+        # Mean and variance of the point.
+        if self.per_class:
+            centre = self.points
+            scatter = np.zeros(self.points.shape)
+        else:
+            shares = softmax(by_point, axis=1)
+            centre = shares @ self.points
+            scatter = np.maximum(shares @ self.squares - centre**2, 0.0)
+
+        # Given the point, the mean moves from it towards S/n by the gain.
         n = sizes[:, None]
         gain = self.about / (self.about + self.within / n + (noise / n) ** 2)
-        centre = self.means if self.own else shares @ self.means
-        scatter = 0.0 if self.own else np.maximum(shares @ self.squares - centre**2, 0.0)
         mean = centre + gain * (sums / n - centre)
-        return log_sum(each) + common, mean, (1 - gain) ** 2 * scatter + self.about * (1 - gain)
+        variance = (1 - gain) ** 2 * scatter + self.about * (1 - gain)
+        return evidence, mean, variance
 
 
 def _families(
-    prior: PublicPrior, means: Floats, grand: Floats, centres: Floats | None, within: float
+    prior: PublicPrior,
+    neighbourhoods: Floats,
+    grand: Floats,
+    centres: Floats | None,
+    within: float,
 ) -> list[Family]:
-    shifted = means - prior.neighbourhoods.mean(axis=0) + grand
-    public = [Family(prior, points, ABOUT_NEIGHBOURHOOD, within) for points in (means, shifted)]
+    """The families "as public", "shifted" and "elsewhere" (about `centres` if there are some)."""
+    shifted = neighbourhoods - prior.neighbourhoods.mean(axis=0) + grand
+    as_public_family = Family(prior, neighbourhoods, ABOUT_NEIGHBOURHOOD, within)
+    shifted_family = Family(prior, shifted, ABOUT_NEIGHBOURHOOD, within)
+
     if centres is None:
-        return [*public, Family(prior, grand[None], ELSEWHERE, within)]
-    return [*public, Family(prior, centres, ABOUT_NAME, within, own=True)]
+        elsewhere_family = Family(prior, grand[None], ELSEWHERE, within)
+    else:
+        elsewhere_family = Family(prior, centres, ABOUT_NAME, within, per_class=True)
+
+    return [as_public_family, shifted_family, elsewhere_family]
 
 
 def expectation_maximisation(evidence: Floats) -> tuple[Floats, Floats]:
-    """Posterior over sizes (C, SIZES), and family weights, from log evidence of shape (C, SIZES,
-    families).
+    """Posterior shares of sizes (C, SIZES), and family weights, from log evidence of shape (C,
+    SIZES, families).
     """
     n_classes, n_sizes, n_families = evidence.shape
-    of_sizes, of_families = np.full(n_sizes, 1 / n_sizes), np.full(n_families, 1 / n_families)
+    size_weights = np.full(n_sizes, 1 / n_sizes)
+    family_weights = np.full(n_families, 1 / n_families)
+
     for _ in range(ROUNDS):
-        joint = evidence + np.log(of_sizes)[None, :, None] + np.log(of_families)
-        shares = normalised(joint, axis=(1, 2))
-        smooth = np.convolve(
-            np.pad(shares.sum(axis=(0, 2)), 2, mode="edge"), [0.1, 0.2, 0.4, 0.2, 0.1], "valid"
-        )
-        of_sizes = 0.95 * smooth / smooth.sum() + 0.05 / n_sizes
-        of_families = 0.98 * shares.sum(axis=(0, 1)) / n_classes + 0.02 / n_families
-    return np.asarray(shares.sum(axis=2)), of_families
+        # E-step: the share of each size and family in each class.
+        joint = evidence + np.log(size_weights)[None, :, None] + np.log(family_weights)
+        shares = softmax(joint, axis=(1, 2))
+
+        # M-step. Sizes are smoothed over the grid; nothing gets a weight of zero.
+        padded = np.pad(shares.sum(axis=(0, 2)), 2, mode="edge")
+        smooth = np.convolve(padded, [0.1, 0.2, 0.4, 0.2, 0.1], "valid")
+        size_weights = 0.95 * smooth / smooth.sum() + 0.05 / n_sizes
+        family_weights = 0.98 * shares.sum(axis=(0, 1)) / n_classes + 0.02 / n_families
+
+    return np.asarray(shares.sum(axis=2)), family_weights
 
 
 def log_sum(logs: Floats) -> Floats:
@@ -248,7 +382,7 @@ def log_sum(logs: Floats) -> Floats:
     return np.asarray(largest + np.log(np.exp(logs - largest[:, None]).sum(axis=1)))
 
 
-def normalised(logs: Floats, axis: int | tuple[int, ...]) -> Floats:
-    """Exponentials that add up to 1 along the axis."""
+def softmax(logs: Floats, axis: int | tuple[int, ...]) -> Floats:
+    """Exponentials, scaled so that they add up to 1 along the axis."""
     shares = np.exp(logs - logs.max(axis=axis, keepdims=True))
     return np.asarray(shares / shares.sum(axis=axis, keepdims=True))
