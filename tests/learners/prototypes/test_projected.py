@@ -240,9 +240,9 @@ def test_public_prototypes_can_be_released(tmp_path):
     assert np.array_equal(release.predict(X), model.predict(X))
     assert release.document.stamp is None
     card = release.card()
-    assert (
-        f"exponential, epsilon {model._shares().epsilon(model._multiplier()):g} per class" in card
-    )
+    uses = [event.base() for event, _ in model.promise().event.counted()]
+    (choice,) = (event for event in uses if isinstance(event, Exponential))
+    assert f"exponential, epsilon {choice.epsilon:g} per class" in card
     assert not lacking(card, "public record", "layer")
 
 
