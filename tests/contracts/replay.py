@@ -101,7 +101,7 @@ class Tape(NoiseSource):
 def taped(monkeypatch, tape):
     """Let learners draw their noise from the tape."""
     with monkeypatch.context() as patch:
-        for module in ("tacit.learners.common.base", "tacit.learners.pate.aggregate"):
+        for module in ("tacit.learners.common.base", "tacit.learners.pate.voting"):
             patch.setattr(import_module(module), "noise_source", lambda *_: tape)
         for kind in (Response, Blocks, SymmetricUnary):
             patch.setattr(kind, "sample", _taped_response(kind.sample, tape))

@@ -8,7 +8,7 @@ import pytest
 
 import tacit
 from tacit.experiments.results import Result
-from tacit.learners.pate.consensus import consensus
+from tacit.learners.pate.data_dependent import consensus
 from tacit.report import sweep, votings
 from tacit.report.groups import SweepResults
 

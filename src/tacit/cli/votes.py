@@ -118,12 +118,18 @@ def votes(
     from tacit.data.labels import class_list
     from tacit.data.matrices import read_matrix
     from tacit.learners.pate import aggregate, readings
-    from tacit.learners.pate.consensus import consensus
-    from tacit.learners.pate.labels_folder import holds_labels, write_labels
+    from tacit.learners.pate.data_dependent import consensus
     from tacit.learners.pate.readings import limits_of
     from tacit.learners.pate.run_folder import RunFolder
     from tacit.learners.pate.scheme import scheme
-    from tacit.learners.pate.tables import label_accuracies, query_rows, reading_row, voting_row
+    from tacit.learners.pate.tables import (
+        holds_labels,
+        label_accuracies,
+        query_rows,
+        reading_row,
+        voting_row,
+        write_labels,
+    )
 
     check_writable(out, force=force, ours=holds_labels)
     for option, path in (("folder", folder), ("figures", figures)):

@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.experiments.results import Result
 from tacit.learners.pate import Answers
-from tacit.learners.pate.consensus import BINS
+from tacit.learners.pate.data_dependent import BINS
 from tacit.mechanisms.noise import Integers
 from tacit.models.metrics import spread
 from tacit.report import charts, paper
@@ -124,7 +124,7 @@ def readings(sweep: SweepResults) -> Iterator[Figure]:
 def of_voting(answers: Answers, shares: Integers) -> dict[str, tuple[Any, Figure]]:
     """What draws each figure of one voting, and the figure, by the name of its file.
 
-    `shares` are the numbers of queries by consensus (`tacit.learners.pate.consensus`).
+    `shares` are the numbers of queries by consensus (`tacit.learners.pate.data_dependent`).
     """
     points = tuple(
         Point(group, one.answered, spread([epsilon]), ())

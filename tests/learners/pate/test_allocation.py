@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from messages import stating
 from tacit.data.persons import Persons
 from tacit.errors import InputError
-from tacit.learners.pate.allocation import allocate, pooled_groups
+from tacit.learners.pate.teachers import allocate, pooled_groups
 
 COLLECTORS = ("gnmax", "upsampling", "vanishing", "weighting")
 BUDGETS = {"a": 1.0, "b": 2.0, "c": 3.0}

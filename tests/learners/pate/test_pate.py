@@ -174,7 +174,7 @@ def test_a_resumed_fit_is_charged_if_it_draws_noise_and_only_then(tmp_path, monk
         return model.fit(X, Y, public=PUBLIC)
 
     ledger.allow("rho=9", "replace")
-    interrupted("tacit.learners.pate.teachers.Ensemble.votes")  # no noise was drawn
+    interrupted("tacit.learners.pate.ensemble.Ensemble.votes")  # no noise was drawn
     assert charges(ledger) == 0
     # noise was drawn, and nothing kept
     interrupted("tacit.learners.pate.run_folder.RunFolder.write_answers")
@@ -441,7 +441,7 @@ def test_the_ledger_is_charged_the_most_expensive_group_and_refuses_before_teach
     facts = FAST | {"ledger": ledger, "budgets": BUDGETS}
     pate(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
     assert accounting.epsilon(ledger.account().spent, 1e-5) == pytest.approx(2.0, rel=1e-6)
-    monkeypatch.setattr("tacit.learners.pate.teachers.Ensemble.votes", interrupt)
+    monkeypatch.setattr("tacit.learners.pate.ensemble.Ensemble.votes", interrupt)
     with pytest.raises(tacit.TacitError, match="ledger"):
         pate(**facts).fit(X, Y, groups=GROUPS, public=PUBLIC)
 

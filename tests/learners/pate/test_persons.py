@@ -18,8 +18,8 @@ from messages import lacking, stating
 from tacit.data.persons import Persons
 from tacit.errors import InputError, LedgerError
 from tacit.learners.common.overlap import OVERLAP
-from tacit.learners.pate.allocation import allocate
-from tacit.learners.pate.teachers import Ensemble
+from tacit.learners.pate.ensemble import Ensemble
+from tacit.learners.pate.teachers import allocate
 from tacit.mechanisms.noisy_argmax import label_event
 from tacit.mechanisms.noisy_check import check_event
 from tacit.privacy.unit import Unit

@@ -8,7 +8,7 @@ import pytest
 import tacit
 from messages import lacking, stating
 from tacit.errors import BudgetError, InputError
-from tacit.learners.pate.consensus import consensus
+from tacit.learners.pate.data_dependent import consensus
 from tacit.privacy.budget import Budget
 
 GROUPS = {"a": 1.0, "b": 2.0, "c": 3.0}

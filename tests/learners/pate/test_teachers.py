@@ -17,9 +17,9 @@ from tacit.compute.engines import engine
 from tacit.compute.progress import reporting
 from tacit.errors import InputError
 from tacit.learners.common.training import Training
-from tacit.learners.pate import teachers as module
-from tacit.learners.pate.classifiers import CLASSIFIERS
-from tacit.learners.pate.teachers import Ensemble
+from tacit.learners.pate import ensemble as module
+from tacit.learners.pate.ensemble import Ensemble
+from tacit.learners.pate.teachers import CLASSIFIERS
 
 N_CLASSES = 3
 QUICK = Training(epochs=5)
@@ -260,7 +260,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 from tacit.compute.engines import engine
-from tacit.learners.pate.teachers import Ensemble
+from tacit.learners.pate.ensemble import Ensemble
 
 class Dying(GaussianNB):
     fits = 0

@@ -1,5 +1,6 @@
-"""What voting cost, given the votes. Private itself: for the data's owner, for published tables,
-never for a release.
+"""Figures that depend on the votes: what voting cost, given the votes, and how far teachers agree.
+
+They are private: for the data's owner and for published tables, never for a release.
 
 Renyi costs of each payer (see `collectors.py`) add up over queries; `tacit.mechanisms.vote_bounds`
 has the bounds.
@@ -18,7 +19,9 @@ from tacit.errors import InputError
 from tacit.learners.common.parameters import array_of, flag, numbers_of, real
 from tacit.learners.pate.aggregators import Aggregator, Plurality, aggregator_of
 from tacit.learners.pate.collectors import Collector
+from tacit.mechanisms.noise import Integers
 from tacit.mechanisms.vote_bounds import LogQ, blocks, log_q_exact, log_q_union
+from tacit.mechanisms.votes import UNIT, vote_counts
 from tacit.privacy.accounting import renyi_epsilons
 
 Floats = NDArray[np.float64]
@@ -234,3 +237,23 @@ def _costs(
 
 def _log_q(exact: bool) -> LogQ:
     return log_q_exact if exact else log_q_union
+
+
+BINS = 20
+_BLOCK = 512
+
+
+def consensus(votes: Integers) -> Integers:
+    """How many queries have each share of teachers for their top class, of shape (20,): up to 5 %,
+    up to 10 %, ...
+
+    `votes` are class indices of shape (queries, teachers). Every teacher counts alike, whatever its
+    vote weighs.
+    """
+    queries, teachers = votes.shape
+    found = np.zeros(BINS, dtype=np.int64)
+    for start in range(0, queries, _BLOCK):
+        block = votes[start : start + _BLOCK]
+        top = vote_counts(block, np.full(teachers, UNIT), int(block.max()) + 1).max(axis=1) // UNIT
+        found += np.bincount((top * BINS + teachers - 1) // teachers - 1, minlength=BINS)
+    return found

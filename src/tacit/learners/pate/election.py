@@ -22,11 +22,10 @@ from tacit.learners.common.models import Model, View, finite_rows
 from tacit.learners.common.parameters import array_of, public_centre
 from tacit.learners.common.training import Training
 from tacit.learners.pate.aggregators import Interactive
-from tacit.learners.pate.allocation import Allocation
-from tacit.learners.pate.classifiers import model_of
+from tacit.learners.pate.ensemble import Ensemble
 from tacit.learners.pate.run_folder import RunFolder
 from tacit.learners.pate.student import Student, fit_student
-from tacit.learners.pate.teachers import Ensemble, Teachers
+from tacit.learners.pate.teachers import Allocation, Teachers, model_of
 from tacit.learners.pate.voting import Voting
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.rows import Floats

@@ -35,11 +35,9 @@ from tacit.learners.common.models import (
 from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import array_of, one_of, real, value_of, whole
 from tacit.learners.pate.aggregators import AGGREGATORS, Aggregator, GNMax, Plurality, voting_of
-from tacit.learners.pate.allocation import Allocation, allocate
 from tacit.learners.pate.calibrate import Calibration
-from tacit.learners.pate.classifiers import model_of
 from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
-from tacit.learners.pate.consensus import consensus
+from tacit.learners.pate.data_dependent import consensus
 from tacit.learners.pate.election import Election, check_test, check_truth, student_view
 from tacit.learners.pate.filter import allowance_of, cap, promised
 from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, KINDS, fields_of, with_fields
@@ -63,7 +61,7 @@ from tacit.learners.pate.tables import (
     teacher_rows,
     voting_row,
 )
-from tacit.learners.pate.teachers import Teachers
+from tacit.learners.pate.teachers import Allocation, Teachers, allocate, model_of
 from tacit.learners.pate.voting import Voting, check_stopping
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
@@ -640,13 +638,14 @@ class PATE(ModelClassifier):
         self.votes_ = ensemble.votes(election.engine)
         self.consensus_ = consensus(self.votes_.votes)
         if stored is not None:
-            folder.resume(stored, voting, self.votes_.votes)
+            folder.check_votes(stored, self.votes_.votes)
+            voting.replay(self.votes_.votes, stored.labels, stored.paid)
         charged = {} if unpaid is None else charge_for(unpaid, promise)
         if stored is None:
             election.vote(self.votes_.votes, noise)
         if stored is None or charged:
             before = {} if stored is None else stored.charges
-            folder.write_answers(run, voting, self.votes_.votes, before | charged)
+            folder.write_answers(run, self.votes_.votes, *voting.released(), before | charged)
 
     def _write_tables(self, election: Election) -> None:
         budget = (

@@ -30,9 +30,8 @@ from tacit.compute.shared import locked
 from tacit.data.formats.npz import Archive
 from tacit.errors import InputError, excerpt
 from tacit.learners.pate.aggregators import UNANSWERED
+from tacit.learners.pate.ensemble import hash_of, remove_records
 from tacit.learners.pate.scheme import Scheme
-from tacit.learners.pate.teachers import hash_of, remove_records
-from tacit.learners.pate.voting import Voting
 from tacit.mechanisms.noise import Integers
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -157,13 +156,10 @@ class RunFolder:
             raise self._other_votes()
         return stored
 
-    def resume(self, stored: StoredAnswers, voting: Voting, votes: NDArray[Any]) -> None:
-        """Replay the answers of an earlier run, since labels are bought once; answers to other
-        votes are an error.
-        """
+    def check_votes(self, stored: StoredAnswers, votes: NDArray[Any]) -> None:
+        """Refuse answers of an earlier run to other votes than these."""
         if stored.votes != _hash_of_votes(votes) or len(stored.labels) > len(votes):
             raise self._other_votes()
-        voting.replay(votes[: len(stored.labels)], stored.labels, stored.paid)
 
     def _other_votes(self) -> InputError:
         return InputError(
@@ -171,14 +167,18 @@ class RunFolder:
         )
 
     def write_answers(
-        self, run: str, voting: Voting, votes: NDArray[Any], charges: dict[str, str]
+        self,
+        run: str,
+        votes: NDArray[Any],
+        labels: Integers,
+        paid: NDArray[np.bool_],
+        charges: dict[str, str],
     ) -> None:
         """Write the answers, and the name and the hash of the promise of each charge that paid for
         them.
         """
         if self.path is None:
             return
-        labels, paid = voting.labels[: voting.asked], voting.paid[: voting.asked]
         stored = StoredAnswers(run, _hash_of_votes(votes), charges, labels, paid)
         arrays, facts = BytesIO(), (stored.run, stored.votes, stored.charges, stored.hash)
         np.savez(arrays, labels=labels, paid=paid)

@@ -10,17 +10,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from tacit.learners.common.models import IndexClassifier, Model, alike, check_kind, check_labels
+from tacit.learners.common.models import (
+    IndexClassifier,
+    Model,
+    alike,
+    as_rows,
+    check_kind,
+    check_labels,
+)
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.training import Training, train
-from tacit.learners.pate.classifiers import check_name, model_of
-from tacit.learners.pate.spreading import Neighbours
+from tacit.learners.pate.teachers import check_name, model_of
 from tacit.models.networks import weights
 from tacit.models.rows import Floats
 
@@ -31,6 +37,9 @@ FOLDS = 4  # in which labels are held out to choose among these
 SCALES, RIDGES = (20.0, 10.0), (1.0, 10.0)
 HELD = 0.2  # share of the labels by which scale and ridge are chosen
 WRONG = 0.5  # share of wrong labels that the choice allows for
+NEIGHBOURS = 10
+FROM_NEIGHBOURS = 0.9  # share of a label that comes from neighbours; the rest is the released label
+COMPONENTS = 50
 
 
 @dataclass(frozen=True)
@@ -257,3 +266,35 @@ def softmax_about(
         start.shape
     )
     return head[:, :-1].copy(), head[:, -1].copy()
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Which records are among the nearest of which, in their principal components: a sparse (n, n)
+    graph of 0 and 1.
+    """
+
+    graph: Any
+
+    @classmethod
+    def of(cls, records: NDArray[Any]) -> Self:
+        """The graph of records, each of which counts among its own nearest."""
+        from sklearn.decomposition import PCA
+        from sklearn.neighbors import kneighbors_graph
+
+        rows = as_rows(records).astype(np.float32)
+        components = min(COMPONENTS, *rows.shape)
+        features = PCA(components, svd_solver="covariance_eigh").fit_transform(rows)
+        return cls(kneighbors_graph(features, min(NEIGHBOURS, len(rows)), include_self=True))
+
+    def spread(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The label of each record, of shape (n,), given some; -1 where there is none, and where
+        none arrives.
+        """
+        from sklearn.semi_supervised import LabelSpreading
+
+        spreading = LabelSpreading(
+            kernel=lambda *_: self.graph, alpha=FROM_NEIGHBOURS, max_iter=200
+        )
+        spreading.fit(np.zeros((len(labels), 1)), labels)
+        return np.where(spreading.label_distributions_.any(axis=1), spreading.transduction_, -1)

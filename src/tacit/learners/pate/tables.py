@@ -1,19 +1,24 @@
-"""Rows of the tables about a fit or a voting, for the owner of the data alone; `names` are those of
-classes.
+"""Tables of a fit or a voting, for the owner of the data alone, and the folder of released labels.
+
+`names` are those of classes. The folder holds labels that a voting released, with their guarantee:
+`labels.csv`, `guarantee.json`, `statement.txt`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.learners.pate.allocation import Allocation
+from tacit.learners.pate.ensemble import Votes
 from tacit.learners.pate.filter import Filter, order_of
 from tacit.learners.pate.readings import Reading
-from tacit.learners.pate.teachers import Votes
+from tacit.learners.pate.teachers import Allocation
 from tacit.learners.pate.voting import Answers
 
 Row = dict[str, Any]
@@ -145,3 +150,37 @@ def _of_a_query(answers: Answers) -> Row:
         facts[f"cost of a check {group}"] = 0.0 if check is None else allowance.cost(check)
         facts[f"cost of a label {group}"] = allowance.cost(aggregator.label(sensitivity, order))
     return facts
+
+
+FILES = {"guarantee.json", "labels.csv", "statement.txt"}
+
+
+def write_labels(
+    folder: Path, answers: Answers, *, delta: float, noise: str, classes_declared: bool
+) -> None:
+    """Write the files into an existing folder; the statement gives epsilon at `delta`.
+
+    Labels of research noise are stamped as not for release; a class list that was not declared is
+    named as unprotected.
+    """
+    guarantee = answers.guarantee_
+    if not classes_declared:
+        guarantee = replace(
+            guarantee, unprotected=(*guarantee.unprotected, "class list (read off the votes)")
+        )
+    rows = (f"{query},{label}" for query, label in enumerate(answers.labels.tolist()))
+    (folder / "labels.csv").write_text("\n".join(["query,label", *rows]) + "\n", encoding="utf-8")
+    (folder / "guarantee.json").write_text(
+        json.dumps(guarantee.to_json(), indent=2) + "\n", encoding="utf-8"
+    )
+    stamp = (
+        "" if noise == "secure" else "NOT FOR RELEASE: made with research noise, which is seeded.\n"
+    )
+    (folder / "statement.txt").write_text(
+        f"{stamp}{guarantee.statement(delta)}\n", encoding="utf-8"
+    )
+
+
+def holds_labels(folder: Path) -> bool:
+    """Whether a folder holds these files and nothing else."""
+    return {path.name for path in folder.iterdir()} == FILES

@@ -1,56 +1,117 @@
-"""Teachers: one classifier for each part of the private records, and its votes on public records.
+"""Teachers: how many there are, of which kind, and which records each learns from.
 
-A teacher depends on its part, its number and public facts alone: teachers share no statistic, no
-validation records, no early stopping and no list of the classes that occur. Under a unit per person
-the sizes of parts are private, and a teacher does not depend on the size of another's part: it is
-trained alone. Votes and accuracies are private.
+Which records a teacher gets follows from their position and public facts alone. Records of a group
+are shuffled by their position with a public seed and dealt out evenly. Neither features nor labels
+play a part, so a record that changes changes the data of its teacher (or its d_g teachers) and no
+other.
 
-Teachers are trained in blocks of consecutive numbers, in this process or where an engine runs, with
-one thread each: so their bits are the same wherever they are trained, and whichever workers died
-meanwhile.
+Under a unit per person, persons are dealt out in the same way, each with all their records. The
+data are then a list of persons, in the order of their first records, and a replaced person keeps
+the place in it. Places, groups and the number of persons are public. Ids, numbers of records and
+how the records of several persons alternate play no part.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.array_files import ArrayFile, ShardFiles, array_in, to_files
-from tacit.compute.checkpoint import Checkpoint
-from tacit.compute.engines import Engine
-from tacit.compute.engines.workers import alone
-from tacit.compute.progress import progress
-from tacit.compute.shared import digest, shared
-from tacit.data.formats.npy import map_npy
-from tacit.data.rows import one_line
-from tacit.errors import InputError, excerpt
-from tacit.learners.common.models import IndexClassifier, alike, check_kind, check_labels
+from tacit.data.persons import Persons
+from tacit.errors import InputError, quoted
 from tacit.learners.common.parameters import real, whole
-from tacit.learners.common.training import Training, faster_batched, train_many
-from tacit.learners.pate.classifiers import check_name
-from tacit.models.networks import network, predict, weights
+from tacit.learners.common.training import Training
+from tacit.learners.pate.collectors import copies_for, teachers_of
+from tacit.mechanisms.noise import Integers
+from tacit.models.networks import NETWORKS
 
 MEMBERS = 20  # records, or persons, that a teacher has at least by default
 FEWEST_TEACHERS, MOST_TEACHERS = 50, 1000  # by default, where there are members enough
-TOGETHER = 50  # networks that are trained at once
-# at most, of teachers that are trained one by one: an interrupt loses at most a block of each
-# worker
-BLOCKS = 256
-IN_MEMORY = 2**24  # bytes of votes; more lie in a file
-HASHED = 256  # rows of an array that are hashed at once
-# folders: in that of a run, and in the checkpoint while an engine trains
-CHECKPOINT, RECORDS = "teachers", "records"
+
+# beside the seed: data that were shuffled by the same seed are dealt out in another order
+STREAM = 0x7EACE5
+
+
+def logistic_regression() -> Any:
+    """Nearly without a penalty; the default of teachers and student."""
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=30.0, max_iter=300)
+
+
+def random_forest() -> Any:
+    """100 trees."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier()
+
+
+def gradient_boosting() -> Any:
+    """100 trees for each class; not by histograms, which are for thousands of records and teachers
+    have few.
+    """
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    return GradientBoostingClassifier()
+
+
+def nearest_neighbour() -> Any:
+    """The nearest record: teachers may have few of a class."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    return KNeighborsClassifier(1)
+
+
+def naive_bayes() -> Any:
+    """Gaussian."""
+    from sklearn.naive_bayes import GaussianNB
+
+    return GaussianNB()
+
+
+def linear_svm() -> Any:
+    """A linear support vector machine; it has no probabilities, so it is no student for interactive
+    voting.
+    """
+    from sklearn.svm import LinearSVC
+
+    return LinearSVC()
+
+
+CLASSIFIERS: dict[str, Callable[[], Any]] = {
+    "logistic-regression": logistic_regression,
+    "random-forest": random_forest,
+    "gradient-boosting": gradient_boosting,
+    "knn": nearest_neighbour,
+    "naive-bayes": naive_bayes,
+    "linear-svm": linear_svm,
+}
+"""Functions that make a classifier of scikit-learn; networks have names of their own
+(`tacit.models.networks`).
+"""
+
+
+def check_name(model: Any) -> None:
+    """Refuse a name that is neither a classifier's nor a network's."""
+    if isinstance(model, str) and model not in CLASSIFIERS and model not in NETWORKS:
+        known = ", ".join((*CLASSIFIERS, *NETWORKS))
+        raise InputError(
+            f"model {quoted(model)} is unknown; choose one of {known}, or pass a classifier"
+        )
+
+
+def model_of(model: Any) -> Any:
+    """Return what teachers or the student are by their parameter `model`.
+
+    This is a classifier of scikit-learn, the name of a network, or a factory of networks; None is
+    the default.
+    """
+    if model is None:
+        model = "logistic-regression"
+    return CLASSIFIERS[model]() if isinstance(model, str) and model in CLASSIFIERS else model
 
 
 @dataclass(frozen=True)
@@ -103,362 +164,135 @@ class Teachers:
         return halves[::-1] or [most]
 
 
-@dataclass(frozen=True, eq=False)
-class Votes:
-    """Class indices that teachers vote for, private: of shape (n_queries, n_teachers) and (n_test,
-    n_teachers).
-
-    They are of the smallest unsigned type; many of them are mapped from a file. `accuracies`, of
-    shape (n_teachers,), are shares of the test records that each teacher gets right.
-    """
-
-    votes: NDArray[Any]
-    test_votes: NDArray[Any] | None = None
-    accuracies: NDArray[np.float64] | None = None
-
-
-class Ensemble:
-    """Teachers of one kind, one for each of the `parts` of the rows of X; it votes only for classes
-    in its part.
-
-    The largest part sets the steps of all networks, which are trained side by side where that is
-    faster. With `private_sizes` each is trained alone, for the steps of its own part.
-
-    In `folder`, `teachers/` is a private checkpoint: `00012.npy` holds the votes of a block of
-    teachers, of which teacher 12 is the first, and `00012.safetensors` their weights if they are
-    networks, by names such as `13.0.weight`. A block whose votes are there is not trained again.
-    """
-
-    def __init__(
-        self,
-        teacher: Any,
-        parts: Sequence[Any],
-        X: Any,
-        y: Any,
-        queries: Any,
-        *,
-        n_classes: int,
-        training: Training | None = None,
-        seed: int = 0,
-        test: tuple[Any, Any] | None = None,
-        folder: Path | str | None = None,
-        private_sizes: bool = False,
-    ) -> None:
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        y, parts = np.asarray(y), [np.asarray(part) for part in parts]
-        check_kind("teacher", teacher)
-        check_labels(y, len(X), n_classes)
-        _check_parts(parts, len(X))
-        queried = np.concatenate(
-            [alike(X, records) for records in ([queries] if test is None else [queries, test[0]])]
-        )
-        if test is not None and len(test[0]) != len(test[1]):
-            raise InputError(
-                f"there are {len(test[0])} test records and {len(test[1])} labels; pass one for"
-                " each"
-            )
-        self.n_queries, self.test_labels = (
-            len(queries),
-            None if test is None else np.asarray(test[1]),
-        )
-        self.records = _Records(
-            X, y, np.concatenate(parts), np.cumsum([len(part) for part in parts]), queried
-        )
-        largest = None if private_sizes else max(len(part) for part in parts)
-        self.plan = _Plan(teacher, n_classes, training or Training(), seed, largest)
-        self.checkpoint: Checkpoint | None = None
-        self.known: dict[int, NDArray[Any]] = {}
-        self.hashes: list[str] = []
-        """Of all that decides each teacher, its records included; empty without a folder."""
-        if folder is not None:
-            self.hashes = self._hashes()
-            self.checkpoint = Checkpoint(
-                Path(folder).absolute() / CHECKPOINT, digest(self.hashes), private=True
-            )
-            trained = [first for first in self._blocks() if self.checkpoint.has(_votes_file(first))]
-            self.known = {first: self._finished_votes(self.checkpoint, first) for first in trained}
-
-    def votes(self, engine: Engine | None = None) -> Votes:
-        """Train the teachers that are missing, in this process or where the engine runs; let all
-        vote on each query.
-        """
-        votes = shared("teacher-votes", self._hashes, lambda: self._trained_votes(engine))
-        n = self.n_queries
-        if self.test_labels is None:
-            return Votes(votes)
-        accuracies = [np.mean(of_teacher == self.test_labels) for of_teacher in votes[n:].T]
-        return Votes(votes[:n], votes[n:], np.array(accuracies))
-
-    def _hashes(self) -> list[str]:
-        """Hashes of all that decides the votes of each teacher."""
-        from joblib import hash as hash_of_object
-
-        plan, records = self.plan, self.records
-        if plan.is_network:  # a module in print tells its layers
-            module = network(plan.teacher)(records.X.shape[1:], plan.n_classes)
-            kind = (
-                f"{plan.teacher if isinstance(plan.teacher, str) else ''} {module} {plan.training}"
-                f" {plan.largest}"
-            )
-        else:
-            kind = hash_of_object(plan.teacher)
-        common = hash_of(f"{kind} {plan.n_classes} {plan.seed}", records.queried)
-        return [
-            hash_of(common, records.rows(number), *records.of(number))
-            for number in range(len(records.ends))
-        ]
-
-    def _blocks(self) -> range:
-        """The first teacher of each block; the step is the size of a block."""
-        teachers = len(self.records.ends)
-        return range(0, teachers, TOGETHER if self.plan.side_by_side else -(-teachers // BLOCKS))
-
-    def _trained_votes(self, engine: Engine | None) -> NDArray[Any]:
-        """Votes of all teachers, of shape (queries and test records, teachers)."""
-        votes = self._empty()
-        for first, known in self.known.items():
-            votes[first : first + len(known)] = known
-        blocks = self._blocks()
-        missing = [first for first in blocks if first not in self.known]
-        teachers = len(votes) - sum(map(len, self.known.values()))
-        with self._reachable(engine) as records:
-            task = partial(_train_block, self.plan, records, self.checkpoint, blocks.step)
-            results = (
-                (alone(task, first) for first in missing)
-                if engine is None
-                else engine.map(task, missing)
-            )
-            with closing(results):
-                for first, block in progress(
-                    results, "training teachers", teachers, lambda result: len(result[1])
-                ):
-                    votes[first : first + len(block)] = block
-        return votes.T
-
-    def _empty(self) -> NDArray[Any]:
-        """An array for votes, of shape (teachers, queries and test records); a large one is mapped
-        from a file.
-        """
-        shape, dtype = (len(self.records.ends), len(self.records.queried)), self.plan.dtype
-        if math.prod(shape) * dtype.itemsize <= IN_MEMORY:
-            return np.empty(shape, dtype)
-        near = None if self.checkpoint is None else self.checkpoint.folder
-        with TemporaryDirectory(prefix=".votes-", dir=near, ignore_cleanup_errors=True) as folder:
-            # the map outlives the name of the file
-            return np.asarray(array_in(Path(folder) / "votes", dtype, shape))
-
-    @contextmanager
-    def _reachable(self, engine: Engine | None) -> Iterator[_Records]:
-        """The records: for an engine in files, which are private and removed when the block
-        ends.
-        """
-        if engine is None:
-            yield self.records
-        elif self.checkpoint is None:
-            with TemporaryDirectory(prefix="tacit-teachers-") as temporary:
-                yield self.records.in_files(Path(temporary))
-        else:
-            folder = self.checkpoint.path(RECORDS)
-            try:
-                yield self.records.in_files(folder)
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-
-    def _finished_votes(self, checkpoint: Checkpoint, first: int) -> NDArray[Any]:
-        """Votes of a block that an earlier run trained, of shape (teachers, queries and test
-        records).
-        """
-        path, remedy = checkpoint.path(_votes_file(first)), "delete it, or choose another folder"
-        try:
-            votes = map_npy(path)
-        except InputError as error:
-            raise InputError(
-                f"{path} is not an array of votes ({excerpt(str(error))}); {remedy}"
-            ) from error
-        teachers = min(self._blocks().step, len(self.records.ends) - first)
-        shape, n_classes = (teachers, len(self.records.queried)), self.plan.n_classes
-        if votes.shape != shape or votes.dtype != self.plan.dtype or votes.max() >= n_classes:
-            fault = (
-                f"{path} does not hold votes of {shape[0]} teachers on {shape[1]} records for"
-                f" {n_classes} classes"
-            )
-            raise InputError(f"{fault}; {remedy}")
-        return votes
-
-
-@dataclass(frozen=True, eq=False)
-class _Records:
-    """Arrays, or the files that hold them: records to train teachers from, and `queried` records to
-    vote on.
-
-    `order` holds positions in X, those of one teacher after those of another; `ends` (teachers,)
-    says where each ends.
-    """
-
-    X: Any
-    y: Any
-    order: Any
-    ends: Any
-    queried: Any
-
-    def in_files(self, folder: Path) -> _Records:
-        """The files; an array that is not in a file is written to the folder."""
-        try:
-            return _Records(**{name: to_files(array, folder) for name, array in vars(self).items()})
-        except OSError as error:
-            fault = f"{folder} cannot take the records of teachers ({one_line(error)})"
-            raise InputError(f"{fault}; choose another folder") from error
-
-    def opened(self) -> _Records:
-        """The arrays, mapped from files where they are in files."""
-        arrays = vars(self).items()
-        return _Records(
-            **{name: x.open() if isinstance(x, ArrayFile | ShardFiles) else x for name, x in arrays}
-        )
-
-    def rows(self, number: int) -> NDArray[np.int64]:
-        """Positions of the records of a teacher."""
-        return np.asarray(self.order[self.ends[number - 1] if number else 0 : self.ends[number]])
-
-    def of(self, number: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Records and labels of a teacher."""
-        rows = self.rows(number)
-        return self.X[rows], self.y[rows]
-
-
 @dataclass(frozen=True)
-class _Plan:
-    """Public settings that decide a teacher, beside its number and its records; `largest` is None
-    if it is private.
+class Allocation:
+    """Positions of the records of each teacher, never empty, and the groups of each teacher's
+    records.
+
+    `shares` are those of the groups in the records, or in the persons under a unit per person.
+    Under upsampling every teacher may hold all groups, so `teacher_groups` is None, and `copies`
+    says how many teachers a record of each group reaches.
     """
 
-    teacher: Any
-    n_classes: int
-    training: Training
-    seed: int
-    largest: int | None
-
-    @property
-    def is_network(self) -> bool:
-        return not hasattr(self.teacher, "fit")
-
-    @property
-    def side_by_side(self) -> bool:
-        """Whether the networks of a block are trained at once."""
-        return self.is_network and self.largest is not None and faster_batched(self.teacher)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The smallest unsigned type of a class index."""
-        return np.min_scalar_type(self.n_classes - 1)
+    parts: list[Integers]
+    teacher_groups: list[tuple[str, ...]] | None
+    shares: dict[str, float]
+    copies: dict[str, int] | None = None
 
 
-def _votes_file(first: int) -> str:
-    return f"{first:05d}.npy"
+def allocate(
+    groups: NDArray[np.str_],
+    budgets: Mapping[str, float],
+    n_teachers: int,
+    collector: str,
+    seed: int,
+    persons: Persons | None = None,
+) -> Allocation:
+    """Deal records of these public groups, of shape (n,), out to teachers by a public seed; whole
+    persons if given.
 
-
-def remove_records(folder: Path) -> None:
-    """Remove the private records and votes that a killed run left in the folder of a run, which no
-    other run uses.
+    `n_teachers` is that of plain PATE; upsampling trains so many times the mean number of copies.
     """
-    checkpoint = folder / CHECKPOINT
-    for left in (checkpoint / RECORDS, *checkpoint.glob(".*")):
-        if left.is_dir():
-            shutil.rmtree(left, ignore_errors=True)  # workers of that run may still be writing
-        else:
-            left.unlink(missing_ok=True)
-
-
-def hash_of(text: str, *arrays: NDArray[Any]) -> str:
-    """Hash of a text and of arrays, by content, type and shape."""
-    digest = hashlib.sha256(text.encode())
-    for array in arrays:
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        for start in range(0, len(array), HASHED):
-            digest.update(np.ascontiguousarray(array[start : start + HASHED]).data)
-    return digest.hexdigest()
-
-
-def _train_block(
-    plan: _Plan, records: _Records, checkpoint: Checkpoint | None, size: int, first: int
-) -> tuple[int, NDArray[Any]]:
-    """The first of `size` teachers, and their votes; if there is a checkpoint, they are written
-    first.
-    """
-    records = records.opened()
-    numbers = range(first, min(first + size, len(records.ends)))
-    parts = [records.of(number) for number in numbers]
-    if plan.is_network:
-        modules = _networks(plan, numbers, parts)
-        pairs = zip(modules, (np.unique(y) for _, y in parts), strict=True)
-        said = [predict(module, records.queried, among=y).astype(plan.dtype) for module, y in pairs]
-        states = {
-            f"{number}.{name}": array
-            for number, module in zip(numbers, modules, strict=True)
-            for name, array in weights(module).items()
-        }
-    else:
-        triples = ((number, *part) for number, part in zip(numbers, parts, strict=True))
-        classifiers = (
-            IndexClassifier(plan.teacher, X, y, [plan.seed, number]) for number, X, y in triples
+    if persons is None:
+        return _dealt(groups, budgets, n_teachers, collector, seed, "record")
+    blocks = _blocks(persons)
+    of_persons = groups[[block[0] for block in blocks]]
+    if any(np.any(groups[block] != group) for block, group in zip(blocks, of_persons, strict=True)):
+        raise InputError(
+            "a person has records in several budget groups; give all records of a person one group"
         )
-        said = [
-            classifier.predict(records.queried).astype(plan.dtype) for classifier in classifiers
+    dealt = _dealt(of_persons, budgets, n_teachers, collector, seed, "person")
+    return replace(
+        dealt, parts=[np.concatenate([blocks[place] for place in part]) for part in dealt.parts]
+    )
+
+
+def _blocks(persons: Persons) -> list[Integers]:
+    """Positions of the records of each person, persons in the order of their first records."""
+    order, sizes = np.argsort(persons.places, kind="stable"), np.bincount(persons.places)
+    return np.split(order, np.cumsum(sizes)[:-1])
+
+
+def _dealt(
+    groups: NDArray[np.str_],
+    budgets: Mapping[str, float],
+    n_teachers: int,
+    collector: str,
+    seed: int,
+    what: str,
+) -> Allocation:
+    """Deal records out, or persons, as `what` says: `parts` are positions in `groups`."""
+    unknown = sorted(set(groups.tolist()) - set(budgets))
+    if unknown:
+        raise InputError(
+            f"group {unknown[0]!r} has {what}s and no budget; pass an epsilon for it in budgets"
+        )
+    sizes = {group: int(np.sum(groups == group)) for group in budgets}
+    for group, size in sizes.items():
+        if size == 0:
+            raise InputError(f"group {group!r} has a budget and no {what}; leave it out of budgets")
+    if n_teachers > len(groups):
+        raise InputError(
+            f"teachers={n_teachers} are more than the {len(groups)} {what}s; pass fewer"
+        )
+    shares = {group: size / len(groups) for group, size in sizes.items()}
+    rng = np.random.default_rng([seed, STREAM])
+    if collector == "upsampling":
+        copies = copies_for(budgets)
+        scale = sum(shares[group] * copies[group] for group in budgets)
+        return Allocation(
+            _copied(groups, copies, round(n_teachers * scale), rng), None, shares, copies
+        )
+    if collector == "gnmax":
+        parts = np.array_split(rng.permutation(len(groups)), n_teachers)
+        present = [
+            tuple(group for group in budgets if np.any(groups[part] == group)) for part in parts
         ]
-        states = {}
-    if checkpoint is not None:
-        _finish(checkpoint, first, np.array(said), states)
-    return first, np.array(said)
+        return Allocation([np.sort(part) for part in parts], present, shares)
+    parts, owners = [], []
+    pools = pooled_groups(sizes, budgets, n_teachers)
+    teachers = teachers_of(
+        {i: sum(sizes[group] for group in pool) for i, pool in enumerate(pools)}, n_teachers
+    )
+    for i, pool in enumerate(pools):
+        members = np.flatnonzero(np.isin(groups, pool))
+        for part in np.array_split(rng.permutation(members), teachers[i]):
+            parts.append(np.sort(part))
+            owners.append(tuple(group for group in pool if np.any(groups[part] == group)))
+    return Allocation(parts, owners, shares)
 
 
-def _networks(
-    plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]
-) -> list[Any]:
-    """A trained network for each part; where sizes are private, each alone, for the steps of its
-    own part.
+def pooled_groups(
+    sizes: Mapping[str, int], budgets: Mapping[str, float], n_teachers: int
+) -> list[tuple[str, ...]]:
+    """Groups by budget; a group too small for a teacher is pooled with the next, the last with the
+    one before.
     """
-    options: dict[str, Any] = {"seed": plan.seed, "largest": plan.largest}
-    if plan.largest is not None:
-        return train_many(
-            plan.teacher, parts, plan.n_classes, plan.training, numbers=numbers, **options
+    ordered = sorted(budgets, key=lambda group: budgets[group])
+    pools: list[tuple[str, ...]] = [(group,) for group in ordered]
+    while len(pools) > 1:
+        total = {i: sum(sizes[group] for group in pool) for i, pool in enumerate(pools)}
+        small = [i for i, teachers in teachers_of(total, n_teachers).items() if teachers == 0]
+        if not small:
+            break
+        first = min(small[0], len(pools) - 2)
+        pools[first : first + 2] = [pools[first] + pools[first + 1]]
+    return pools
+
+
+def _copied(
+    groups: NDArray[np.str_], copies: Mapping[str, int], n_teachers: int, rng: np.random.Generator
+) -> list[Integers]:
+    """Each to as many distinct teachers as its group has copies, in turn, so that teachers have
+    equal shares.
+    """
+    most = max(copies.values())
+    if most > n_teachers:
+        raise InputError(
+            f"{most} copies need as many teachers, not {n_teachers}; pass more teachers"
         )
-    return [
-        train_many(
-            plan.teacher, [part], plan.n_classes, plan.training, numbers=[number], **options
-        )[0]
-        for number, part in zip(numbers, parts, strict=True)
-    ]
-
-
-def _finish(
-    checkpoint: Checkpoint, first: int, votes: NDArray[Any], states: dict[str, NDArray[Any]]
-) -> None:
-    """Write what a block votes, and before that the weights of networks: a block with votes is
-    finished.
-    """
-    from safetensors.numpy import save
-
-    try:
-        if states:
-            checkpoint.write(f"{first:05d}.safetensors", save(states))
-        checkpoint.write(_votes_file(first), votes)
-    except OSError as error:
-        fault = f"{checkpoint.folder} cannot take {votes.nbytes} bytes of votes ({one_line(error)})"
-        raise InputError(f"{fault}; choose another folder") from error
-
-
-def _check_parts(parts: Sequence[NDArray[Any]], records: int) -> None:
-    if not parts:
-        raise InputError("parts is empty; pass one array of rows for each teacher")
-    for number, part in enumerate(parts):
-        if (
-            part.ndim != 1
-            or part.dtype.kind not in "iu"
-            or not len(part)
-            or part.min() < 0
-            or part.max() >= records
-        ):
-            raise InputError(
-                f"part {number} must be a non-empty list of rows from 0 to {records - 1};"
-                " correct it"
-            )
+    order = rng.permutation(len(groups))
+    times = np.array([copies[group] for group in groups[order].tolist()])
+    positions = np.repeat(order, times)
+    # copies come one after another, so they go to distinct teachers
+    return [np.sort(positions[teacher::n_teachers]) for teacher in range(n_teachers)]
