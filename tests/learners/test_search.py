@@ -304,14 +304,14 @@ def test_trials_follow_the_scores(monkeypatch):
     ways = {}
     for sign in (1, -1):
         given = []
-        make_learner = base.Search._learner
+        fit = tacit.PublicPrototypes.fit
 
-        def noted(self, candidate, *args, given=given, make_learner=make_learner, **shared):
-            given.append(candidate.get("d_min", 0.0))
-            return make_learner(self, candidate, *args, **shared)
+        def noted(self, *args, given=given, fit=fit, **named):
+            given.append(self.d_min)
+            return fit(self, *args, **named)
 
         with monkeypatch.context() as patch:
-            patch.setattr(base.Search, "_learner", noted)
+            patch.setattr(tacit.PublicPrototypes, "fit", noted)
             patch.setattr(
                 base, "hits_of", lambda *_, given=given, sign=sign: int(1000 * sign * given[-1])
             )
