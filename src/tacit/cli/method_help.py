@@ -12,6 +12,7 @@ from dataclasses import MISSING, fields
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Group, Parameter
+from docstring_parser import DocstringStyle, parse
 
 from tacit.cli.app import shown_default
 from tacit.cli.learner import COMMON, known_method
@@ -94,21 +95,15 @@ def described_as(kind: Any, name: str) -> str:
 
 def _parameters(kind: Any) -> dict[str, tuple[str, str]]:
     """Type and description of each parameter in the docstring of a class."""
-    section = re.search(
-        r"^Parameters\n-+\n(.*?)(?:\n\n|\Z)", inspect.getdoc(kind) or "", re.M | re.S
-    )
-    found: dict[str, tuple[str, str]] = {}
-    names: list[str] = []
-    for line in (section[1] if section else "").splitlines():
-        if line.startswith(" "):
-            found |= {
-                name: (found[name][0], f"{found[name][1]} {line.strip()}".strip()) for name in names
-            }
-        else:
-            head, _, form = line.partition(" : ")
-            names = head.split(", ")
-            found |= dict.fromkeys(names, (re.sub(r",? (?:optional|default=.*)$", "", form), ""))
-    return found
+    document = parse(inspect.getdoc(kind) or "", DocstringStyle.NUMPYDOC)
+    described = {}
+    for entry in document.params:
+        # attributes are listed too
+        if entry.args[0] == "param":
+            text = " ".join((entry.description or "").split())
+            for name in entry.arg_name.split(", "):
+                described[name] = (entry.type_name or "", text)
+    return described
 
 
 def _class_named(name: str) -> Any:
