@@ -11,7 +11,7 @@ classes and p that of the public principal axes:
 | `posterior.variances` | (p,) | second moments of public rows along the axes |
 | `posterior.means`, `posterior.spreads` | (C, p) | mean and variance of each class's mean |
 | `posterior.sizes` | (C,) | sizes of the classes, from noisy counts |
-| `posterior.clarity` | (C,) | share of each class's noisy sum, in squared length, that is not noise |
+| `posterior.clarity` | (C,) | share of each noisy sum, in squared length, that is not noise |
 | `posterior.shares` | (2,) | the share of variance within classes, and the trust in public rows |
 | `posterior.names` | (C, p) | directions of the class names, where they were used |
 """

@@ -1,17 +1,20 @@
-"""Class means with class names as a prior, unless the noisy sums contradict the names.
+"""Posterior of class means with class names as a prior, unless the noisy sums contradict them.
 
-Everything here is post-processing of a release, public rows and public names, so it has no privacy cost.
-Coordinates are those of `posterior.py`: the principal axes of the public rows.
+Everything here is post-processing of a release, public rows and public names, so it has no privacy
+cost. Coordinates are those of `posterior.py`: the principal axes of the public rows.
 
-The model. Let t_c be the row of the name of class c, t the mean of these rows weighted by class size, and g the mean of
-all private rows. Names say where the mean m_c of a class lies, up to one common length b:
+The model. Let t_c be the row of the name of class c, t the mean of these rows weighted by class
+size, and g the mean of all private rows. Names say where the mean m_c of a class lies, up to one
+common length b:
 
     m_c ~ N(g + b (t_c - t), v w),    b ~ N(0.35, 0.25^2),
 
-where w are the variances of the public rows along the axes; v is `ELSEWHERE` in the regression for b, and
-`posterior.ABOUT_NAME` in the posterior that follows. b = 0 means that names tell nothing. The sums S_c = n_c m_c + noise
-give a linear regression of S_c/n_c on t_c - t, whose posterior has a closed form. Where the constants were
-chosen is said in docs/auto.md.
+where w are the variances of the public rows along the axes; v is `ELSEWHERE` in the regression for
+b, and `posterior.ABOUT_NAME` in the posterior that follows. b = 0 means that names tell nothing.
+The sums S_c = n_c m_c + noise give a linear regression of S_c/n_c on t_c - t, whose posterior has a
+closed form.
+
+Where the constants were chosen is said in docs/auto.md.
 """
 
 from __future__ import annotations
@@ -59,7 +62,7 @@ def named_posterior(
         return None
     named = class_posterior(prior, release, centres)
 
-    # The weight of the plain posterior, (C, 1): the root of the share of each sum that is not noise.
+    # Weight of the plain posterior, (C, 1): the root of the share of each sum that is not noise.
     weight = np.sqrt(plain.clarity(release.noise))[:, None]
     mean_weight = float(weight.mean())
 
@@ -75,7 +78,7 @@ def named_posterior(
 def named_centres(
     prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats
 ) -> Floats | None:
-    """Return the prior means g + b (t_c - t), of shape (C, p), or None if the sums contradict the names."""
+    """Return the prior means g + b (t_c - t), (C, p), or None if the sums contradict the names."""
     sizes = plain.sizes[:, None]
     precision = _precision_of_means(prior, release, plain)
 
@@ -105,7 +108,10 @@ def named_centres(
 
 
 def _precision_of_means(prior: PublicPrior, release: NoisySums, plain: ClassPosterior) -> Floats:
-    """Return the precision of S_c/n_c about its name, (C, 1): spread about names, within classes, and noise."""
+    """Return the precision of S_c/n_c about its name, (C, 1).
+
+    Three variances add up: of means about names, of rows within classes, and of noise.
+    """
     sizes = _certain_sizes(release, plain)
     mean_variance = float(prior.variances.mean())
     about_name = ELSEWHERE * mean_variance

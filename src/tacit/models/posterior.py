@@ -5,7 +5,7 @@ it has no privacy cost. Coordinates are those of the principal axes of the publi
 these rows have variances w; private rows x are unit rows about the public centre.
 
 The model. Class c has n_c rows, drawn about its mean m_c with covariance h w, where h is the
-within-class share (`within_share`). What is released of the class are a noisy sum and a noisy count:
+within-class share (`within_share`). A noisy sum and a noisy count of the class are released:
 
     S_c ~ N(n_c m_c, n_c h w + s^2),    count_c ~ N(n_c, t^2).
 
@@ -171,7 +171,8 @@ def class_posterior(
 
 
 def _size_grid(release: NoisySums) -> Floats:
-    """Candidate sizes of a class, (SIZES,): evenly spaced logarithms, beyond what noise may hide."""
+    """Candidate sizes of a class, (SIZES,), with evenly spaced logarithms."""
+    # Beyond the largest count, and beyond what the noise of a count may hide.
     largest = max(10.0, 2.0 * float(release.counts.max()), 3.0 * release.count_noise)
     return np.geomspace(1.0, largest, SIZES)
 
