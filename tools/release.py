@@ -30,6 +30,14 @@ def section(changelog: str, number: str) -> tuple[str, str] | None:
     return (found[1], found[2].strip() + "\n") if found else None
 
 
+def versions_without_files(changelog: str, number: str, written: Path) -> list[str]:
+    """Versions from 1.0 on, the oldest first, that lack the files that they wrote."""
+    versions = {number, *re.findall(r"^## \[(\d+\.\d+\.\d+)\]", changelog, re.M)}
+    promised = [version for version in versions if int(version.partition(".")[0]) >= 1]
+    promised.sort(key=lambda version: [int(part) for part in version.split(".")])
+    return [version for version in promised if not (written / version / "release").is_dir()]
+
+
 def problems(root: Path, tag: str) -> list[str]:
     """What hinders the release of a tag, one line each."""
     number = version(root)
@@ -40,6 +48,11 @@ def problems(root: Path, tag: str) -> list[str]:
         return [
             f"CHANGELOG.md has no section '## [{number}] - YYYY-MM-DD': put it below '##"
             " [Unreleased]'"
+        ]
+    changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    if versions_without_files(changelog, number, root / "tests" / "formats" / "written"):
+        return [
+            f"tests/formats/written lacks {number} or an earlier version: run python tools/written.py"
         ]
     citation = (root / "CITATION.cff").read_text(encoding="utf-8")
     needed = [f"version: {number}", f'date-released: "{text[0]}"']

@@ -199,6 +199,8 @@ def project(
 ):
     """The files of a small project whose tag v1.2.0 may be released."""
     (root / "src" / "tacit").mkdir(parents=True)
+    for number in ("1.1.0", version):
+        (root / "tests" / "formats" / "written" / number / "release").mkdir(parents=True)
     (root / "src" / "tacit" / "version.py").write_text(
         f'__version__ = "{version}"\n', encoding="utf-8"
     )
@@ -275,3 +277,10 @@ def test_what_is_not_installed_at_its_lower_bound_is_named():
 )
 def test_zeros_at_the_end_of_a_version_do_not_count(one, other, same):
     assert lowest["same_version"](one, other) is same
+
+
+def test_a_version_whose_files_are_not_kept_is_not_released(tmp_path):
+    root = project(tmp_path)
+    (root / "tests" / "formats" / "written" / "1.2.0" / "release").rmdir()
+    (problem,) = release["problems"](root, "v1.2.0")
+    assert "python tools/written.py" in problem
