@@ -5,6 +5,7 @@ import os
 import re
 from collections import defaultdict
 from pathlib import Path
+from statistics import fmean
 
 from docutils import nodes
 from sphinx.ext.autosummary import import_by_name
@@ -180,21 +181,34 @@ def _redirect_old_anchors(app, pagename, templatename, context, doctree):
         app.add_js_file(None, body=script + " if (moved) location.replace(moved);")
 
 
-def _name_cells(app, doctree, docname):
-    """Write the name of its column into each cell of a stacked table, shown on phones."""
-    for box in doctree.findall(nodes.container):
-        if "stacked" not in box["classes"]:
+TEXT = 30  # characters in a cell, on average, from which a table holds text rather than figures
+
+
+def _stack_tables(app, doctree, docname):
+    """Mark tables of text, and those in a box `stacked`: on phones their rows become cards.
+
+    Each cell gets the name of its column, which the style hides on wider screens.
+    """
+    for table in doctree.findall(nodes.table):
+        body = next(table.findall(nodes.tbody))
+        headers = list(table.findall(nodes.thead))
+        cells = [len(entry.astext()) for entry in body.findall(nodes.entry)]
+        if headers and "stacked" in table.parent["classes"]:
+            table["classes"].append("stacked")
+        elif headers and fmean(cells) >= TEXT:
+            table["classes"] += ["stacked", "text"]
+        else:
             continue
-        for table in box.findall(nodes.table):
-            header = next(table.findall(nodes.thead))
-            names = [entry.astext() for entry in header.findall(nodes.entry)]
-            for row in next(table.findall(nodes.tbody)).findall(nodes.row):
-                for name, entry in zip(names, row.findall(nodes.entry), strict=True):
+
+        names = [entry.astext() for entry in headers[0].findall(nodes.entry)]
+        for row in body.findall(nodes.row):
+            for name, entry in zip(names, row.findall(nodes.entry), strict=True):
+                if name and entry.children:
                     entry[0].insert(0, nodes.inline(text=f"{name}: ", classes=["column-name"]))
 
 
 def setup(app):
-    app.connect("doctree-resolved", _name_cells)
+    app.connect("doctree-resolved", _stack_tables)
     app.connect("html-page-context", _redirect_old_anchors)
     app.connect("autodoc-skip-member", _skip_member)
     app.connect("autodoc-process-docstring", _plain_text, priority=100)
