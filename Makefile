@@ -63,15 +63,17 @@ lint: $(ENV)/.dev
 mutants: $(ENV)/.dev
 	$(BIN)/python tests/mutants/run.py
 
+# ratios are added to benchmarks/history.jsonl, which docs/speed-history.md draws
 bench: $(ENV)/.dev
-	$(BIN)/python benchmarks/prototypes.py
-	$(BIN)/python benchmarks/auto.py
-	$(BIN)/python benchmarks/votes.py
-	$(BIN)/python benchmarks/teachers.py
-	$(BIN)/python benchmarks/labels.py
-	$(BIN)/python benchmarks/sweep.py
-	$(BIN)/python benchmarks/encoders.py
-	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/history.py run benchmarks/prototypes.py
+	$(BIN)/python benchmarks/history.py run benchmarks/auto.py
+	$(BIN)/python benchmarks/history.py run benchmarks/votes.py
+	$(BIN)/python benchmarks/history.py run benchmarks/teachers.py
+	$(BIN)/python benchmarks/history.py run benchmarks/labels.py
+	$(BIN)/python benchmarks/history.py run benchmarks/sweep.py
+	$(BIN)/python benchmarks/history.py run benchmarks/encoders.py
+	$(BIN)/python benchmarks/history.py run benchmarks/scale.py
+	$(BIN)/python benchmarks/history.py draw
 
 # the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores, NAMES is what
 # benchmarks/utility/names.py writes

@@ -7,7 +7,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
-HELPERS = ("timing", "cells")
+HELPERS = ("timing", "cells", "history")
 # needs another package, in an environment of its own, and real embeddings
 WITH_PEER = ("published",)
 SCRIPTS = [path for path in sorted(FOLDER.glob("*.py")) if path.stem not in (*HELPERS, *WITH_PEER)]
