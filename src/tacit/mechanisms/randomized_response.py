@@ -1,11 +1,15 @@
 """Randomized response on a label, over all classes or over the likeliest of a prior.
 
 Unit: change one label.
-A response is given by an order of the classes and a number k. A label among the first k classes of
-the order is kept with probability E/(E + k - 1), E = e^epsilon, and becomes each other of the k
-classes with probability 1/(E + k - 1). Any other label becomes one of the k classes, uniformly.
-Theorem: epsilon-DP: for any output the probabilities of two labels differ by a factor E at most
+
+Mechanism: a response is given by an order of the classes and a number k. With E = e^epsilon, a
+label among the first k classes of the order is kept with probability E/(E + k - 1), and becomes
+each other of the k classes with probability 1/(E + k - 1). Any other label becomes one of the k
+classes, uniformly.
+
+Theorem: epsilon-DP. For any output the probabilities of two labels differ by a factor E at most
 [Warner 1965; Ghazi et al. 2021, Lemma 2]. For k = 1 the output is the same for all labels.
+
 Theorem, curves: the event is randomized response over k labels, with privacy profile (E - e^t)/(E +
 k - 1) for 0 <= t <= epsilon, for any number of classes. Two labels among the k have this profile.
 For a label among the k and a label outside, let p = E/(E + k - 1), q = 1/(E + k - 1) and u = 1/k,
@@ -14,15 +18,18 @@ other. The first is at most p - q e^t since u >= q. The second is p - u <= p - q
 with slope (k - 1) q e^t >= q e^t. Profiles at t < 0 follow by symmetry. The profile falls with k,
 so if labels have priors of different k, the smallest k above 1 bounds all [checked against the
 matrices in tests/contracts/test_randomizers.py].
+
 Sampling: one 64-bit word u for each label, without rounding error. Label y becomes the class at
 place u // m of the order, or stays y if that place is k or more, with m = ceil(2^64/(E + k - 1)),
 so the probability to keep is rounded down. A label outside the first k has m = floor(2^64/k), and
 each of the last words, fewer than k, gives another class. The running time does not depend on the
 number of classes. An epsilon below 16 k^2/2^64, where one word would matter, is refused.
+
 Source: RRTop-k and RRWithPrior of Ghazi et al. 2021; k = all classes is Warner's.
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -35,8 +42,10 @@ from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers, NoiseSource
 
 WORDS = 2**64
-# words from here on may be among the last k, as long as k is below 2^32
+
+# Only words from here on may be among the last 2^64 mod k, which is below k < 2^32.
 LAST = np.uint64(WORDS - 2**32)
+
 _BLOCK = 1 << 16
 
 
@@ -45,12 +54,14 @@ def inside(epsilon: float, k: int) -> int:
     """m of a label among the k: the smallest number of words for each other class that keeps
     epsilon.
     """
-    rest = (
-        Fraction(math.expm1(epsilon)) * (1 - Fraction(1, 2**50))
-        if epsilon < 700
-        else Fraction(2) ** 1000
-    )
-    return max(math.ceil(WORDS / (rest + k)), 1)
+    # E - 1, rounded down: the error of expm1 is below 2^-50.
+    if epsilon < 700:
+        excess = Fraction(math.expm1(epsilon)) * (1 - Fraction(1, 2**50))
+    else:
+        # expm1 would soon overflow.
+        excess = Fraction(2) ** 1000
+
+    return max(math.ceil(WORDS / (excess + k)), 1)
 
 
 def outside(k: int) -> int:
@@ -59,18 +70,25 @@ def outside(k: int) -> int:
 
 
 def words_of(epsilon: float, k: int, n_classes: int) -> tuple[list[int], list[int]]:
-    """How many of the 2^64 words give each place of the order, for a label at place 0 and for a
+    """Number of the 2^64 words that give each place of the order, for a label at place 0 and for a
     label outside.
 
     For a label at place i below k swap entries 0 and i. If no label is outside, the second list is
     empty.
     """
     if k == 1:
-        return [WORDS], [WORDS] * (n_classes > 1)
-    m, (c, more) = inside(epsilon, k), divmod(WORDS, k)
-    return [WORDS - (k - 1) * m] + [m] * (k - 1), [c + 1] * more + [c] * (
-        k - more
-    ) if k < n_classes else []
+        # Both kinds of labels give the only class. A single class has no label outside.
+        words_outside = [WORDS] if n_classes > 1 else []
+        return [WORDS], words_outside
+
+    m = inside(epsilon, k)
+    words_inside = [WORDS - (k - 1) * m] + [m] * (k - 1)
+    if k == n_classes:
+        return words_inside, []
+
+    m, remainder = divmod(WORDS, k)
+    words_outside = [m + 1] * remainder + [m] * (k - remainder)
+    return words_inside, words_outside
 
 
 class Responses:
@@ -91,33 +109,38 @@ class Responses:
         if epsilon < 16 * largest**2 / WORDS:
             fault = f"epsilon={epsilon:g} is too small for {largest} of {self.n_classes} classes"
             raise InputError(f"{fault}; use fewer classes, by merging some before the fit")
-        self._plain = n_priors == 1 and k[0] == self.n_classes > 1
-        if self._plain:
-            self._share = np.uint64(inside(epsilon, self.n_classes))
+
+        # Without a prior the order does not matter, and one m serves all labels.
+        self._all_classes = n_priors == 1 and k[0] == self.n_classes > 1
+        if self._all_classes:
+            self._m = np.uint64(inside(epsilon, self.n_classes))
             return
+
+        # The place of each class in each order, (priors, n_classes).
         places = np.empty_like(orders)
         np.put_along_axis(places, orders, np.arange(self.n_classes)[None], axis=1)
-        distinct, kind = np.unique(k, return_inverse=True)
-        among = np.array(
-            [min(inside(epsilon, int(size)), WORDS - 1) for size in distinct], dtype=np.uint64
-        )[kind]
-        beyond = np.array(
-            [min(outside(int(size)), WORDS - 1) for size in distinct], dtype=np.uint64
-        )[kind]
-        shares = np.where(places < k[:, None], among[:, None], beyond[:, None])
-        # a share of 2^64 - 1 leaves one word for place 1, which holds the same class
-        constant = k == 1
-        shares[constant] = WORDS - 1
-        self._shares = shares.ravel()
-        self._limits = np.where(constant, 2, k).astype(np.uint64)
-        outputs = orders.astype(np.int64)
-        if self.n_classes > 1:
-            outputs[constant, 1] = outputs[constant, 0]
-        self._outputs = outputs.ravel()
 
-    def sample(self, labels: Integers, which: Integers | None, noise: NoiseSource) -> Integers:
-        """The response to each label, of shape (n,); `which` is the prior of each label, None for a
-        single prior.
+        # m of each label under each prior.
+        m_inside = _by_prior(lambda size: inside(epsilon, size), k)
+        m_outside = _by_prior(outside, k)
+        m = np.where(places < k[:, None], m_inside[:, None], m_outside[:, None])
+
+        # For k = 1, 2^64 words do not fit into 64 bits: with m = 2^64 - 1 one word gives place 1,
+        # so place 1 counts as among the first, and below it holds the same class as place 0.
+        constant = k == 1
+        m[constant] = WORDS - 1
+        self._m_by_label = m.ravel()
+        self._limits = np.where(constant, 2, k).astype(np.uint64)
+
+        # The class at each place of each order.
+        classes = orders.astype(np.int64)
+        if self.n_classes > 1:
+            classes[constant, 1] = classes[constant, 0]
+        self._classes = classes.ravel()
+
+    def sample(self, labels: Integers, priors: Integers | None, noise: NoiseSource) -> Integers:
+        """Draw the response to each label, of shape (n,); `priors` has the index of each label's
+        prior, None for a single prior.
         """
         if self.n_classes == 1:
             return np.zeros_like(labels)
@@ -125,8 +148,10 @@ class Responses:
 
         def respond(block: tuple[slice, NDArray[np.uint64]]) -> int:
             part, words = block
-            prior = np.zeros(1, dtype=np.int64) if which is None else which[part]
-            result[part] = self._responses(labels[part], prior, words)
+            block_priors = np.zeros(1, dtype=np.int64)
+            if priors is not None:
+                block_priors = priors[part]
+            result[part] = self._responses(labels[part], block_priors, words)
             return len(words)
 
         parts = (slice(start, start + _BLOCK) for start in range(0, len(labels), _BLOCK))
@@ -135,18 +160,34 @@ class Responses:
             pass
         return result
 
-    def _responses(self, labels: Integers, prior: Integers, words: NDArray[np.uint64]) -> Integers:
-        if self._plain:
-            place = words // self._share
-            return np.where(place >= np.uint64(self.n_classes), labels, place.astype(np.int64))
-        first = prior * self.n_classes
-        place = words // self._shares[first + labels]
-        kept = place >= self._limits[prior]
-        # the last words of a label outside the first k
+    def _responses(self, labels: Integers, priors: Integers, words: NDArray[np.uint64]) -> Integers:
+        """Responses to labels (b,) by a word each; `priors` has shape (b,), or (1,) for all."""
+        if self._all_classes:
+            place = words // self._m
+            keeps_label = place >= np.uint64(self.n_classes)
+            return np.where(keeps_label, labels, place.astype(np.int64))
+
+        # Where the entries of each label's prior begin in the flat arrays.
+        first = priors * self.n_classes
+        place = words // self._m_by_label[first + labels]
+        keeps_label = place >= self._limits[priors]
+
+        # The last words of a label outside the first k give one class each.
         for i in np.flatnonzero(words >= LAST).tolist():
-            row = int(prior[i if len(prior) > 1 else 0])
-            k = int(self._limits[row])
-            if kept[i] and self._shares[row * self.n_classes + int(labels[i])] == outside(k):
-                place[i], kept[i] = int(words[i]) - k * outside(k), False  # one class each
-        place[kept] = 0
-        return np.where(kept, labels, self._outputs[first + place.astype(np.int64)])
+            prior = int(priors[i if len(priors) > 1 else 0])
+            k = int(self._limits[prior])
+            m = self._m_by_label[prior * self.n_classes + int(labels[i])]
+            if keeps_label[i] and m == outside(k):
+                place[i] = int(words[i]) - k * outside(k)
+                keeps_label[i] = False
+
+        # Any place will do where the label is kept.
+        place[keeps_label] = 0
+        return np.where(keeps_label, labels, self._classes[first + place.astype(np.int64)])
+
+
+def _by_prior(words: Callable[[int], int], k: Integers) -> NDArray[np.uint64]:
+    """`words` of each prior's k, at most 2^64 - 1, of shape (priors,)."""
+    distinct, positions = np.unique(k, return_inverse=True)
+    numbers = [min(words(size), WORDS - 1) for size in distinct.tolist()]
+    return np.array(numbers, dtype=np.uint64)[positions]
