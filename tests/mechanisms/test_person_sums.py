@@ -109,7 +109,7 @@ def test_a_person_moves_sums_by_one_unit_and_another_person_or_other_labels_by_t
         assert relabelled > 0.99 * 4 * unit**2
         assert max(replaced, relabelled) > 0.99 * 4 * unit**2
     if sums in (moments, class_moments, weighted_moments):  # matrices without negative directions
-        covered = sensitivity(unit, 12, of_persons=True)
+        covered = sensitivity(unit, 12, per_person=True)
         assert max(replaced, relabelled) <= 2 * covered**2
 
 
@@ -140,7 +140,7 @@ def test_one_record_of_a_person_moves_sums_by_no_more_than_the_noise_is_scaled_t
                 for record in RECORDS
             )
             largest = max(largest, moved)
-    assert 0.9 * unit < largest**0.5 <= sensitivity(unit, alone(sums, ()).size, of_persons=True)
+    assert 0.9 * unit < largest**0.5 <= sensitivity(unit, alone(sums, ()).size, per_person=True)
 
 
 @ALL
@@ -259,7 +259,7 @@ def test_noise_covers_a_record_of_a_person():
     assert seen[:5] == [2.0 * unit for unit in units]
     entries = [6, 4, 4, 12, 16]
     assert seen[5:] == [
-        2.0 * sensitivity(unit, n, of_persons=True) for unit, n in zip(units, entries, strict=True)
+        2.0 * sensitivity(unit, n, per_person=True) for unit, n in zip(units, entries, strict=True)
     ]
 
 

@@ -84,6 +84,6 @@ def test_too_many_columns_for_the_proof_are_refused():
 
 def test_the_sensitivity_of_a_record_of_a_person_has_its_slack():
     for unit, entries in ((2**32, 1), (2**36, 128_000), (2**36, 2**40)):
-        assert sensitivity(unit, entries, of_persons=True) == pytest.approx(
+        assert sensitivity(unit, entries, per_person=True) == pytest.approx(
             unit + unit / 2**31 + entries**0.5, rel=1e-15
         )

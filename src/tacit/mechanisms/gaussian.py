@@ -89,11 +89,11 @@ def noisy_class_sums(
         A centre and a radius above 0 for each class, public or already released. The centre is
         first subtracted from each row of the class, and the difference is divided by the radius.
     """
-    of_persons, checked = by_person(blocks)
+    per_person, checked = by_person(blocks)
     totals = class_sums(checked, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
     return (
         noise.gaussian(
-            totals, scale=noise_multiplier * sensitivity(UNIT, totals.size, of_persons=of_persons)
+            totals, scale=noise_multiplier * sensitivity(UNIT, totals.size, per_person=per_person)
         )
         / UNIT
     )
@@ -116,7 +116,7 @@ def noisy_sums_and_counts(
     """
     shares = np.array(noise_multipliers) ** -2.0
     joint, (of_row, of_count) = 1 / math.sqrt(shares.sum()), np.sqrt(shares / shares.sum())
-    of_persons, checked = by_person(blocks)
+    per_person, checked = by_person(blocks)
     counted = (
         block._replace(
             rows=np.column_stack(
@@ -126,7 +126,7 @@ def noisy_sums_and_counts(
         for block in checked
     )
     totals = class_sums(counted, n_classes=n_classes, width=width + 1)
-    scale = joint * sensitivity(UNIT, totals.size, of_persons=of_persons)
+    scale = joint * sensitivity(UNIT, totals.size, per_person=per_person)
     sums, counts = (noise.gaussian(part, scale=scale) for part in (totals[:, :-1], totals[:, -1]))
     return sums / (UNIT * of_row), counts / (UNIT * of_count)
 

@@ -42,11 +42,11 @@ def check_width(width: int) -> None:
         )
 
 
-def sensitivity(unit: int, entries: int, *, of_persons: bool) -> float:
+def sensitivity(unit: int, entries: int, *, per_person: bool) -> float:
     """L2 sensitivity of sums of `entries` integers to one record, or to one person and any record
     of theirs.
     """
-    return unit * (1 + 2.0**-31) + math.sqrt(entries) if of_persons else float(unit)
+    return unit * (1 + 2.0**-31) + math.sqrt(entries) if per_person else float(unit)
 
 
 def row_norms(rows: NDArray[np.float64]) -> NDArray[np.float64]:
