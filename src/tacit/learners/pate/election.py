@@ -47,8 +47,8 @@ class Election(Prepared):
     seed: int
     folder: RunFolder
     engine: Engine | None
-    of_teachers: View
-    of_student: View
+    view_of_teachers: View
+    view_of_student: View
     names: Floats | None = None
     truth: Integers | None = None
     """Class indices of the public records, to measure labels by."""
@@ -60,7 +60,7 @@ class Election(Prepared):
 
     def ensemble(self) -> Ensemble:
         """The teachers."""
-        view, test = self.of_teachers, self.test
+        view, test = self.view_of_teachers, self.test
         return Ensemble(
             model_of(self.teachers.model),
             self.allocation.parts,
@@ -93,7 +93,7 @@ class Election(Prepared):
 
     def fitted_student(self) -> tuple[Model, float | None]:
         """The student of the labels so far, and its accuracy on the validation labels."""
-        student, view = self.student, self.of_student
+        student, view = self.student, self.view_of_student
         labels = self.voting.labels[: self.voting.asked]
         known = np.flatnonzero(labels >= 0)
         spread = any(option.spread for option in student.options())

@@ -1,4 +1,4 @@
-"""An ensemble of teachers: one classifier for each part of the private records, and its votes on public records.
+"""An ensemble of teachers: a classifier for each part of the private records, and their votes.
 
 A teacher depends on its part, its number and public facts alone: teachers share no statistic, no
 validation records, no early stopping and no list of the classes that occur. Under a unit per person

@@ -33,16 +33,24 @@ from tacit.privacy.prices import LEAST
 Floats = NDArray[np.float64]
 Measure = Callable[[Allowance, Event], float]
 
-_TYPICAL = GNMax(100.0)  # stands for noise that is not chosen yet
-_ROUNDING = 1e-10  # relative: what sums of costs in floating point may lack
+# Stands for noise that is not chosen yet.
+_TYPICAL = GNMax(100.0)
+
+# Relative error that sums of costs in floating point may have.
+_ROUNDING = 1e-10
+
+# Queries whose sensitivities are held in memory at once.
+_BLOCK = 1024
 
 
 def allowance_of(budget: Budget, aggregator: Aggregator | None) -> Allowance:
-    """What a budget allows in the currency that buys most; `aggregator` is None if its noise is not
-    chosen yet.
+    """Return what a budget allows, in the currency that buys most labels.
+
+    `aggregator` is None if its noise is not chosen yet.
     """
     if budget.infinite or budget.kind in ("zcdp", "gdp"):
         return Allowance.of(budget)
+
     # `FilteredVotes` bounds rho and mu for Gaussian noise alone
     if not isinstance(aggregator, GNMax | None):
         rho = accounting.largest_rho(float(budget.epsilon or 0), float(budget.delta or 0))
@@ -51,13 +59,15 @@ def allowance_of(budget: Budget, aggregator: Aggregator | None) -> Allowance:
                 f"budget {budget} is too small for a label at any noise; use Gaussian noise (gnmax)"
             )
         return Allowance.of(Budget.zcdp(rho))
-    renyi, mu = Allowance.of(budget, currency="renyi"), Allowance.of(budget, currency="mu")
+
     query = _TYPICAL if aggregator is None else aggregator
-    return max(
-        renyi,
-        mu,
-        key=lambda allowance: allowance.total / allowance.cost(query_event(query, allowance)),
-    )
+
+    def queries_within(allowance: Allowance) -> float:
+        return allowance.total / allowance.cost(query_event(query, allowance))
+
+    renyi = Allowance.of(budget, currency="renyi")
+    mu = Allowance.of(budget, currency="mu")
+    return max(renyi, mu, key=queries_within)
 
 
 def query_event(aggregator: Aggregator, allowance: Allowance, sensitivity: float = 1.0) -> Event:
@@ -65,18 +75,24 @@ def query_event(aggregator: Aggregator, allowance: Allowance, sensitivity: float
     order = order_of(allowance)
     check = aggregator.check(sensitivity, order)
     label = aggregator.label(sensitivity, order)
-    return label if check is None else check + label
+    if check is None:
+        return label
+    return check + label
 
 
 def order_of(allowance: Allowance) -> float | None:
     """The Renyi order at which labels are priced; None where the noisy counts are priced."""
-    return allowance.order if allowance.currency == "renyi" else None
+    if allowance.currency == "renyi":
+        return allowance.order
+    return None
 
 
 class Filter:
-    """What each payer has spent of each of its allowances, and which queries still fit.
+    """What each account has spent, and which queries still fit.
 
-    `aggregator` is as for plain PATE: the collector's scale is in the sensitivities.
+    An account is a payer together with one of its allowances. `groups` and `payers`, both of shape
+    (accounts,), have the group whose allowance it is, and the payer. `aggregator` is as for plain
+    PATE: the collector's scale is in the sensitivities.
     """
 
     def __init__(
@@ -84,13 +100,16 @@ class Filter:
     ) -> None:
         self.aggregator = aggregator
         self.allowances = list(allowances.values())
-        self.groups, self.payers = np.nonzero(collector.payers())  # of each account
-        self.limits = np.array([self.allowances[group].total for group in self.groups]) * (
-            1 - _ROUNDING
-        )
+        self.groups, self.payers = np.nonzero(collector.payers())
+
+        totals = np.array([self.allowances[group].total for group in self.groups])
+        self.limits = totals * (1 - _ROUNDING)
         self.spent = np.zeros(len(self.groups))
+
+        # Numbers of queries and of bought labels, by the sensitivities of all payers.
         self.uses: dict[tuple[float, ...], tuple[int, int]] = {}
-        self.priced: dict[tuple[int, float, Measure], tuple[float, float]] = {}
+        # Costs of a check and of a label, by group, sensitivity and measure.
+        self.prices: dict[tuple[int, float, Measure], tuple[float, float]] = {}
 
     def costs(
         self, sensitivities: Floats, measure: Measure = Allowance.cost
@@ -98,100 +117,133 @@ class Filter:
         """Cost of the check and of the label of each query to each account, of shape (accounts,
         queries).
         """
-        of_accounts = sensitivities[self.payers]
-        check, label = np.zeros_like(of_accounts), np.zeros_like(of_accounts)
+        by_account = sensitivities[self.payers]
+        check = np.zeros_like(by_account)
+        label = np.zeros_like(by_account)
         for group in range(len(self.allowances)):
-            rows = self.groups == group
-            for value in np.unique(of_accounts[rows][of_accounts[rows] > 0]):
-                alike = rows[:, None] & (of_accounts == value)
-                check[alike], label[alike] = self._prices(group, float(value), measure)
+            of_group = self.groups == group
+            group_sensitivities = by_account[of_group]
+            # a payer that does not vote has sensitivity 0 and pays nothing
+            for value in np.unique(group_sensitivities[group_sensitivities > 0]):
+                same_sensitivity = of_group[:, None] & (by_account == value)
+                check_cost, label_cost = self._price(group, float(value), measure)
+                check[same_sensitivity] = check_cost
+                label[same_sensitivity] = label_cost
         return check, label
 
-    def _prices(self, group: int, sensitivity: float, measure: Measure) -> tuple[float, float]:
-        """Cost of a check and of a label to an account of this group."""
-        key, allowance = (group, sensitivity, measure), self.allowances[group]
-        if key not in self.priced:
-            order = order_of(allowance)
-            check, label = (
-                self.aggregator.check(sensitivity, order),
-                self.aggregator.label(sensitivity, order),
-            )
-            self.priced[key] = (
-                (0.0 if check is None else measure(allowance, check)),
-                measure(allowance, label),
-            )
-        return self.priced[key]
+    def _price(self, group: int, sensitivity: float, measure: Measure) -> tuple[float, float]:
+        """Return the cost of a check and of a label to an account of this group."""
+        key = (group, sensitivity, measure)
+        if key in self.prices:
+            return self.prices[key]
+
+        allowance = self.allowances[group]
+        order = order_of(allowance)
+        check = self.aggregator.check(sensitivity, order)
+        label = self.aggregator.label(sensitivity, order)
+
+        # GNMax and plurality have no check
+        check_cost = 0.0
+        if check is not None:
+            check_cost = measure(allowance, check)
+        self.prices[key] = (check_cost, measure(allowance, label))
+        return self.prices[key]
 
     def fitting(self, sensitivities: Floats, paid: NDArray[np.bool_]) -> int:
-        """How many of these queries may be asked in order, where `paid` says which of them buy a
+        """Return how many of these queries may be asked, in order; `paid` says which of them buy a
         label.
         """
+        n_queries = len(paid)
         if np.all(np.isinf(self.limits)):
-            return len(paid)
-        check, label = self.costs(_by_query(sensitivities, len(paid)))
+            return n_queries
+
+        check, label = self.costs(_by_query(sensitivities, n_queries))
         cost = check + label * paid
         before = self.spent[:, None] + np.cumsum(cost, axis=1) - cost
-        fits = (before + check + label <= self.limits[:, None]) | (check + label == 0)
+
+        # A query must be affordable with its label, since it is not known yet whether it buys one.
+        is_free = check + label == 0
+        fits = (before + check + label <= self.limits[:, None]) | is_free
         all_fit = fits.all(axis=0)
-        return len(paid) if all_fit.all() else int(np.argmin(all_fit))
+        if all_fit.all():
+            return n_queries
+        return int(np.argmin(all_fit))
 
     def charge(self, sensitivities: Floats, paid: NDArray[np.bool_]) -> None:
-        """Record these queries."""
-        of_all = _by_query(sensitivities, len(paid))
-        check, label = self.costs(of_all)
+        """Record these queries; `paid` says which of them bought a label."""
+        by_query = _by_query(sensitivities, len(paid))
+        check, label = self.costs(by_query)
         self.spent += (check + np.where(paid, label, 0.0)).sum(axis=1)
-        columns, place = np.unique(of_all, axis=1, return_inverse=True)
-        for i, column in enumerate(columns.T):
-            asked, bought = self.uses.get(tuple(column), (0, 0))
-            alike = place.ravel() == i
-            self.uses[tuple(column)] = asked + int(alike.sum()), bought + int(paid[alike].sum())
 
-    def charge_alike(self, sensitivities: Floats, asked: int, bought: int) -> None:
-        """Record so many queries of the same sensitivities, of shape (payers, 1)."""
+        columns, column_of_query = np.unique(by_query, axis=1, return_inverse=True)
+        for i, column in enumerate(columns.T):
+            queries = column_of_query.ravel() == i
+            n_queries, n_labels = self.uses.get(tuple(column), (0, 0))
+            n_queries += int(queries.sum())
+            n_labels += int(paid[queries].sum())
+            self.uses[tuple(column)] = (n_queries, n_labels)
+
+    def charge_alike(self, sensitivities: Floats, n_queries: int, n_labels: int) -> None:
+        """Record queries of the same sensitivities, of shape (payers, 1), of which some bought a
+        label.
+        """
         check, label = self.costs(sensitivities)
-        self.spent += (asked * check + bought * label)[:, 0]
-        self.uses[tuple(sensitivities[:, 0])] = asked, bought
+        self.spent += (n_queries * check + n_labels * label)[:, 0]
+        self.uses[tuple(sensitivities[:, 0])] = (n_queries, n_labels)
 
     def events(self) -> list[Event]:
-        """What each group spent: the events of its dearest payer, or what covers all payers if none
-        is so in all.
+        """Return an event for each group that covers what every payer of the group spent.
 
-        A payer with fewer votes of more weight may cost less at the order that is counted, and more
-        at others.
+        It is that of the most expensive payer, if no other payer spent more by any measure. A payer
+        with fewer votes of more weight may cost less at the order that is counted, and more at
+        others. Then the event has the largest total of any payer for each measure.
         """
-        cost, rho, pure = (self._totals(measure) for measure in (Allowance.cost, _rho, _pure))
-        found: list[Event] = []
+        cost = self._totals(Allowance.cost)
+        rho = self._totals(_rho)
+        pure = self._totals(_pure)
+
+        events: list[Event] = []
         for group, allowance in enumerate(self.allowances):
-            own = np.flatnonzero(self.groups == group)
-            dearest, order = int(own[np.argmax(cost[own])]), order_of(allowance)
-            if all(
-                total[dearest] >= total[own].max() * (1 - _ROUNDING) for total in (cost, rho, pure)
-            ):
-                found.append(self._events(dearest))
+            accounts = np.flatnonzero(self.groups == group)
+            most_expensive = int(accounts[np.argmax(cost[accounts])])
+            covers_all = all(
+                total[most_expensive] >= total[accounts].max() * (1 - _ROUNDING)
+                for total in (cost, rho, pure)
+            )
+            order = order_of(allowance)
+            if covers_all:
+                event = self._event_of(most_expensive)
             elif order is None:
-                found.append(ZCDP(float(rho[own].max())))
+                event = ZCDP(float(rho[accounts].max()))
             else:
-                found.append(
-                    FilteredVotes(order, float(cost[dearest]), math.sqrt(0.5 / rho[own].max()))
-                )
-        return found
+                noise_multiplier = math.sqrt(0.5 / rho[accounts].max())
+                event = FilteredVotes(order, float(cost[most_expensive]), noise_multiplier)
+            events.append(event)
+        return events
 
     def _totals(self, measure: Measure) -> Floats:
-        """What each account spent by this measure, of shape (accounts,)."""
+        """Return what each account spent by this measure, of shape (accounts,)."""
         if not self.uses:
             return np.zeros(len(self.groups))
-        asked, bought = np.array(list(self.uses.values()), dtype=np.float64).T
-        check, label = self.costs(np.array(list(self.uses)).T, measure)
-        return np.asarray(check @ asked + label @ bought)
+        n_queries, n_labels = np.array(list(self.uses.values()), dtype=np.float64).T
+        sensitivities = np.array(list(self.uses)).T
+        check, label = self.costs(sensitivities, measure)
+        return np.asarray(check @ n_queries + label @ n_labels)
 
-    def _events(self, account: int) -> Event:
-        payer, order = self.payers[account], order_of(self.allowances[self.groups[account]])
+    def _event_of(self, account: int) -> Event:
+        """Return the composed event of the checks and labels that an account paid for."""
+        payer = self.payers[account]
+        order = order_of(self.allowances[self.groups[account]])
         parts: list[Event] = []
-        for column, (asked, bought) in self.uses.items():
-            if column[payer] > 0:
-                check = self.aggregator.check(float(column[payer]), order)
-                parts += [] if check is None else [asked * check]
-                parts.append(bought * self.aggregator.label(float(column[payer]), order))
+        for column, (n_queries, n_labels) in self.uses.items():
+            sensitivity = float(column[payer])
+            if sensitivity == 0:
+                # the payer did not vote on these queries
+                continue
+            check = self.aggregator.check(sensitivity, order)
+            if check is not None:
+                parts.append(n_queries * check)
+            parts.append(n_labels * self.aggregator.label(sensitivity, order))
         return compose(parts)
 
 
@@ -199,43 +251,50 @@ def promised(
     collector: Collector,
     aggregator: Aggregator,
     allowances: Mapping[str, Allowance],
-    queries: int,
-    labels: int,
+    n_queries: int,
+    n_labels: int,
 ) -> dict[str, Event]:
-    """The smaller of each group's allowance and what the public limits allow at worst."""
+    """Return the smaller of each group's allowance and of what the public limits allow at worst."""
     worst = Filter(collector, aggregator, allowances)
     if collector.varies:
-        for part in (slice(start, min(start + 1024, queries)) for start in range(0, queries, 1024)):
-            # any of the queries may be the ones answered
-            paid = np.ones(part.stop - part.start, dtype=bool)
-            worst.charge(collector.sensitivities(part), paid)
+        # any of the queries may be the ones answered, so all count as answered
+        for start in range(0, n_queries, _BLOCK):
+            block = slice(start, min(start + _BLOCK, n_queries))
+            paid = np.ones(block.stop - block.start, dtype=bool)
+            worst.charge(collector.sensitivities(block), paid)
     else:
-        worst.charge_alike(collector.sensitivities(slice(0, 1)), queries, min(labels, queries))
-    caps = zip(allowances.items(), worst.events(), strict=True)
-    return {
-        group: event if allowance.cost(event) <= allowance.total else cap(allowance)
-        for (group, allowance), event in caps
-    }
+        sensitivities = collector.sensitivities(slice(0, 1))
+        worst.charge_alike(sensitivities, n_queries, min(n_labels, n_queries))
+
+    promises: dict[str, Event] = {}
+    for (group, allowance), event in zip(allowances.items(), worst.events(), strict=True):
+        within_allowance = allowance.cost(event) <= allowance.total
+        promises[group] = event if within_allowance else cap(allowance)
+    return promises
 
 
 def cap(allowance: Allowance) -> Event:
-    """The event of a voting that may spend the whole allowance."""
+    """Return the event of a voting that may spend the whole allowance."""
     if allowance.budget.infinite or allowance.currency == "rho":
         return ZCDP(allowance.total)
     if allowance.currency == "mu":
+        # the total is mu^2 = 1/z^2 of noise multiplier z
         return Gaussian(allowance.total**-0.5)
+    # the price of an argmax or a check is at least LEAST times that of its noisy counts
     largest_rho = allowance.total / (allowance.order * LEAST)
     return FilteredVotes(allowance.order, allowance.total, math.sqrt(0.5 / largest_rho))
 
 
 def _rho(allowance: Allowance, event: Event) -> float:
+    """Measure an event by its rho of zCDP."""
     return event.rho
 
 
 def _pure(allowance: Allowance, event: Event) -> float:
+    """Measure an event by its pure epsilon; 0 if it has none, as no Gaussian event has."""
     return 0.0 if math.isinf(event.pure) else event.pure
 
 
-def _by_query(sensitivities: Floats, queries: int) -> Floats:
-    """Sensitivities of shape (payers, queries)."""
-    return np.broadcast_to(sensitivities, (len(sensitivities), queries))
+def _by_query(sensitivities: Floats, n_queries: int) -> Floats:
+    """Repeat sensitivities of shape (payers, 1) or (payers, queries) for each query."""
+    return np.broadcast_to(sensitivities, (len(sensitivities), n_queries))

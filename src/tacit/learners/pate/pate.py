@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.engines import engine_from
+from tacit.compute.engines import Engine, engine_from
 from tacit.data.persons import Persons
 from tacit.data.rows import as_rows
 from tacit.errors import BudgetError, InputError
@@ -54,6 +54,7 @@ from tacit.learners.pate.scheme import (
 )
 from tacit.learners.pate.student import Student
 from tacit.learners.pate.tables import (
+    Row,
     accuracies,
     label_accuracies,
     query_rows,
@@ -65,6 +66,7 @@ from tacit.learners.pate.teachers import Allocation, Teachers, allocate, model_o
 from tacit.learners.pate.voting import Voting, check_stopping
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
+from tacit.models.rows import Floats
 from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import ZCDP, Event, compose
@@ -72,9 +74,22 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
-# of the bits that labels of the most teachers tell: with these, there need not be more
+# Fewer teachers are enough if their labels tell this share of what those of the most teachers tell.
 NEARLY_MOST = 0.9
-LEAST_BITS = 10  # for each class, by simulation, below which a fit warns
+
+# Bits of information for each class, by simulation, below which a fit warns.
+LEAST_BITS = 10
+
+
+class _Candidate(NamedTuple):
+    """A voting of some number of teachers, planned from public facts.
+
+    `calibration` has the expected labels; it is None if noise is given, or there is none.
+    """
+
+    allocation: Allocation
+    scheme: Scheme
+    calibration: Calibration | None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -244,7 +259,9 @@ class PATE(ModelClassifier):
         `voting__sigma`.
         """
         parameters: dict[str, Any] = super().get_params(deep=False)
-        for group in GROUPS if deep else ():
+        if not deep:
+            return parameters
+        for group in GROUPS:
             # `promise` and `fit` refuse a value that is none of the group's
             with suppress(InputError):
                 fields = fields_of(group, parameters[group])
@@ -268,87 +285,94 @@ class PATE(ModelClassifier):
     @classmethod
     def documented(cls, name: str) -> tuple[type, str]:
         group, _, field = FLAT_NAMES.get(name, "").partition("__")
-        if group == "voting":
-            kinds = (
-                kind for kind in AGGREGATORS.values() if field in vars(kind)["__annotations__"]
-            )
-            return next(((kind, field) for kind in kinds), (cls, group))
-        return (KINDS[group], field) if group else (cls, name)
+        if not group:
+            return cls, name
+        if group != "voting":
+            return KINDS[group], field
+        for aggregator in AGGREGATORS.values():
+            if field in vars(aggregator)["__annotations__"]:
+                return aggregator, field
+        return cls, group
 
     def _event(self) -> Event:
-        if Budget.parse(self.budget).infinite:  # plurality without noise, whatever noise is passed
+        # An infinite budget is plurality without noise, whatever noise is passed.
+        if Budget.parse(self.budget).infinite:
             return ZCDP(math.inf)
-        allowances = self._allowances() if self.stopping == "filter" else {ALL: UNLIMITED}
-        noise, limits = voting_of(self.voting)[1], self._limits()
-        if noise is None or limits is None:
+
+        allowances = {ALL: UNLIMITED}
+        if self.stopping == "filter":
+            allowances = self._allowances()
+        _, aggregator = voting_of(self.voting)
+        limits = self._limits()
+        if aggregator is None or limits is None:
             return cap(allowances[ALL])
-        members = PlainCollector({ALL: math.inf}, np.ones((1, 1), dtype=bool))
-        return promised(members, noise, allowances, *limits)[ALL]
+        collector = PlainCollector({ALL: math.inf}, np.ones((1, 1), dtype=bool))
+        return promised(collector, aggregator, allowances, *limits)[ALL]
 
     def _flat_public(self, public: Any) -> Any:
         return as_rows(as_flat(public, "public"), "public")
 
     def _unprotected(self) -> tuple[str, ...]:
-        return unprotected(self._dealt(), groups=self.budgets is not None)
+        return unprotected(self._dealt_unit(), groups=self.budgets is not None)
 
-    def _dealt(self) -> Unit:
+    def _dealt_unit(self) -> Unit:
         """The unit in which budgets are read: what is dealt out to teachers may be replaced."""
         return Unit.REPLACE_PERSON if Unit(self.unit).per_person else Unit.REPLACE
 
     def _guarantee(self) -> Guarantee:
         check_stopping(self.stopping, self.noise)
+        unit = self._dealt_unit()
         if self.budgets is None:
-            return Guarantee(self._dealt(), self._event(), self._unprotected())
+            return Guarantee(unit, self._event(), self._unprotected())
+
         filtered = self.stopping == "filter"
-        allowances = self._allowances().items()
         groups = tuple(
-            (group, cap(allowance if filtered else UNLIMITED)) for group, allowance in allowances
+            (group, cap(allowance if filtered else UNLIMITED))
+            for group, allowance in self._allowances().items()
         )
-        return Guarantee(self._dealt(), compose([]), self._unprotected(), groups, delta=self.delta)
+        return Guarantee(unit, compose([]), self._unprotected(), groups, delta=self.delta)
 
     def _allowances(self) -> dict[str, Allowance]:
-        """What the budget of each group allows, in the currency of the filter."""
-        noise = voting_of(self.voting)[1]
-        if self.budgets is not None:
-            if self.budget != DEFAULT_BUDGET:
-                raise BudgetError(
-                    f"budget={self.budget} and budgets={self.budgets} are both given; pass one of"
-                    " them"
-                )
-            delta = real("delta", self.delta, 1e-30, 1 - 1e-9)
-            epsilons = checked_budgets(self.budgets)
-            return {
-                group: allowance_of(Budget.approx(value, delta), noise)
-                for group, value in epsilons.items()
-            }
+        """Return what the budget of each group allows, in the currency of the filter."""
+        _, aggregator = voting_of(self.voting)
+        if self.budgets is None:
+            return {ALL: allowance_of(self._impure_budget(), aggregator)}
+
+        if self.budget != DEFAULT_BUDGET:
+            raise BudgetError(
+                f"budget={self.budget} and budgets={self.budgets} are both given; pass one of them"
+            )
+        delta = real("delta", self.delta, 1e-30, 1 - 1e-9)
+        return {
+            group: allowance_of(Budget.approx(epsilon, delta), aggregator)
+            for group, epsilon in checked_budgets(self.budgets).items()
+        }
+
+    def _impure_budget(self) -> Budget:
+        """Return the budget of plain PATE; a pure one is refused."""
         budget = Budget.parse(self.budget)
         if budget.kind == "pure" and not budget.infinite:
             fault = f"budget {budget} is pure and noisy votes have no pure epsilon"
-            remedy = (
-                f"pass {budget.hint('approx')} (the same epsilon, but approximate: a weaker"
-                " guarantee)"
-            )
+            hint = budget.hint("approx")
+            remedy = f"pass {hint} (the same epsilon, but approximate: a weaker guarantee)"
             raise BudgetError(f"{fault}; {remedy}")
-        return {ALL: allowance_of(budget, noise)}
+        return budget
 
     def _limits(self) -> tuple[int, int] | None:
         """Upper bounds on the numbers of queries and labels; None if `n_queries` is not set."""
         if self.n_queries is None:
             return None
-        queries = self._queries(2**53)
-        return queries, (
-            queries
-            if self.n_labels is None
-            else min(queries, whole("n_labels", self.n_labels, 1, 2**53))
-        )
+        n_queries = self._query_count(2**53)
+        n_labels = n_queries
+        if self.n_labels is not None:
+            n_labels = min(n_queries, whole("n_labels", self.n_labels, 1, 2**53))
+        return n_queries, n_labels
 
-    def _queries(self, public: int) -> int:
-        """How many of so many public records are queried."""
-        return (
-            public
-            if self.n_queries is None
-            else min(public, whole("n_queries", self.n_queries, 1, 2**53))
-        )
+    def _query_count(self, n_public: int) -> int:
+        """Return how many of the public records are queried."""
+        if self.n_queries is None:
+            return n_public
+        return min(n_public, whole("n_queries", self.n_queries, 1, 2**53))
 
     def fit(
         self,
@@ -418,108 +442,137 @@ class PATE(ModelClassifier):
         truth: Any = None,
         ids: Any = None,
     ) -> Election:
-        from sklearn.linear_model import LogisticRegression
-
         n, width = X.shape
         public = self.public if public is None else public
         if public is None:
             raise InputError("PATE needs public records to query; pass public=... of shape (m, d)")
-        rows = finite_rows(public, "public", width)
+        public_records = finite_rows(public, "public", width)
         sides = record_shape(self.shape if shape is None else shape, width)
-        teachers, student = (
-            value_of("teachers", self.teachers, Teachers),
-            value_of("student", self.student, Student),
+
+        teachers = value_of("teachers", self.teachers, Teachers)
+        student = value_of("student", self.student, Student)
+        self._check_settings(teachers, student, sides)
+        view_of_student = student_view(student, sides, public_records, X.dtype)
+        check_learns(model_of(student.model), view_of_student(public_records[:TRIED]))
+        names = self._names(student, width, view_of_student)
+
+        persons = None
+        if Unit(self.unit).per_person and ids is not None:
+            persons = Persons.of(ids, n)
+        n_queries = self._query_count(len(public_records))
+        allocation, plan, warning = self._choose_teachers(teachers, n, groups, persons, n_queries)
+        if self.limits is not None:
+            limits_of(self.limits, plan, self.stopping)
+
+        folder = RunFolder(self.folder)
+        n_classes = len(self.classes_)
+        election = Election(
+            X,
+            labels,
+            public=public_records,
+            test=check_test(test, width, self.classes_),
+            allocation=allocation,
+            voting=Voting(plan, np.arange(n_classes), self.stopping),
+            teachers=teachers,
+            student=student,
+            n_classes=n_classes,
+            seed=self.seed,
+            folder=folder,
+            engine=self._engine(folder),
+            view_of_teachers=View(sides),
+            view_of_student=view_of_student,
+            names=names,
+            truth=check_truth(truth, len(public_records), self.classes_),
         )
+        if warning:
+            warnings.warn(warning, stacklevel=4)  # where `fit` was called
+        return election
+
+    def _check_settings(self, teachers: Teachers, student: Student, sides: tuple[int, ...]) -> None:
+        """Refuse models that cannot learn from records of this shape, and numbers out of range."""
         model = model_of(student.model)
-        for role, kind in (("teacher", model_of(teachers.model)), ("student", model)):
-            check_kind(role, kind, sides, len(self.classes_))
+        check_kind("teacher", model_of(teachers.model), sides, len(self.classes_))
+        check_kind("student", model, sides, len(self.classes_))
         whole("seed", self.seed, 0, 2**63 - 1)
         whole("jobs", self.jobs, 1, 1024)
         real("delta", self.delta, 1e-30, 1 - 1e-9)
         if self.label_accuracy is not None:
             real("label_accuracy", self.label_accuracy, 0.01, 1)
         one_of("collector", self.collector, COLLECTORS)
-        interactive = voting_of(self.voting)[0] == "interactive"
-        if interactive and hasattr(model, "fit") and not hasattr(model, "predict_proba"):
+
+        kind, _ = voting_of(self.voting)
+        lacks_probabilities = hasattr(model, "fit") and not hasattr(model, "predict_proba")
+        if kind == "interactive" and lacks_probabilities:
             raise InputError(
                 f"student={model!r:.60} has no predict_proba for interactive voting; choose another"
             )
-        of_student = student_view(student, sides, rows, X.dtype)
-        check_learns(model, of_student(rows[:TRIED]))
-        names = name_directions(self.names, self.classes, width, of_student.centre)
+
+    def _names(self, student: Student, width: int, view: View) -> Floats | None:
+        """Return the directions of the class names as the student sees them, of shape (C, d)."""
+        from sklearn.linear_model import LogisticRegression
+
+        names = name_directions(self.names, self.classes, width, view.centre)
+        model = model_of(student.model)
         if names is not None and not isinstance(model, LogisticRegression):
             raise InputError(
                 f"names need a logistic regression as student, not {model!r:.60}; leave one of"
                 " them out"
             )
-        persons = Persons.of(ids, n) if Unit(self.unit).per_person and ids is not None else None
-        allocation, plan, too_few = self._dealt_and_voting(
-            teachers, n, groups, persons, self._queries(len(rows))
-        )
-        if self.limits is not None:
-            limits_of(self.limits, plan, self.stopping)
-        folder = RunFolder(self.folder)
-        engine = "joblib" if self.engine is None and self.jobs > 1 else self.engine
-        election = Election(
-            X,
-            labels,
-            public=rows,
-            test=check_test(test, width, self.classes_),
-            allocation=allocation,
-            voting=Voting(plan, np.arange(len(self.classes_)), self.stopping),
-            teachers=teachers,
-            student=student,
-            n_classes=len(self.classes_),
-            seed=self.seed,
-            folder=folder,
-            engine=engine_from(engine, self.jobs, folder.path),
-            of_teachers=View(sides),
-            of_student=of_student,
-            names=names,
-            truth=check_truth(truth, len(rows), self.classes_),
-        )
-        if too_few:
-            warnings.warn(too_few, stacklevel=4)  # where `fit` was called
-        return election
+        return names
 
-    def _dealt_and_voting(
+    def _engine(self, folder: RunFolder) -> Engine | None:
+        """Return where teachers are trained: by default in this process, or by joblib if jobs are
+        to run at the same time.
+        """
+        engine = self.engine
+        if engine is None and self.jobs > 1:
+            engine = "joblib"
+        return engine_from(engine, self.jobs, folder.path)
+
+    def _choose_teachers(
         self, teachers: Teachers, n: int, groups: Any, persons: Persons | None, n_queries: int
     ) -> tuple[Allocation, Scheme, str]:
-        """Whose records each teacher has, the voting, and a warning if its labels are too few, else
-        empty.
+        """Choose the fewest teachers whose labels carry nearly most information, by simulation.
 
-        The voting is that of the fewest teachers whose labels tell nearly most.
+        Returns whose records each teacher has, the voting, and a warning if its labels are too few,
+        else empty text.
         """
-        n_classes = max(2, len(self.classes_))
-        *fewer, most = teachers.numbers_for(n if persons is None else persons.number)
+        # numbers of records are private under a unit per person
+        n_members = n
+        if persons is not None:
+            n_members = persons.number
+        *smaller_numbers, most = teachers.numbers_for(n_members)
 
-        def tried(number: int) -> tuple[Allocation, Scheme, Calibration | None]:
+        def candidate_of(number: int) -> _Candidate:
             allocation = self._allocation(number, n, groups, persons)
-            return allocation, *self._scheme(allocation, n_queries, teachers.expected_accuracy)
+            scheme, calibration = self._scheme(allocation, n_queries, teachers.expected_accuracy)
+            return _Candidate(allocation, scheme, calibration)
 
-        allocation, plan, of_most = tried(most)
-        if of_most is None:  # noise is given, or there is none
-            return allocation, plan, ""
-        for number in fewer:
-            with suppress(BudgetError):  # fewer teachers may not be able to answer at all
-                of_fewer, its_plan, choice = tried(number)
-                if choice is not None and choice.bits(n_classes) >= NEARLY_MOST * of_most.bits(
-                    n_classes
-                ):
-                    return of_fewer, its_plan, ""
-        if of_most.bits(n_classes) >= LEAST_BITS * n_classes:
-            return allocation, plan, ""
-        bought = f"about {of_most.labels:.0f} labels of which {of_most.accuracy:.0%} are right"
-        remedy = "pass more records, or choose another method"
-        few = (
-            f"{most} teachers within this budget buy {bought}, by simulation, too few for"
-            f" {n_classes} classes; {remedy}"
-        )
-        return allocation, plan, few
+        largest = candidate_of(most)
+        if largest.calibration is None:
+            return largest.allocation, largest.scheme, ""
+
+        n_classes = max(2, len(self.classes_))
+        most_bits = largest.calibration.bits(n_classes)
+        for number in smaller_numbers:
+            # fewer teachers may not be able to answer at all
+            with suppress(BudgetError):
+                smaller = candidate_of(number)
+                calibration = smaller.calibration
+                if calibration is None:
+                    continue
+                if calibration.bits(n_classes) >= NEARLY_MOST * most_bits:
+                    return smaller.allocation, smaller.scheme, ""
+
+        warning = ""
+        if most_bits < LEAST_BITS * n_classes:
+            warning = _too_few_labels(most, largest.calibration, n_classes)
+        return largest.allocation, largest.scheme, warning
 
     def _allocation(
         self, n_teachers: int, n: int, groups: Any, persons: Persons | None
     ) -> Allocation:
+        """Deal the records out to teachers, by their budget groups if there are any."""
         if (self.budgets is None) != (groups is None):
             raise InputError(
                 "budget groups need budgets= of each and, at fit, groups= of each record; pass both"
@@ -528,65 +581,77 @@ class PATE(ModelClassifier):
             return allocate(
                 np.full(n, ALL), {ALL: math.inf}, n_teachers, "gnmax", self.seed, persons
             )
-        of_records = array_of(groups, "groups")
-        if of_records.shape != (n,):
+
+        record_groups = array_of(groups, "groups")
+        if record_groups.shape != (n,):
             raise InputError(
-                f"groups has shape {of_records.shape}; pass one group for each of {n} records"
+                f"groups has shape {record_groups.shape}; pass one group for each of {n} records"
             )
         budgets = checked_budgets(self.budgets)
         return allocate(
-            of_records.astype(str), budgets, n_teachers, self.collector, self.seed, persons
+            record_groups.astype(str), budgets, n_teachers, self.collector, self.seed, persons
         )
 
     def _scheme(
         self, allocation: Allocation, n_queries: int, accuracy: float
     ) -> tuple[Scheme, Calibration | None]:
-        """Everything about the voting that is public; missing noise is calibrated for teachers of
-        this accuracy.
+        """Return everything about the voting that is public.
+
+        Missing noise is calibrated for teachers of this accuracy; then the calibration is returned
+        too.
         """
-        name, noise = voting_of(self.voting)
-        n_teachers = len(allocation.parts)
+        name, aggregator = voting_of(self.voting)
         if self.budgets is None:
-            budget = Budget.parse(self.budget)
-            if self.stopping != "filter" and budget.kind == "zcdp":
-                fault = f"stopping={self.stopping!r} needs an approximate budget, not {budget}"
-                raise BudgetError(
-                    f"{fault}; pass {budget.hint('approx')} (approximate: a weaker guarantee)"
-                )
-            allowance, aggregator = self._allowances()[ALL], noise or GNMax(1.0)
-            plan = plain_scheme(
-                n_queries,
-                n_teachers,
-                budget,
-                allowance,
-                self.delta,
-                self.n_labels,
-                aggregator,
-                self._dealt(),
-            )
+            plan = self._plain_scheme(allocation, n_queries, aggregator)
         else:
-            plan = scheme(
-                n_queries,
-                n_teachers,
-                collector=self.collector,
-                budgets=self.budgets,
-                shares=None if allocation.teacher_groups else allocation.shares,
-                teacher_groups=allocation.teacher_groups,
-                copies=allocation.copies,
-                delta=self.delta,
-                n_labels=self.n_labels,
-                unit=self._dealt(),
-                **(
-                    {"aggregator": "gnmax", "sigma": 1.0}
-                    if noise is None
-                    else {"aggregator": name, **vars(noise)}
-                ),
-            )
-            # that of `promise`, which may not know the noise
-            plan = replace(plan, allowances=self._allowances())
-        if noise is not None or isinstance(plan.aggregator, Plurality):
+            plan = self._group_scheme(allocation, n_queries, name, aggregator)
+        if aggregator is not None or isinstance(plan.aggregator, Plurality):
             return plan, None
         return plan.calibrated(name, len(self.classes_), accuracy, self.label_accuracy)
+
+    def _plain_scheme(
+        self, allocation: Allocation, n_queries: int, aggregator: Aggregator | None
+    ) -> Scheme:
+        """Return the scheme without groups; noise that is not chosen yet is 1 vote."""
+        budget = Budget.parse(self.budget)
+        if self.stopping != "filter" and budget.kind == "zcdp":
+            fault = f"stopping={self.stopping!r} needs an approximate budget, not {budget}"
+            raise BudgetError(
+                f"{fault}; pass {budget.hint('approx')} (approximate: a weaker guarantee)"
+            )
+        return plain_scheme(
+            n_queries,
+            len(allocation.parts),
+            budget,
+            self._allowances()[ALL],
+            self.delta,
+            self.n_labels,
+            aggregator or GNMax(1.0),
+            self._dealt_unit(),
+        )
+
+    def _group_scheme(
+        self, allocation: Allocation, n_queries: int, name: str, aggregator: Aggregator | None
+    ) -> Scheme:
+        """Return the scheme of budget groups; noise that is not chosen yet is 1 vote."""
+        voting: dict[str, Any] = {"aggregator": "gnmax", "sigma": 1.0}
+        if aggregator is not None:
+            voting = {"aggregator": name, **vars(aggregator)}
+        plan = scheme(
+            n_queries,
+            len(allocation.parts),
+            collector=self.collector,
+            budgets=self.budgets,
+            shares=None if allocation.teacher_groups else allocation.shares,
+            teacher_groups=allocation.teacher_groups,
+            copies=allocation.copies,
+            delta=self.delta,
+            n_labels=self.n_labels,
+            unit=self._dealt_unit(),
+            **voting,
+        )
+        # the allowances of `promise`, which may not know the noise
+        return replace(plan, allowances=self._allowances())
 
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
         """Charge nothing here: `_fit` charges when the teachers are trained, right before the noise
@@ -595,18 +660,23 @@ class PATE(ModelClassifier):
 
     def _fit(self, election: Election, noise: NoiseSource) -> Released | Model:
         promise = self.promise()
-        self.aggregator_, self.shape_ = election.voting.plan.aggregator, election.of_teachers.shape
-        self.centre_ = election.of_student.centre
+        self.aggregator_ = election.voting.plan.aggregator
+        self.shape_ = election.view_of_teachers.shape
+        self.centre_ = election.view_of_student.centre
         with election.folder.held():
             self._vote(election, noise, promise)
+
         self.answers_ = replace(election.voting.answers(), guarantee_=promise)
         self.student_, self.validation_accuracy_ = election.fitted_student()
-        found = [] if self.limits is None else readings(self.answers_, self.limits)
-        self.readings_ = [
-            replace(one, test_accuracy=election.accuracy_of_first(one.asked)) for one in found
-        ]
+        self.readings_ = []
+        if self.limits is not None:
+            self.readings_ = [
+                replace(reading, test_accuracy=election.accuracy_of_first(reading.asked))
+                for reading in readings(self.answers_, self.limits)
+            ]
         if election.folder.path is not None:
-            self._write_tables(election)
+            election.folder.write_tables(self._tables(election))
+
         facts = {
             "teachers": self.votes_.votes.shape[1],
             "aggregator": str(self.aggregator_),
@@ -619,7 +689,8 @@ class PATE(ModelClassifier):
         """Train the teachers and buy labels, or take those in the folder; charge the ledger unless
         it has paid.
         """
-        folder, voting = election.folder, election.voting
+        folder = election.folder
+        voting = election.voting
         ensemble = election.ensemble()
         settings = [
             self.noise,
@@ -630,59 +701,84 @@ class PATE(ModelClassifier):
         ]
         run = run_hash(voting.plan, ensemble.hashes, settings)
         stored = folder.read_answers(run, len(self.classes_))
+
+        # A ledger that paid for the stored labels is not charged again.
         unpaid = self.ledger
         if unpaid is not None and stored is not None and stored.paid_by(unpaid, promise):
             unpaid = None
+        # Training may take hours, so an overdrawn ledger is refused before it.
         if unpaid is not None:
             unpaid.check(promise, what="PATE fit")
+
         self.votes_ = ensemble.votes(election.engine)
         self.consensus_ = consensus(self.votes_.votes)
         if stored is not None:
             folder.check_votes(stored, self.votes_.votes)
             voting.replay(self.votes_.votes, stored.labels, stored.paid)
-        charged = {} if unpaid is None else charge_for(unpaid, promise)
+
+        # The charge comes before the noise: an interrupted fit may have paid for nothing, never the
+        # other way round.
+        charged: dict[str, str] = {}
+        if unpaid is not None:
+            charged = charge_for(unpaid, promise)
         if stored is None:
             election.vote(self.votes_.votes, noise)
         if stored is None or charged:
             before = {} if stored is None else stored.charges
             folder.write_answers(run, self.votes_.votes, *voting.released(), before | charged)
 
-    def _write_tables(self, election: Election) -> None:
-        budget = (
-            " ".join(f"{group}={epsilon:g}" for group, epsilon in (self.budgets or {}).items())
-            or self.budget
-        )
+    def _tables(self, election: Election) -> dict[str, list[Row]]:
+        """Return the rows of each table for the owner of the data."""
+        class_names = dict(enumerate(self.classes_.tolist()))
+        labels = self.answers_.labels
+
+        budget = str(self.budget)
+        if self.budgets:
+            budget = " ".join(f"{group}={epsilon:g}" for group, epsilon in self.budgets.items())
         settings = {
-            name: getattr(self, name)
-            for name in ("collector", "stopping", "seed", "noise", "random_state")
+            "budget": budget,
+            "collector": self.collector,
+            "stopping": self.stopping,
+            "seed": self.seed,
+            "noise": self.noise,
+            "random_state": self.random_state,
         }
-        names, labels = dict(enumerate(self.classes_.tolist())), self.answers_.labels
-        student: dict[str, Any] = {
+
+        label_row: Row = {}
+        if election.truth is not None:
+            label_row = label_accuracies(labels, election.truth[: len(labels)], class_names)
+
+        student_row: Row = {
+            "labels": int(np.sum(labels >= 0)),
             "validation_accuracy": self.validation_accuracy_,
             "test_accuracy": None,
         }
         if election.test is not None:
             rows, truth = election.test
-            student |= accuracies(
-                "test_accuracy", self.student_.nearest(rows) == truth, truth, names
-            )
-        of_labels = (
-            {}
-            if election.truth is None
-            else label_accuracies(labels, election.truth[: len(labels)], names)
-        )
-        tables = {
+            is_right = self.student_.nearest(rows) == truth
+            student_row |= accuracies("test_accuracy", is_right, truth, class_names)
+
+        return {
             "teachers": teacher_rows(election.allocation, self.votes_),
-            "votings": [voting_row(self.answers_, {"budget": str(budget), **settings}, of_labels)],
-            "queries": query_rows(self.answers_, names),
-            "readings": [reading_row(one) for one in self.readings_],
-            "students": [{"labels": int(np.sum(labels >= 0)), **student}],
+            "votings": [voting_row(self.answers_, settings, label_row)],
+            "queries": query_rows(self.answers_, class_names),
+            "readings": [reading_row(reading) for reading in self.readings_],
+            "students": [student_row],
         }
-        election.folder.write_tables(tables)
 
     def releasable(self) -> bool:
-        """Whether a release can hold the student."""
+        """Return whether a release can hold the student."""
         return has_release(model_of(value_of("student", self.student, Student).model))
 
     def _spent(self, promise: Guarantee) -> Guarantee:
         return self.answers_.spent_
+
+
+def _too_few_labels(n_teachers: int, calibration: Calibration, n_classes: int) -> str:
+    """Return the warning that so many teachers buy too few labels."""
+    labels = f"about {calibration.labels:.0f} labels of which {calibration.accuracy:.0%} are right"
+    remedy = "pass more records, or choose another method"
+    return (
+        f"{n_teachers} teachers within this budget buy {labels}, by simulation, too few for"
+        f" {n_classes} classes; {remedy}"
+    )

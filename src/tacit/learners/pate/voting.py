@@ -29,9 +29,13 @@ from tacit.privacy.unit import Unit
 
 Floats = NDArray[np.float64]
 
-_BLOCK = 512
 DELTA = 1e-5
-_POINTS = 16  # of a curve of costs
+
+# Queries that are decided together.
+_BLOCK = 512
+
+# Points of a curve of costs.
+_POINTS = 16
 
 
 @dataclass(frozen=True)
@@ -86,41 +90,51 @@ class Answers:
 
     @property
     def costs(self) -> list[Cost]:
-        """What was spent at most after some of the queries, the last among them, whatever the
-        votes.
-        """
-        scheme, found = self.scheme, []
-        for asked in np.unique(np.linspace(1, self.asked, _POINTS).astype(np.int64)).tolist():
+        """Largest costs after some of the queries, the last among them, whatever the votes."""
+        scheme = self.scheme
+        points = np.unique(np.linspace(1, self.asked, _POINTS).astype(np.int64))
+        costs = []
+        for asked in points.tolist():
             account = Filter(scheme.collector, scheme.aggregator, scheme.allowances)
             account.charge(scheme.collector.sensitivities(slice(0, asked)), self.paid[:asked])
-            spent = scheme.guarantee(dict(zip(scheme.budgets, account.events(), strict=True)))
-            names: list[str | None] = [name for name, _ in spent.groups] or [None]
-            epsilons = [spent.epsilon(scheme.delta, name) for name in names]
-            epsilon = dict(zip(scheme.budgets, epsilons, strict=True))
-            found.append(Cost(asked, int(self.paid[:asked].sum()), epsilon))
-        return found
+
+            events = dict(zip(scheme.budgets, account.events(), strict=True))
+            spent = scheme.guarantee(events)
+            # plain PATE has one group, which its guarantee does not name
+            groups: list[str | None] = [group for group, _ in spent.groups] or [None]
+            epsilons = [spent.epsilon(scheme.delta, group) for group in groups]
+
+            n_labels = int(self.paid[:asked].sum())
+            costs.append(Cost(asked, n_labels, dict(zip(scheme.budgets, epsilons, strict=True))))
+        return costs
 
     def epsilon_given_votes(self) -> dict[str, float]:
-        """What is known of each group's epsilon at `internal_.delta`, given the votes: private.
+        """Upper bound on each group's epsilon at `internal_.delta`, given the votes: private.
 
         It is the smaller of the data-dependent epsilon and of what was spent, which bounds the cost
         of any votes.
         """
-        groups: list[str | None] = [name for name, _ in self.spent_.groups] or [None]
-        known = zip(groups, self.internal_.epsilon.items(), strict=True)
+        groups: list[str | None] = [group for group, _ in self.spent_.groups] or [None]
+        data_dependent = self.internal_.epsilon.items()
         return {
-            name: min(raw, self.spent_.epsilon(self.internal_.delta, group))
-            for group, (name, raw) in known
+            name: min(epsilon, self.spent_.epsilon(self.internal_.delta, group))
+            for group, (name, epsilon) in zip(groups, data_dependent, strict=True)
         }
 
 
 class Voting:
-    """A voting in progress; `stopping` and `exact_q` are those of `tacit.pate.aggregate`."""
+    """A voting in progress; `stopping` and `exact_q` are those of `tacit.pate.aggregate`.
+
+    `account` has the costs that are charged, `odometer` those that depend on the votes. `labels`
+    and `paid`, of shape (queries,), are filled for the first `asked` queries.
+    """
 
     def __init__(
         self, plan: Scheme, classes: NDArray[Any], stopping: str = "filter", exact_q: bool = False
     ) -> None:
-        self.plan, self.classes, self.stopping = plan, classes, stopping
+        self.plan = plan
+        self.classes = classes
+        self.stopping = stopping
         self.account = Filter(plan.collector, plan.aggregator, plan.allowances)
         self.odometer = Odometer(plan.collector, plan.aggregator, plan.budgets, plan.delta, exact_q)
         self.labels = np.full(plan.n_queries, UNANSWERED, dtype=np.int64)
@@ -143,51 +157,79 @@ class Voting:
         `scores` are the student's, of shape (queries, classes), for the interactive aggregator.
         `aggregator` replaces that of the scheme, at the same privacy costs.
         """
-        decide = (aggregator or self.plan.aggregator).scaled(self.plan.collector.scale).decide
+        if aggregator is None:
+            aggregator = self.plan.aggregator
+        # upsampling has more teachers than plain PATE, so noise and threshold grow with them
+        scaled_aggregator = aggregator.scaled(self.plan.collector.scale)
+
         first = self.asked
-        for start in progress(range(0, len(votes), _BLOCK), "queries", -(-len(votes) // _BLOCK)):
+        n_blocks = -(-len(votes) // _BLOCK)
+        for start in progress(range(0, len(votes), _BLOCK), "queries", n_blocks):
             if self.over:
                 break
             block = slice(start, min(start + _BLOCK, len(votes)))
-            part = slice(first + block.start, first + block.stop)
-            counts = mechanism.vote_counts(
-                votes[block], self.plan.collector.weights(part), len(self.classes)
+            queries = slice(first + block.start, first + block.stop)
+            counts = self._counts(votes[block], queries)
+            counts_in_votes = counts / mechanism.UNIT
+            block_scores = None if scores is None else scores[block]
+            labels, paid = scaled_aggregator.decide(
+                counts, noise, block_scores, counts_in_votes.sum(axis=1)
             )
-            in_votes = counts / mechanism.UNIT
-            labels, paid = decide(
-                counts, noise, None if scores is None else scores[block], in_votes.sum(axis=1)
-            )
-            fit = self._fitting(part, in_votes, paid)
-            done = slice(part.start, part.start + fit)
-            self.labels[done], self.paid[done] = labels[:fit], paid[:fit]
-            self.account.charge(self.plan.collector.sensitivities(part)[:, :fit], paid[:fit])
-            self.odometer.charge(done, in_votes[:fit], paid[:fit])
-            self.asked = done.stop
-            self.over = self.asked < part.stop or self.paid.sum() == self.plan.n_labels
+            self._record(queries, labels, paid, counts_in_votes)
 
-    def _fitting(self, part: slice, counts: Floats, paid: NDArray[np.bool_]) -> int:
-        """How many of these queries are within budgets and limits."""
+    def _counts(self, votes: Integers, queries: slice) -> Integers:
+        """Return weighted votes per class in units of 2^-20, of shape (queries, classes)."""
+        return mechanism.vote_counts(votes, self.plan.collector.weights(queries), len(self.classes))
+
+    def _record(
+        self, queries: slice, labels: Integers, paid: NDArray[np.bool_], counts: Floats
+    ) -> None:
+        """Release the labels of these queries as far as they fit in budgets and limits, and charge
+        them.
+        """
+        n_fitting = self._fitting(queries, counts, paid)
+        released = slice(queries.start, queries.start + n_fitting)
+        self.labels[released] = labels[:n_fitting]
+        self.paid[released] = paid[:n_fitting]
+
+        # sensitivities are those of the block: a collector may give one column for all queries
+        sensitivities = self.plan.collector.sensitivities(queries)
+        self.account.charge(sensitivities[:, :n_fitting], paid[:n_fitting])
+        self.odometer.charge(released, counts[:n_fitting], paid[:n_fitting])
+
+        self.asked = released.stop
+        has_all_labels = self.paid.sum() == self.plan.n_labels
+        self.over = self.asked < queries.stop or bool(has_all_labels)
+
+    def _fitting(self, queries: slice, counts: Floats, paid: NDArray[np.bool_]) -> int:
+        """Return how many of these queries, in order, are within budgets and limits."""
         if self.stopping == "filter":
-            fit = self.account.fitting(self.plan.collector.sensitivities(part), paid)
+            n_fitting = self.account.fitting(self.plan.collector.sensitivities(queries), paid)
         else:
-            fit = self.odometer.fitting(part, counts, paid)
-        wanted = np.flatnonzero(np.cumsum(paid) == self.plan.n_labels - self.paid.sum())
-        return min(fit, int(wanted[0]) + 1) if len(wanted) else fit
+            n_fitting = self.odometer.fitting(queries, counts, paid)
+
+        # the last query is the one that buys the last of the `n_labels` labels
+        n_missing = self.plan.n_labels - self.paid.sum()
+        reaches_limit = np.flatnonzero(np.cumsum(paid) == n_missing)
+        if len(reaches_limit):
+            n_fitting = min(n_fitting, int(reaches_limit[0]) + 1)
+        return n_fitting
 
     def replay(self, votes: Integers, labels: Integers, paid: NDArray[np.bool_]) -> None:
-        """Take the answers to the first of these queries from an earlier run, and charge them: labels
-        are bought once.
+        """Take the answers to the first of these queries from an earlier run, and charge them.
+
+        Labels are bought once, so no noise is drawn.
         """
-        votes = votes[: len(labels)]
-        self.labels[: len(labels)], self.paid[: len(paid)] = labels, paid
-        for start in range(0, len(votes), _BLOCK):
-            part = slice(start, min(start + _BLOCK, len(votes)))
-            counts = mechanism.vote_counts(
-                votes[part], self.plan.collector.weights(part), len(self.classes)
-            )
-            self.account.charge(self.plan.collector.sensitivities(part), paid[part])
-            self.odometer.charge(part, counts / mechanism.UNIT, paid[part])
-        self.asked, self.over = len(votes), True
+        n_queries = len(labels)
+        self.labels[:n_queries] = labels
+        self.paid[:n_queries] = paid
+        for start in range(0, n_queries, _BLOCK):
+            block = slice(start, min(start + _BLOCK, n_queries))
+            counts = self._counts(votes[block], block)
+            self.account.charge(self.plan.collector.sensitivities(block), paid[block])
+            self.odometer.charge(block, counts / mechanism.UNIT, paid[block])
+        self.asked = n_queries
+        self.over = True
 
     def released(self) -> tuple[Integers, NDArray[np.bool_]]:
         """Class indices of the queries so far, -1 where there is no label, and which of them were
@@ -199,21 +241,34 @@ class Voting:
         """What was released, and its privacy cost; an error if no query was within budget."""
         if self.asked == 0:
             raise self.plan.unaffordable()
-        plan = self.plan if self.stopping == "filter" else self.plan.without_filter()
-        of_payers = plan.collector.sensitivities(slice(0, plan.n_queries))
-        by_group = [of_payers[payers].max(axis=0) for payers in plan.collector.payers()]
-        sensitivities = [float(values[0]) if len(values) == 1 else values for values in by_group]
+
+        plan = self.plan
+        if self.stopping != "filter":
+            plan = plan.without_filter()
+        spent = dict(zip(plan.budgets, self.account.events(), strict=True))
         return Answers(
             labels=np.where(self.labels >= 0, self.classes[self.labels], UNANSWERED),
             asked=self.asked,
             answered=int(self.paid.sum()),
             paid=self.paid,
-            sensitivity=dict(zip(plan.budgets, sensitivities, strict=True)),
+            sensitivity=_sensitivity_of_groups(plan),
             guarantee_=plan.promise(),
-            spent_=plan.guarantee(dict(zip(plan.budgets, self.account.events(), strict=True))),
+            spent_=plan.guarantee(spent),
             internal_=self.odometer.report(),
             scheme=plan,
         )
+
+
+def _sensitivity_of_groups(plan: Scheme) -> dict[str, Any]:
+    """Return how much one record of each group can change; per query if the collector is
+    vanishing.
+    """
+    by_payer = plan.collector.sensitivities(slice(0, plan.n_queries))
+    by_group: dict[str, Any] = {}
+    for group, payers in zip(plan.budgets, plan.collector.payers(), strict=True):
+        values = by_payer[payers].max(axis=0)
+        by_group[group] = float(values[0]) if len(values) == 1 else values
+    return by_group
 
 
 def check_stopping(stopping: str, noise: str) -> None:
@@ -331,8 +386,8 @@ def aggregate(
     >>> out.labels, out.asked, round(out.guarantee_.epsilon(1e-5), 4)
     (array([ 0,  1,  2, -1]), 3, 1.0)
     """
-    values = _classes(classes)
-    indices = _vote_indices(votes, values)
+    class_values = _classes(classes)
+    indices = _vote_indices(votes, class_values)
     plan = scheme(
         *indices.shape,
         aggregator=aggregator,
@@ -352,22 +407,28 @@ def aggregate(
     )
     check_stopping(stopping, noise)
     flag("exact_q", exact_q)
-    scores = _scores(student_scores, plan, len(values))
-    voting = Voting(plan, values, stopping, exact_q)
-    kept, of_student = RunFolder(folder), [] if scores is None else [digest([scores])]
-    run = run_hash(plan, [], [noise, random_state, stopping, exact_q, values.tolist(), *of_student])
-    with kept.held():
-        stored = kept.read_answers(run, len(values))
+    scores = _scores(student_scores, plan, len(class_values))
+    voting = Voting(plan, class_values, stopping, exact_q)
+
+    settings: list[object] = [noise, random_state, stopping, exact_q, class_values.tolist()]
+    if scores is not None:
+        settings.append(digest([scores]))
+    run = run_hash(plan, [], settings)
+
+    run_folder = RunFolder(folder)
+    with run_folder.held():
+        stored = run_folder.read_answers(run, len(class_values))
         if stored is None:
             voting.ask(indices, noise_source(noise, random_state), scores)
-            kept.write_answers(run, indices, *voting.released(), {})
+            run_folder.write_answers(run, indices, *voting.released(), {})
         else:
-            kept.check_votes(stored, indices)
+            run_folder.check_votes(stored, indices)
             voting.replay(indices, stored.labels, stored.paid)
     return voting.answers()
 
 
 def _classes(classes: Any) -> NDArray[np.int64]:
+    """Check a class list, which must be whole numbers >= 0."""
     values = np.asarray(class_list(classes))
     if values.dtype.kind != "i" or values.min() < 0:
         raise InputError(
@@ -378,6 +439,7 @@ def _classes(classes: Any) -> NDArray[np.int64]:
 
 
 def _vote_indices(votes: Any, classes: NDArray[np.int64]) -> Integers:
+    """Return votes as class indices, of shape (queries, teachers)."""
     ballots = array_of(votes, "votes", "pass one vote of every teacher for every query")
     if ballots.ndim != 2 or 0 in ballots.shape or ballots.dtype == object:
         raise InputError(
@@ -388,12 +450,14 @@ def _vote_indices(votes: Any, classes: NDArray[np.int64]) -> Integers:
             f"votes have dtype {ballots.dtype}; pass whole numbers, the class that each teacher"
             " votes for"
         )
+
     order = np.argsort(classes)
     place = np.searchsorted(classes, ballots, sorter=order).clip(max=len(classes) - 1)
     indices = order[place]
-    outside = classes[indices] != ballots
-    if outside.any():
-        query, teacher = np.argwhere(outside)[0]
+
+    is_unknown = classes[indices] != ballots
+    if is_unknown.any():
+        query, teacher = np.argwhere(is_unknown)[0]
         fault = f"teacher {teacher} votes for {ballots[query, teacher]} at query {query}"
         rule = f"which is not one of the {len(classes)} classes"
         remedy = "correct the vote, or complete the list from public knowledge, not from the votes"
@@ -402,6 +466,7 @@ def _vote_indices(votes: Any, classes: NDArray[np.int64]) -> Integers:
 
 
 def _scores(scores: Any, plan: Scheme, n_classes: int) -> Floats | None:
+    """Check a student's scores, which interactive voting needs and no other takes."""
     if not isinstance(plan.aggregator, Interactive):
         if scores is not None:
             raise InputError("student_scores are for aggregator='interactive'; leave them out")
@@ -410,13 +475,14 @@ def _scores(scores: Any, plan: Scheme, n_classes: int) -> Floats | None:
         raise InputError(
             "aggregator 'interactive' needs student_scores, of shape (queries, classes); pass them"
         )
-    remedy, shape = "pass predict_proba of the student", (plan.n_queries, n_classes)
+
+    remedy = "pass predict_proba of the student"
+    shape = (plan.n_queries, n_classes)
     array = numbers_of(scores, "student_scores", remedy)
-    if (
-        array.shape != shape
-        or not np.all(array >= 0)
-        or not np.allclose(array.sum(axis=1), 1, atol=1e-3)
-    ):
+    are_probabilities = (
+        array.shape == shape and np.all(array >= 0) and np.allclose(array.sum(axis=1), 1, atol=1e-3)
+    )
+    if not are_probabilities:
         raise InputError(
             f"student_scores of shape {array.shape} must be probabilities of shape {shape};"
             f" {remedy}"
