@@ -39,14 +39,23 @@ from tacit.learners.common.models import IndexClassifier, alike, check_kind, che
 from tacit.learners.common.training import Training, faster_batched, train_many
 from tacit.models.networks import network, predict, weights
 
-TOGETHER = 50  # networks that are trained at once
-# at most, of teachers that are trained one by one: an interrupt loses at most a block of each
-# worker
+# Networks that are trained at once.
+TOGETHER = 50
+
+# Blocks of teachers that are trained one by one, at most. An interrupt loses at most one block of
+# each worker.
 BLOCKS = 256
-IN_MEMORY = 2**24  # bytes of votes; more lie in a file
-HASHED = 256  # rows of an array that are hashed at once
-# folders: in that of a run, and in the checkpoint while an engine trains
-CHECKPOINT, RECORDS = "teachers", "records"
+
+# Bytes of votes that are held in memory; more lie in a file.
+IN_MEMORY = 2**24
+
+# Rows of an array that are hashed at once.
+HASHED = 256
+
+# Folder of the checkpoint, in that of a run; and of the records, in the checkpoint, while an engine
+# trains.
+CHECKPOINT = "teachers"
+RECORDS = "records"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,61 +100,71 @@ class Ensemble:
         private_sizes: bool = False,
     ) -> None:
         X = X if hasattr(X, "shape") else np.asarray(X)
-        y, parts = np.asarray(y), [np.asarray(part) for part in parts]
+        y = np.asarray(y)
+        parts = [np.asarray(part) for part in parts]
         check_kind("teacher", teacher)
         check_labels(y, len(X), n_classes)
         _check_parts(parts, len(X))
-        queried = np.concatenate(
-            [alike(X, records) for records in ([queries] if test is None else [queries, test[0]])]
-        )
-        if test is not None and len(test[0]) != len(test[1]):
-            raise InputError(
-                f"there are {len(test[0])} test records and {len(test[1])} labels; pass one for"
-                " each"
-            )
-        self.n_queries, self.test_labels = (
-            len(queries),
-            None if test is None else np.asarray(test[1]),
-        )
-        self.records = _Records(
-            X, y, np.concatenate(parts), np.cumsum([len(part) for part in parts]), queried
-        )
+
+        # test records are voted on after the queries
+        queried = [alike(X, queries)]
+        self.n_queries = len(queries)
+        self.test_labels = None
+        if test is not None:
+            test_records, test_labels = test
+            queried.append(alike(X, test_records))
+            if len(test_records) != len(test_labels):
+                raise InputError(
+                    f"there are {len(test_records)} test records and {len(test_labels)} labels;"
+                    " pass one for each"
+                )
+            self.test_labels = np.asarray(test_labels)
+
+        ends = np.cumsum([len(part) for part in parts])
+        self.records = _Records(X, y, np.concatenate(parts), ends, np.concatenate(queried))
         largest = None if private_sizes else max(len(part) for part in parts)
         self.plan = _Plan(teacher, n_classes, training or Training(), seed, largest)
+
         self.checkpoint: Checkpoint | None = None
-        self.known: dict[int, NDArray[Any]] = {}
+        self.finished_votes: dict[int, NDArray[Any]] = {}
+        """Votes of the blocks that an earlier run trained, by the first teacher of each."""
         self.hashes: list[str] = []
         """Of all that decides each teacher, its records included; empty without a folder."""
         if folder is not None:
-            self.hashes = self._hashes()
-            self.checkpoint = Checkpoint(
-                Path(folder).absolute() / CHECKPOINT, digest(self.hashes), private=True
-            )
-            trained = [first for first in self._blocks() if self.checkpoint.has(_votes_file(first))]
-            self.known = {first: self._finished_votes(self.checkpoint, first) for first in trained}
+            self._open_checkpoint(Path(folder))
+
+    def _open_checkpoint(self, folder: Path) -> None:
+        """Read which teachers an earlier run has trained from the same records and settings."""
+        self.hashes = self._hashes()
+        checkpoint = Checkpoint(folder.absolute() / CHECKPOINT, digest(self.hashes), private=True)
+        self.checkpoint = checkpoint
+        for first in self._blocks():
+            if checkpoint.has(_votes_file(first)):
+                self.finished_votes[first] = self._read_votes(checkpoint, first)
 
     def votes(self, engine: Engine | None = None) -> Votes:
         """Train the teachers that are missing, in this process or where the engine runs; let all
         vote on each query.
         """
         votes = shared("teacher-votes", self._hashes, lambda: self._trained_votes(engine))
-        n = self.n_queries
         if self.test_labels is None:
             return Votes(votes)
-        accuracies = [np.mean(of_teacher == self.test_labels) for of_teacher in votes[n:].T]
-        return Votes(votes[:n], votes[n:], np.array(accuracies))
+        query_votes = votes[: self.n_queries]
+        test_votes = votes[self.n_queries :]
+        accuracies = [np.mean(column == self.test_labels) for column in test_votes.T]
+        return Votes(query_votes, test_votes, np.array(accuracies))
 
     def _hashes(self) -> list[str]:
         """Hashes of all that decides the votes of each teacher."""
         from joblib import hash as hash_of_object
 
-        plan, records = self.plan, self.records
-        if plan.is_network:  # a module in print tells its layers
+        plan = self.plan
+        records = self.records
+        if plan.is_network:
+            # the text of a module has its layers
             module = network(plan.teacher)(records.X.shape[1:], plan.n_classes)
-            kind = (
-                f"{plan.teacher if isinstance(plan.teacher, str) else ''} {module} {plan.training}"
-                f" {plan.largest}"
-            )
+            name = plan.teacher if isinstance(plan.teacher, str) else ""
+            kind = f"{name} {module} {plan.training} {plan.largest}"
         else:
             kind = hash_of_object(plan.teacher)
         common = hash_of(f"{kind} {plan.n_classes} {plan.seed}", records.queried)
@@ -156,40 +175,44 @@ class Ensemble:
 
     def _blocks(self) -> range:
         """The first teacher of each block; the step is the size of a block."""
-        teachers = len(self.records.ends)
-        return range(0, teachers, TOGETHER if self.plan.side_by_side else -(-teachers // BLOCKS))
+        n_teachers = len(self.records.ends)
+        size = TOGETHER if self.plan.side_by_side else -(-n_teachers // BLOCKS)
+        return range(0, n_teachers, size)
 
     def _trained_votes(self, engine: Engine | None) -> NDArray[Any]:
         """Votes of all teachers, of shape (queries and test records, teachers)."""
         votes = self._empty()
-        for first, known in self.known.items():
-            votes[first : first + len(known)] = known
+        n_missing = len(votes)
+        for first, block_votes in self.finished_votes.items():
+            votes[first : first + len(block_votes)] = block_votes
+            n_missing -= len(block_votes)
+
         blocks = self._blocks()
-        missing = [first for first in blocks if first not in self.known]
-        teachers = len(votes) - sum(map(len, self.known.values()))
+        missing = [first for first in blocks if first not in self.finished_votes]
         with self._reachable(engine) as records:
             task = partial(_train_block, self.plan, records, self.checkpoint, blocks.step)
-            results = (
-                (alone(task, first) for first in missing)
-                if engine is None
-                else engine.map(task, missing)
-            )
+            if engine is None:
+                results = (alone(task, first) for first in missing)
+            else:
+                results = engine.map(task, missing)
             with closing(results):
-                for first, block in progress(
-                    results, "training teachers", teachers, lambda result: len(result[1])
+                for first, block_votes in progress(
+                    results, "training teachers", n_missing, lambda result: len(result[1])
                 ):
-                    votes[first : first + len(block)] = block
+                    votes[first : first + len(block_votes)] = block_votes
         return votes.T
 
     def _empty(self) -> NDArray[Any]:
         """An array for votes, of shape (teachers, queries and test records); a large one is mapped
         from a file.
         """
-        shape, dtype = (len(self.records.ends), len(self.records.queried)), self.plan.dtype
+        shape = (len(self.records.ends), len(self.records.queried))
+        dtype = self.plan.dtype
         if math.prod(shape) * dtype.itemsize <= IN_MEMORY:
             return np.empty(shape, dtype)
-        near = None if self.checkpoint is None else self.checkpoint.folder
-        with TemporaryDirectory(prefix=".votes-", dir=near, ignore_cleanup_errors=True) as folder:
+
+        parent = None if self.checkpoint is None else self.checkpoint.folder
+        with TemporaryDirectory(prefix=".votes-", dir=parent, ignore_cleanup_errors=True) as folder:
             # the map outlives the name of the file
             return np.asarray(array_in(Path(folder) / "votes", dtype, shape))
 
@@ -210,22 +233,26 @@ class Ensemble:
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _finished_votes(self, checkpoint: Checkpoint, first: int) -> NDArray[Any]:
-        """Votes of a block that an earlier run trained, of shape (teachers, queries and test
-        records).
+    def _read_votes(self, checkpoint: Checkpoint, first: int) -> NDArray[Any]:
+        """Read the votes of a block that an earlier run trained, of shape (teachers, queries and
+        test records).
         """
-        path, remedy = checkpoint.path(_votes_file(first)), "delete it, or choose another folder"
+        path = checkpoint.path(_votes_file(first))
+        remedy = "delete it, or choose another folder"
         try:
             votes = map_npy(path)
         except InputError as error:
             raise InputError(
                 f"{path} is not an array of votes ({excerpt(str(error))}); {remedy}"
             ) from error
-        teachers = min(self._blocks().step, len(self.records.ends) - first)
-        shape, n_classes = (teachers, len(self.records.queried)), self.plan.n_classes
-        if votes.shape != shape or votes.dtype != self.plan.dtype or votes.max() >= n_classes:
+
+        n_teachers = min(self._blocks().step, len(self.records.ends) - first)
+        n_records = len(self.records.queried)
+        n_classes = self.plan.n_classes
+        valid = votes.shape == (n_teachers, n_records) and votes.dtype == self.plan.dtype
+        if not valid or votes.max() >= n_classes:
             fault = (
-                f"{path} does not hold votes of {shape[0]} teachers on {shape[1]} records for"
+                f"{path} does not hold votes of {n_teachers} teachers on {n_records} records for"
                 f" {n_classes} classes"
             )
             raise InputError(f"{fault}; {remedy}")
@@ -257,14 +284,16 @@ class _Records:
 
     def opened(self) -> _Records:
         """The arrays, mapped from files where they are in files."""
-        arrays = vars(self).items()
-        return _Records(
-            **{name: x.open() if isinstance(x, ArrayFile | ShardFiles) else x for name, x in arrays}
-        )
+        arrays = {
+            name: array.open() if isinstance(array, ArrayFile | ShardFiles) else array
+            for name, array in vars(self).items()
+        }
+        return _Records(**arrays)
 
     def rows(self, number: int) -> NDArray[np.int64]:
         """Positions of the records of a teacher."""
-        return np.asarray(self.order[self.ends[number - 1] if number else 0 : self.ends[number]])
+        start = self.ends[number - 1] if number else 0
+        return np.asarray(self.order[start : self.ends[number]])
 
     def of(self, number: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Records and labels of a teacher."""
@@ -290,7 +319,7 @@ class _Plan:
 
     @property
     def side_by_side(self) -> bool:
-        """Whether the networks of a block are trained at once."""
+        """True if the networks of a block are trained at once."""
         return self.is_network and self.largest is not None and faster_batched(self.teacher)
 
     @property
@@ -308,11 +337,12 @@ def remove_records(folder: Path) -> None:
     other run uses.
     """
     checkpoint = folder / CHECKPOINT
-    for left in (checkpoint / RECORDS, *checkpoint.glob(".*")):
-        if left.is_dir():
-            shutil.rmtree(left, ignore_errors=True)  # workers of that run may still be writing
+    for leftover in (checkpoint / RECORDS, *checkpoint.glob(".*")):
+        if leftover.is_dir():
+            # workers of that run may still be writing
+            shutil.rmtree(leftover, ignore_errors=True)
         else:
-            left.unlink(missing_ok=True)
+            leftover.unlink(missing_ok=True)
 
 
 def hash_of(text: str, *arrays: NDArray[Any]) -> str:
@@ -328,52 +358,54 @@ def hash_of(text: str, *arrays: NDArray[Any]) -> str:
 def _train_block(
     plan: _Plan, records: _Records, checkpoint: Checkpoint | None, size: int, first: int
 ) -> tuple[int, NDArray[Any]]:
-    """The first of `size` teachers, and their votes; if there is a checkpoint, they are written
-    first.
+    """Train a block of teachers; return the first of them, and their votes, of shape (teachers,
+    queries and test records).
+
+    If there is a checkpoint, the votes are written first.
     """
     records = records.opened()
     numbers = range(first, min(first + size, len(records.ends)))
     parts = [records.of(number) for number in numbers]
+    states: dict[str, NDArray[Any]] = {}
     if plan.is_network:
-        modules = _networks(plan, numbers, parts)
-        pairs = zip(modules, (np.unique(y) for _, y in parts), strict=True)
-        said = [predict(module, records.queried, among=y).astype(plan.dtype) for module, y in pairs]
-        states = {
-            f"{number}.{name}": array
-            for number, module in zip(numbers, modules, strict=True)
-            for name, array in weights(module).items()
-        }
-    else:
-        triples = ((number, *part) for number, part in zip(numbers, parts, strict=True))
-        classifiers = (
-            IndexClassifier(plan.teacher, X, y, [plan.seed, number]) for number, X, y in triples
-        )
-        said = [
-            classifier.predict(records.queried).astype(plan.dtype) for classifier in classifiers
+        networks = _networks(plan, numbers, parts)
+        votes = [
+            predict(module, records.queried, among=np.unique(y)).astype(plan.dtype)
+            for module, (_, y) in zip(networks, parts, strict=True)
         ]
-        states = {}
+        for number, module in zip(numbers, networks, strict=True):
+            for name, array in weights(module).items():
+                states[f"{number}.{name}"] = array
+    else:
+        votes = []
+        for number, (X, y) in zip(numbers, parts, strict=True):
+            classifier = IndexClassifier(plan.teacher, X, y, [plan.seed, number])
+            votes.append(classifier.predict(records.queried).astype(plan.dtype))
+
+    block_votes = np.array(votes)
     if checkpoint is not None:
-        _finish(checkpoint, first, np.array(said), states)
-    return first, np.array(said)
+        _finish(checkpoint, first, block_votes, states)
+    return first, block_votes
 
 
 def _networks(
     plan: _Plan, numbers: Sequence[int], parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]
 ) -> list[Any]:
-    """A trained network for each part; where sizes are private, each alone, for the steps of its
-    own part.
+    """Return a trained network for each part.
+
+    Where sizes are private, each is trained alone, for the steps of its own part.
     """
     options: dict[str, Any] = {"seed": plan.seed, "largest": plan.largest}
     if plan.largest is not None:
         return train_many(
             plan.teacher, parts, plan.n_classes, plan.training, numbers=numbers, **options
         )
-    return [
-        train_many(
+    networks = []
+    for number, part in zip(numbers, parts, strict=True):
+        networks += train_many(
             plan.teacher, [part], plan.n_classes, plan.training, numbers=[number], **options
-        )[0]
-        for number, part in zip(numbers, parts, strict=True)
-    ]
+        )
+    return networks
 
 
 def _finish(
@@ -393,18 +425,14 @@ def _finish(
         raise InputError(f"{fault}; choose another folder") from error
 
 
-def _check_parts(parts: Sequence[NDArray[Any]], records: int) -> None:
+def _check_parts(parts: Sequence[NDArray[Any]], n_records: int) -> None:
+    """Refuse parts that are no rows of the records."""
     if not parts:
         raise InputError("parts is empty; pass one array of rows for each teacher")
     for number, part in enumerate(parts):
-        if (
-            part.ndim != 1
-            or part.dtype.kind not in "iu"
-            or not len(part)
-            or part.min() < 0
-            or part.max() >= records
-        ):
+        is_list_of_rows = part.ndim == 1 and part.dtype.kind in "iu" and len(part) > 0
+        if not is_list_of_rows or part.min() < 0 or part.max() >= n_records:
             raise InputError(
-                f"part {number} must be a non-empty list of rows from 0 to {records - 1};"
+                f"part {number} must be a non-empty list of rows from 0 to {n_records - 1};"
                 " correct it"
             )
