@@ -7,9 +7,9 @@ Three rules say what else may differ:
 
 - `...` matches any expression; as an argument it matches all other arguments, and as a statement
   all other statements.
-- A name that may change without anybody noticing (a local variable, a parameter, or a name that
-  begins with an underscore) is matched by any name in the pattern, as long as the same name stands
-  for the same thing throughout.
+- A name that may change without anybody noticing is matched by other names, as long as the same
+  name stands for the same thing throughout: a local variable or parameter by any name in the
+  pattern, and a name that begins with an underscore by any such name.
 - All other names (imports, builtins, public functions, attributes and keywords) match only
   themselves.
 
@@ -148,9 +148,12 @@ class Comparison:
             return pattern is name
         if pattern in match.names:
             return match.names[pattern] == name
-        may_change = (name in self.local or is_private(name)) and (
-            pattern not in self.public or pattern in self.local
-        )
+        if is_private(name):
+            may_change = is_private(pattern)
+        else:
+            may_change = name in self.local and (
+                pattern not in self.public or pattern in self.local
+            )
         if pattern != name and not may_change:
             return False
         if name in match.names.values():

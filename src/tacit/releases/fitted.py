@@ -48,6 +48,9 @@ from tacit.version import __version__
 if TYPE_CHECKING:
     from tacit.models.public_scaler import PublicScaler
 
+_WHO_SEES_WHAT = (
+    "the curator sees the records and draws the noise; all others see only this release"
+)
 _SEED = {"secure": "there is none", "research": "secret: it is no part of the release"}
 _RANDOMNESS = {
     "secure": "OpenDP samplers on operating-system randomness",
@@ -62,7 +65,7 @@ _FLOAT_DEFENCES = {
 
 
 class Fitted(Protocol):
-    """What a release reads off a fitted learner."""
+    """The parts of a fitted learner that a release reads."""
 
     guarantee_: Guarantee
     released_: Released | None
@@ -75,8 +78,7 @@ class Fitted(Protocol):
 
 
 def steps_of(clf: Any) -> tuple[Any, Scaling | None]:
-    """Return the learner that ends a pipeline, or the learner itself, and how rows are scaled
-    before it.
+    """Return the learner at the end of a pipeline, and the scaling of rows before it.
 
     A learner cannot see what the steps before it were fitted on. So a `PublicScaler`, of which the
     release can carry what its public rows say, and steps that do nothing are accepted, and all
@@ -109,7 +111,7 @@ def steps_of(clf: Any) -> tuple[Any, Scaling | None]:
 
 
 def _scaling_of(name: str, step: PublicScaler) -> Scaling:
-    """What a scaler's public rows say, which must be what it scaled by."""
+    """Compute the scaling from a scaler's public rows, which must be the one that it used."""
     scaling = step.scaling()
     same_mean = np.array_equal(getattr(step, "mean_", None), scaling.mean)  # type: ignore[arg-type]
     same_scale = np.array_equal(getattr(step, "scale_", None), scaling.scale)  # type: ignore[arg-type]
@@ -123,9 +125,7 @@ def _scaling_of(name: str, step: PublicScaler) -> Scaling:
 
 
 def _with_overlap_unprotected(guarantee: Guarantee) -> Guarantee:
-    """The guarantee of a fit that used public rows, which lists the owner's check of them as
-    unprotected.
-    """
+    """List the owner's check of public rows as unprotected."""
     from tacit.data.overlap import OVERLAP
 
     if guarantee.unit.rows_public or OVERLAP in guarantee.unprotected:
@@ -134,21 +134,15 @@ def _with_overlap_unprotected(guarantee: Guarantee) -> Guarantee:
 
 
 def with_scaling(released: Released, scaling: Scaling) -> Released:
-    """What is released, with a scaling of the rows before it."""
-    fact = {
-        "scaling of rows": (
-            "by the mean and standard deviation of each column of public rows, before all else"
-        )
-    }
-    return replace(
-        released, carried=released.carried | scaling.arrays(), mechanism=released.mechanism | fact
-    )
+    """Add a scaling of rows, which comes before the decision, to what is released."""
+    carried = released.carried | scaling.arrays()
+    scaled_by = "by the mean and standard deviation of each column of public rows, before all else"
+    mechanism = released.mechanism | {"scaling of rows": scaled_by}
+    return replace(released, carried=carried, mechanism=mechanism)
 
 
 def released_of(clf: Any) -> Released:
-    """What a learner releases; a learner that is not fitted, or has no publishable guarantee, is
-    refused.
-    """
+    """Return what a fitted learner releases, or refuse a learner without publishable guarantee."""
     kind = type(clf).__name__
     if not hasattr(clf, "promise") or not hasattr(clf, "no_release"):
         raise ReleaseError(f"clf={kind} is not a tacit learner; pass the fitted learner itself")
@@ -156,31 +150,30 @@ def released_of(clf: Any) -> Released:
     if guarantee is None:
         raise ReleaseError(f"{kind} is not fitted, so it has nothing to release; call fit first")
     if type(guarantee) is not Guarantee:
-        other = type(guarantee).__name__
-        raise ReleaseError(
-            f"guarantee_ of {kind} is a {other}, which may depend on private data; use a Guarantee"
-        )
+        fault = f"guarantee_ of {kind} is a {type(guarantee).__name__}"
+        raise ReleaseError(f"{fault}, which may depend on private data; use a Guarantee")
     if clf.released_ is None:
         raise ReleaseError(f"{kind} {clf.no_release}")
     if guarantee != clf.promise():
-        raise ReleaseError(
-            f"parameters of {kind} were changed after fit, so its guarantee is not theirs; fit"
-            " again"
-        )
+        fault = f"parameters of {kind} were changed after fit, so its guarantee is not theirs"
+        raise ReleaseError(f"{fault}; fit again")
     released: Released = clf.released_
     return released
 
 
 def release_arrays(released: Released) -> dict[str, NDArray[Any]]:
-    """The arrays as they are stored: indices whole, all else floating point."""
-    stored = {}
-    confidence = {} if released.probabilities is None else released.probabilities.arrays()
-    for name, array in (released.arrays | released.carried | confidence).items():
+    """Return the arrays as they are stored: indices as integers, all else as floats."""
+    arrays = released.arrays | released.carried
+    if released.probabilities is not None:
+        arrays = arrays | released.probabilities.arrays()
+
+    storable = {}
+    for name, array in arrays.items():
         values = np.asarray(array)
-        stored[name] = read_only(
-            values if values.dtype.name in get_args(DType) else values.astype(np.float64)
-        )
-    return stored
+        if values.dtype.name not in get_args(DType):
+            values = values.astype(np.float64)
+        storable[name] = read_only(values)
+    return storable
 
 
 def of_learner(
@@ -202,18 +195,13 @@ def of_learner(
     if scaled:
         guarantee = _with_overlap_unprotected(guarantee)
     items = privacy_items(guarantee)
+    account = None if ledger is None else ledger.account()
     try:
         return Document(
             stamp=stamp(guarantee, clf.noise_),  # type: ignore[arg-type]  # pydantic checks
             guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
             product=product(type(clf).__name__, facts, day),
-            trust=Trust(
-                setting="central",
-                who_sees_what=(
-                    "the curator sees the records and draws the noise; all others see only this"
-                    " release"
-                ),
-            ),
+            trust=Trust(setting="central", who_sees_what=_WHO_SEES_WHAT),
             contents=_contents(clf, released, arrays, sha256),
             accounting=accounting_item(
                 guarantee,
@@ -221,25 +209,15 @@ def of_learner(
                 items["profile"],  # type: ignore[arg-type]
                 clf.noise_,
             ),
-            mechanisms=Mechanisms(
-                noise=clf.noise_,  # type: ignore[arg-type]  # pydantic checks
-                seed=_SEED[clf.noise_],
-                facts={name: _plain(value) for name, value in released.mechanism.items()},
-            ),
+            mechanisms=_mechanisms(clf, released),
             data_dependent_bounds=DataDependentBounds(
                 bounds="none: every stated bound follows from public facts"
             ),
-            pattern=_pattern(None if ledger is None else ledger.account()),
+            pattern=_pattern(account),
             post_processing=PostProcessing(
                 post_processing="predictions and any other use of the arrays cost nothing more"
             ),
-            implementation=Implementation(
-                versions={"tacit": __version__, "python": platform.python_version()}
-                | {package: version(package) for package in ("numpy", "opendp", "dp-accounting")},
-                commit=NOT_STATED,
-                float_defences=_FLOAT_DEFENCES[clf.noise_],
-                randomness=_RANDOMNESS[clf.noise_],
-            ),
+            implementation=_implementation(clf.noise_),
             utility="not stated",
             public_inputs=PublicInputs(
                 public_data=PublicData(**dict(public or {})),
@@ -250,14 +228,34 @@ def of_learner(
             **items,  # type: ignore[arg-type]  # pydantic checks
         )
     except ValidationError as error:
-        raise refusal(
-            "release", error, "give one line of text, or a value that the card can state"
-        ) from error
+        remedy = "give one line of text, or a value that the card can state"
+        raise refusal("release", error, remedy) from error
+
+
+def _mechanisms(clf: Fitted, released: Released) -> Mechanisms:
+    """Item 10."""
+    return Mechanisms(
+        noise=clf.noise_,  # type: ignore[arg-type]  # pydantic checks
+        seed=_SEED[clf.noise_],
+        facts={name: _plain(value) for name, value in released.mechanism.items()},
+    )
+
+
+def _implementation(noise: str) -> Implementation:
+    """Item 14."""
+    versions = {"tacit": __version__, "python": platform.python_version()}
+    for package in ("numpy", "opendp", "dp-accounting"):
+        versions[package] = version(package)
+    return Implementation(
+        versions=versions,
+        commit=NOT_STATED,
+        float_defences=_FLOAT_DEFENCES[noise],
+        randomness=_RANDOMNESS[noise],
+    )
 
 
 def _with_other_fits(clf: Fitted) -> Guarantee:
-    """The guarantee, whose scope says if there were more fits than it covers; a warning says so
-    too.
+    """Say in the scope of the guarantee, and warn, if there were more fits than it covers.
 
     A release that is stamped states no guarantee that other fits could break.
     """
@@ -265,11 +263,10 @@ def _with_other_fits(clf: Fitted) -> Guarantee:
     fits = clf.other_fits() + 1
     if fits == 1 or stamp(guarantee, clf.noise_):
         return guarantee
+
     uncovered = f"up to {fits} fits by clones of this learner; the statement covers one"
-    remedy = (
-        "pay for the choice by tacit.GridSearch or tacit.RandomSearch, or charge each fit to a"
-        " ledger"
-    )
+    choice = "pay for the choice by tacit.GridSearch or tacit.RandomSearch"
+    remedy = f"{choice}, or charge each fit to a ledger"
     # where Release.of was called
     warnings.warn(f"{uncovered}: {remedy}", PrivacyLeakWarning, stacklevel=4)
     counted = "each fit seen in this process, and one for each clone that was not seen to fit"
@@ -278,19 +275,18 @@ def _with_other_fits(clf: Fitted) -> Guarantee:
 
 def product(kind: str, facts: Mapping[str, str | None], day: date | str | None) -> Product:
     """Item 1; a fact that is not one line of printable text is refused."""
-    stated = {name: NOT_STATED if value is None else value for name, value in facts.items()}
-    empty = next(
-        (name for name, value in facts.items() if isinstance(value, str) and not value.strip()),
-        None,
-    )
-    if empty is not None:
-        raise ReleaseError(
-            f"{empty}={facts[empty]!r:.60} is empty; give one line of text, or leave it out"
-        )
+    for name, value in facts.items():
+        if isinstance(value, str) and not value.strip():
+            fault = f"{name}={value!r:.60} is empty"
+            raise ReleaseError(f"{fault}; give one line of text, or leave it out")
+
+    texts = {name: NOT_STATED if value is None else value for name, value in facts.items()}
     if facts["name"] is None:
-        stated["name"] = f"{kind} release"
+        texts["name"] = f"{kind} release"
+    if day is None:
+        day = datetime.now(UTC).date()
     try:
-        return Product(**stated, date=str(datetime.now(UTC).date() if day is None else day))
+        return Product(**texts, date=str(day))
     except ValidationError as error:
         raise refusal("release", error, "give one line of text") from error
 
@@ -301,11 +297,13 @@ def check_facts(facts: Mapping[str, str | None]) -> None:
 
 
 def _names(clf: Fitted, facts: Mapping[str, Any] | None) -> Names | Literal["none"]:
-    """The rows of class names that the learner, or the learner within a search, was given."""
-    rows = getattr(getattr(clf, "estimator", clf), "names", None)
-    if rows is None:
+    """Count the rows of class names that the learner, or the learner within a search, was given."""
+    learner = getattr(clf, "estimator", clf)
+    rows_by_class = getattr(learner, "names", None)
+    if rows_by_class is None:
         return "none"
-    return Names(rows=sum(len(np.atleast_2d(of_class)) for of_class in rows), **dict(facts or {}))
+    n_rows = sum(len(np.atleast_2d(rows)) for rows in rows_by_class)
+    return Names(rows=n_rows, **dict(facts or {}))
 
 
 def _pattern(account: Account | None) -> Pattern:
@@ -313,10 +311,12 @@ def _pattern(account: Account | None) -> Pattern:
     if account is None:
         once = "published once; it does not know of other releases from the same data"
         return Pattern(pattern=once, ledger="no ledger: this run only")
-    charges = len(account.charges)
-    once = "published once; the ledger states all other recorded uses of the data"
-    repeated = f"the data are used repeatedly: the ledger has {charges} charges"
-    return Pattern(pattern=repeated if charges > 1 else once, ledger=balance(account))
+
+    n_charges = len(account.charges)
+    pattern = "published once; the ledger states all other recorded uses of the data"
+    if n_charges > 1:
+        pattern = f"the data are used repeatedly: the ledger has {n_charges} charges"
+    return Pattern(pattern=pattern, ledger=balance(account))
 
 
 def _contents(
@@ -325,9 +325,9 @@ def _contents(
     labels = tuple(np.asarray(clf.classes_).tolist())
     for label in labels:
         if not isinstance(label, int | float | str):
-            raise ReleaseError(
-                f"class {label!r} is a {type(label).__name__}; use ints, floats, strings or bools"
-            )
+            fault = f"class {label!r} is a {type(label).__name__}"
+            raise ReleaseError(f"{fault}; use ints, floats, strings or bools")
+
     return Contents(
         what=released.what,
         classes=labels,

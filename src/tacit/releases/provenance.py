@@ -1,6 +1,4 @@
-"""What the card of a release states about the data and the encoder behind it, from the card of the
-data.
-"""
+"""Facts on the card of a release about its data and encoder, from the card of the data."""
 
 import hashlib
 import json
@@ -12,20 +10,21 @@ from tacit.data.imports import Data
 from tacit.data.names import ClassNames
 from tacit.releases.schema import NOT_STATED, Provenance
 
-MOST_LETTERS = 1000  # of a fact on a card
+MAX_LETTERS = 1000  # of a fact on a card
 ENCODER_KEYS = {"name": "name", "revision": "weights_commit", "hash": "weights_sha256"}
 
 # of an encoder's card: how records are prepared, which of its outputs is used, and what is done
-# with its features;
-# neither the library nor the precision, which change the last bits of a row alone
+# with its features; neither the library nor the precision, which change the last bits of a row alone
 RECIPE_KEYS = ("files_sha256", "input", "mirror", "projection_sha256", "settings", "tensors")
-OF_CARDS_BY_HAND = ("how", "pixel_size", "preprocessing")
+KEYS_BY_HAND = ("how", "pixel_size", "preprocessing")  # of cards that people wrote themselves
 
 
 def public_facts(public: Data) -> dict[str, str]:
-    """Name, revision and hash of public data."""
-    commit = public.card.get("source_commit", "not stated")
-    revision = ", ".join(map(str, commit.values())) if isinstance(commit, dict) else str(commit)
+    """Return name, revision and hash of public data."""
+    commit = public.card.get("source_commit", NOT_STATED)
+    revision = str(commit)
+    if isinstance(commit, dict):
+        revision = ", ".join(map(str, commit.values()))
     return {
         "name": one_line(public.identity),
         "revision": one_line(revision),
@@ -34,28 +33,31 @@ def public_facts(public: Data) -> dict[str, str]:
 
 
 def names_facts(names: ClassNames) -> dict[str, Any]:
-    """Name and hash of the data that rows of class names are from, the encoder's name, and the
-    templates.
-    """
-    facts, encoder, through = names.facts, names.facts.get("encoder"), names.facts.get("through")
-    templates = facts.get("templates")
-    name = facts.get("name", "not stated")
+    """Return name and hash of the data of class names, the encoder's name, and the templates."""
+    facts = names.facts
+    name = facts.get("name", NOT_STATED)
+    through = facts.get("through")
     if isinstance(through, dict):
         name = f"{name}, through the public rows of {through.get('name')}"
+
+    encoder_name = NOT_STATED
+    encoder = facts.get("encoder")
+    if isinstance(encoder, dict):
+        encoder_name = encoder.get("name", NOT_STATED)
+
+    templates = facts.get("templates")
+    if not isinstance(templates, list):
+        templates = []
     return {
         "name": one_line(name),
-        "hash": one_line(facts.get("hash", "not stated")),
-        "encoder": one_line(
-            encoder.get("name", "not stated") if isinstance(encoder, dict) else "not stated"
-        ),
-        "templates": tuple(map(one_line, templates)) if isinstance(templates, list) else (),
+        "hash": one_line(facts.get("hash", NOT_STATED)),
+        "encoder": one_line(encoder_name),
+        "templates": tuple(map(one_line, templates)),
     }
 
 
 def encoder_facts(data: Data) -> dict[str, str] | None:
-    """Name, revision, hash and recipe of the encoder that made the rows, if their card names
-    one.
-    """
+    """Return name, revision, hash and recipe of the encoder of the rows, if their card names it."""
     encoder = data.card.get("encoder")
     if not isinstance(encoder, dict):
         return None
@@ -64,12 +66,12 @@ def encoder_facts(data: Data) -> dict[str, str] | None:
 
 
 def _recipe(encoder: Mapping[str, Any]) -> str:
-    """The recipe as JSON of ASCII; the hash of a recipe that is too long for a card."""
-    stated = {key: encoder[key] for key in (*RECIPE_KEYS, *OF_CARDS_BY_HAND) if key in encoder}
-    if not stated:
+    """Write the recipe as JSON of ASCII; the hash of a recipe that is too long for a card."""
+    keys = [key for key in (*RECIPE_KEYS, *KEYS_BY_HAND) if key in encoder]
+    if not keys:
         return NOT_STATED
-    recipe = json.dumps(stated, sort_keys=True)
-    if len(recipe) > MOST_LETTERS:
+    recipe = json.dumps({key: encoder[key] for key in keys}, sort_keys=True)
+    if len(recipe) > MAX_LETTERS:
         return f"sha256 {hashlib.sha256(recipe.encode()).hexdigest()}"
     return recipe
 
@@ -90,14 +92,15 @@ def compare_encoders(stated: Provenance, data: Data) -> EncoderComparison:
 
     A release that names no encoder cannot be compared. One of a version before 5 states no recipe.
     """
-    of_release = stated.model_dump()
-    if of_release["name"] == NOT_STATED:
+    release_facts = stated.model_dump()
+    if release_facts["name"] == NOT_STATED:
         return EncoderComparison((), ())
-    of_rows = encoder_facts(data) or {}
+
+    row_facts = encoder_facts(data) or {}
     different = []
     uncompared = []
-    for fact, value in of_release.items():
-        other = of_rows.get(fact, NOT_STATED)
+    for fact, value in release_facts.items():
+        other = row_facts.get(fact, NOT_STATED)
         if (value == NOT_STATED) != (other == NOT_STATED):
             uncompared.append(fact)
         elif value != other:
@@ -106,5 +109,6 @@ def compare_encoders(stated: Provenance, data: Data) -> EncoderComparison:
 
 
 def one_line(value: Any) -> str:
-    """Text that a card can state: printable, on one line, at most 1000 characters."""
-    return "".join(letter if letter.isprintable() else " " for letter in str(value))[:MOST_LETTERS]
+    """Return text that a card can state: printable, on one line, at most 1000 characters."""
+    letters = (letter if letter.isprintable() else " " for letter in str(value))
+    return "".join(letters)[:MAX_LETTERS]

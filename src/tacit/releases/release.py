@@ -150,7 +150,8 @@ class Release(FittedClassifier):
             "description": description,
             "intended_use": intended_use,
         }
-        ledger = clf.ledger if ledger is None else ledger
+        if ledger is None:
+            ledger = clf.ledger
         document = fitted.of_learner(
             clf,
             released,
@@ -186,16 +187,11 @@ class Release(FittedClassifier):
         try:
             card_text = files[CARD].decode("utf-8")
         except UnicodeDecodeError as error:
-            raise ReleaseError(
-                f"{folder / CARD} is not UTF-8 text ({excerpt(str(error))}); {AGAIN}"
-            ) from error
-        release = cls(
-            document,
-            arrays,
-            hashlib.sha256(files[ARRAYS]).hexdigest(),
-            card_text,
-            source=str(folder),
-        )
+            fault = f"{folder / CARD} is not UTF-8 text ({excerpt(str(error))})"
+            raise ReleaseError(f"{fault}; {AGAIN}") from error
+
+        sha256 = hashlib.sha256(files[ARRAYS]).hexdigest()
+        release = cls(document, arrays, sha256, card_text, source=str(folder))
         release._check_arrays()
         read_guarantee(document.guarantee, release.source)
         return release
@@ -232,21 +228,17 @@ class Release(FittedClassifier):
         """Return the bytes of the three files by name; errors are those of `save`."""
         self._check_stamp(allow_research)
         values = self.document.model_dump(mode="json")
+        document = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False)
         files = {
-            DOCUMENT: (
-                (json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(
-                    "utf-8"
-                )
-            ),
+            DOCUMENT: f"{document}\n".encode(),
             ARRAYS: self._arrays_file(),
             CARD: self.card().encode("utf-8"),
         }
+
         for name, data in files.items():
             if len(data) > LIMITS[name]:
-                raise ReleaseError(
-                    f"{name} has {len(data)} bytes, at most {LIMITS[name]} are read; use fewer"
-                    " classes"
-                )
+                fault = f"{name} has {len(data)} bytes, at most {LIMITS[name]} are read"
+                raise ReleaseError(f"{fault}; use fewer classes")
         return files
 
     def verify(self) -> Release:
@@ -266,13 +258,13 @@ class Release(FittedClassifier):
         for name, array in self.arrays.items():
             if not np.isfinite(array).all():
                 raise self._error(f"array {name!r} holds values that are not finite")
+
         try:
             check_work(self.guarantee, self.document.version)
             fault = first_untrue(self.document, self.guarantee)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise self._error(
-                f"the recorded events cannot be accounted ({excerpt(str(error))})"
-            ) from error
+            reason = excerpt(str(error))
+            raise self._error(f"the recorded events cannot be accounted ({reason})") from error
         if fault:
             raise self._error(fault)
         if self.card_text != self.card():
@@ -280,7 +272,7 @@ class Release(FittedClassifier):
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class of each row.
+        """Predict the class of each row.
 
         Parameters
         ----------
@@ -298,10 +290,11 @@ class Release(FittedClassifier):
         InputError
             If X does not have that form.
         """
-        return np.asarray(self.classes[self.decision.nearest(deciding(self.arrays), self._rows(X))])
+        indices = self.decision.nearest(deciding(self.arrays), self._rows(X))
+        return np.asarray(self.classes[indices])
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Probability of each class for each row.
+        """Predict the probability of each class for each row.
 
         Parameters
         ----------
@@ -331,21 +324,29 @@ class Release(FittedClassifier):
         return self.stated_probabilities().of(self.similarities(X))
 
     def stated_probabilities(self) -> Probabilities:
-        """How probabilities follow from similarities; ReleaseError if the release is older than
-        this.
+        """Return the rule by which probabilities follow from similarities.
+
+        Raises
+        ------
+        ReleaseError
+            If the release is older than probabilities.
         """
-        found = stated(self.arrays)
-        if found is None:
+        rule = stated(self.arrays)
+        if rule is None:
             fault = (
                 "was made before releases had probabilities, so it does not say how they follow"
                 " from its scores"
             )
             raise ReleaseError(f"{self.source} {fault}; fit again, or use predict")
-        return found
+        return rule
 
     def head(self) -> Head:
-        """Return the parts of which an ONNX graph is made; ReleaseError if the release is older
-        than probabilities.
+        """Return the parts of which an ONNX graph is made.
+
+        Raises
+        ------
+        ReleaseError
+            If the release is older than probabilities.
         """
         return Head(self.document, self.arrays, self.stated_probabilities(), self.sha256)
 
@@ -392,27 +393,24 @@ class Release(FittedClassifier):
 
         self._check_stamp(allow_research)
         if Path(path).suffix != ".onnx":
-            raise InputError(
-                f"{path} must end in .onnx; give a file name such as"
-                f" {Path(path).stem or 'head'}.onnx"
-            )
+            example = f"{Path(path).stem or 'head'}.onnx"
+            raise InputError(f"{path} must end in .onnx; give a file name such as {example}")
         path = check_writable(path, force=force)
-        head = self.head()
-        model = (
-            head_model(head)
-            if encoder is None
-            else joined_model(head, Path(encoder), **preparation)
-        )
+
+        if encoder is None:
+            model = head_model(self.head())
+        else:
+            model = joined_model(self.head(), Path(encoder), **preparation)
         with atomic_file(path, force=force) as temporary:
             temporary.write_bytes(model.SerializeToString(deterministic=True))
         return path
 
     def similarities(self, X: ArrayLike) -> NDArray[np.float64]:
-        """How near each row is to each class, of shape (n, C); larger is nearer."""
+        """Compute the similarity of each row to each class, of shape (n, C); larger is nearer."""
         return self.decision.similarities(deciding(self.arrays), self._rows(X))
 
     def with_utility(self, utility: Utility) -> Release:
-        """Add what was measured on a public test set (item 15).
+        """Add figures that were measured on a public test set (item 15).
 
         Figures on private rows would reveal facts about them. Nothing here can check where the
         figures come from; `tacit evaluate --record` checks that the rows were declared public and
@@ -424,15 +422,15 @@ class Release(FittedClassifier):
         if utility.minority_accuracy is not None and CLASS_SIZES not in guarantee.unprotected:
             unprotected = (*guarantee.unprotected, CLASS_SIZES)
             guarantee = guarantee.model_copy(update={"unprotected": unprotected})
+
         items = privacy_items(read_guarantee(guarantee, self.source), self.document.version)
-        document = self.document.model_copy(
-            update={"guarantee": guarantee, "utility": utility, **items}
-        )
+        changes = {"guarantee": guarantee, "utility": utility, **items}
+        document = self.document.model_copy(update=changes)
         return Release(document, self.arrays, self.sha256, render_card(document), self.source)
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the release costs in privacy, read from the recorded events."""
+        """The privacy cost of the release, read from the recorded events."""
         return read_guarantee(self.document.guarantee, self.source)
 
     @property
@@ -442,7 +440,7 @@ class Release(FittedClassifier):
 
     @property
     def decision(self) -> Decision:
-        """How the arrays decide."""
+        """The rule by which the arrays classify a row."""
         return self.document.contents.decision
 
     @property
@@ -455,31 +453,31 @@ class Release(FittedClassifier):
         return render_card(self.document)
 
     def __repr__(self) -> str:
-        return (
-            f"Release({self.document.product.name!r}, {len(self.classes)} classes, width"
-            f" {self.width})"
-        )
+        name = self.document.product.name
+        return f"Release({name!r}, {len(self.classes)} classes, width {self.width})"
 
     def _rows(self, X: Any) -> Any:
         """Rows to decide on: checked, and scaled where the release carries a scaling."""
         rows = as_wide_rows(X, self.width)
         scaling = Scaling.stated(self.arrays)
-        return rows if scaling is None else scaling.scaled(rows)
+        if scaling is None:
+            return rows
+        return scaling.scaled(rows)
 
     def _check_stamp(self, allow_research: bool) -> None:
         """Refuse a release that is stamped."""
-        if self.document.stamp and not allow_research:
-            seeded = self.document.mechanisms.noise == "research"
-            why = "its noise is seeded" if seeded else "no privacy bound holds"
-            remedy = (
-                "noise='secure'"
-                if seeded
-                else "a finite budget, and pay for any search over parameters"
-            )
-            fault = f"{self.document.product.name!r} is {self.document.stamp} ({why})"
-            raise ReleaseError(
-                f"{fault}; fit with {remedy}, or pass allow_research=True to keep it for research"
-            )
+        if not self.document.stamp or allow_research:
+            return
+
+        reason = "no privacy bound holds"
+        remedy = "fit with a finite budget, and pay for any search over parameters"
+        if self.document.mechanisms.noise == "research":
+            reason = "its noise is seeded"
+            remedy = "fit with noise='secure'"
+        fault = f"{self.document.product.name!r} is {self.document.stamp} ({reason})"
+        raise ReleaseError(
+            f"{fault}; {remedy}, or pass allow_research=True to keep it for research"
+        )
 
     def _error(self, fault: str) -> ReleaseError:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")
@@ -491,26 +489,28 @@ class Release(FittedClassifier):
         return content
 
     def _check_arrays(self) -> None:
+        """Refuse arrays that do not fit the document or each other."""
         contents = self.document.contents
-        found = {(name, array.dtype.name, array.shape) for name, array in self.arrays.items()}
-        if found != {(array.name, array.dtype, array.shape) for array in contents.arrays}:
-            raise self._error(
-                f"arrays in {ARRAYS} do not have the names, types and shapes that {DOCUMENT} states"
-            )
-        of_decision, size = deciding(self.arrays), (len(contents.classes), contents.width)
-        fault = (
-            self.decision.fits(of_decision, *size)
+        forms = {(name, array.dtype.name, array.shape) for name, array in self.arrays.items()}
+        if forms != {(array.name, array.dtype, array.shape) for array in contents.arrays}:
+            fault = f"arrays in {ARRAYS} do not have the names, types and shapes"
+            raise self._error(f"{fault} that {DOCUMENT} states")
+
+        size = (len(contents.classes), contents.width)
+        misfit_of_arrays = (
+            self.decision.fits(deciding(self.arrays), *size)
             or misfit(self.arrays, *size)
             or probabilities_misfit(self.arrays)
             or scaling_misfit(self.arrays, contents.width)
         )
-        if fault:
-            raise self._error(fault)
+        if misfit_of_arrays:
+            raise self._error(misfit_of_arrays)
 
 
 def as_wide_rows(X: Any, width: int) -> Any:
-    """X as rows of this width, finite; those of a store stay in its files, and those of a sparse
-    matrix sparse.
+    """Check that X holds finite rows of this width.
+
+    Rows of a store stay in its files, and those of a sparse matrix stay sparse.
     """
     refuse_times(X, "X")
     X = SparseRows(X) if hasattr(X, "tocsr") else of_tensor(X)
@@ -521,9 +521,7 @@ def as_wide_rows(X: Any, width: int) -> Any:
     if rows.dtype.kind not in "fiub":
         raise InputError(f"X has dtype {rows.dtype}, not numbers; pass for example X.astype(float)")
     if rows.ndim != 2 or rows.shape[1] != width:
-        raise InputError(
-            f"X has shape {rows.shape} and must have shape (n, {width}); encode as the private rows"
-            " were"
-        )
+        fault = f"X has shape {rows.shape} and must have shape (n, {width})"
+        raise InputError(f"{fault}; encode as the private rows were")
     check_finite(rows)
     return rows
