@@ -1,5 +1,7 @@
-"""The student: a classifier of public records that learns from released labels, and from unanswered
-records if wanted.
+"""The student: a classifier of public records that learns from released labels.
+
+It may also learn from public records that got no answer, to which labels spread over the graph of
+nearest neighbours.
 
 Labels are released already, so what happens here has no privacy cost.
 """
@@ -30,16 +32,29 @@ from tacit.learners.pate.teachers import check_name, model_of
 from tacit.models.networks import weights
 from tacit.models.rows import Floats
 
-PENALTIES = (10.0, 1.0, 0.1)  # C of logistic regressions that are tried on the labels alone
-PENALTY = 1.0  # C where labels are spread
-FOLDS = 4  # in which labels are held out to choose among these
-# of cosines to names as logits, and of what is learned beside them
-SCALES, RIDGES = (20.0, 10.0), (1.0, 10.0)
-HELD = 0.2  # share of the labels by which scale and ridge are chosen
-WRONG = 0.5  # share of wrong labels that the choice allows for
+# C of logistic regressions that are tried on the labels alone.
+PENALTIES = (10.0, 1.0, 0.1)
+
+# C where labels are spread.
+PENALTY = 1.0
+
+# Parts in which labels are held out to choose among options.
+FOLDS = 4
+
+# Share of wrong labels that a choice by held-out labels allows for.
+WRONG = 0.5
+
+# Class names: factors of cosines that make them logits, ridges of what is learned beside them, and
+# the share of the labels by which factor and ridge are chosen.
+SCALES = (20.0, 10.0)
+RIDGES = (1.0, 10.0)
+HELD = 0.2
+
+# Labels that spread: neighbours of a record, principal components in which they are near, and the
+# share of a label that comes from neighbours (the rest is the released label).
 NEIGHBOURS = 10
-FROM_NEIGHBOURS = 0.9  # share of a label that comes from neighbours; the rest is the released label
 COMPONENTS = 50
+FROM_NEIGHBOURS = 0.9
 
 
 @dataclass(frozen=True)
@@ -82,7 +97,7 @@ class Student:
         real("validation", self.validation, 0, 0.99)
 
     def options(self) -> tuple[Option, ...]:
-        """What it may be; released labels choose."""
+        """Return what the student may be; released labels choose."""
         from sklearn.linear_model import LogisticRegression
 
         if self.model is not None:
@@ -91,11 +106,11 @@ class Student:
         def balanced(penalty: float) -> LogisticRegression:
             return LogisticRegression(C=penalty, class_weight="balanced", max_iter=300)
 
-        spread = (Option(balanced(PENALTY), True),)
-        alone = tuple(Option(balanced(penalty)) for penalty in PENALTIES)
+        with_unlabelled = (Option(balanced(PENALTY), spread=True),)
+        labels_alone = tuple(Option(balanced(penalty)) for penalty in PENALTIES)
         if self.semi_supervised is None:
-            return spread + alone
-        return spread if self.semi_supervised else alone
+            return with_unlabelled + labels_alone
+        return with_unlabelled if self.semi_supervised else labels_alone
 
 
 @dataclass(frozen=True)
@@ -108,24 +123,29 @@ class Option:
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """Labelled records and class indices, then unlabelled records; `near` joins both."""
+    """Labelled records and class indices, then unlabelled records.
+
+    `neighbours` joins the labelled records and, after them, the unlabelled ones; it is None where
+    no labels are spread.
+    """
 
     X: NDArray[Any]
     y: NDArray[Any]
     unlabelled: NDArray[Any]
-    near: Neighbours | None
+    neighbours: Neighbours | None
 
-    def known_to(
-        self, option: Option, learned: NDArray[np.bool_]
+    def training_records(
+        self, option: Option, rows: NDArray[np.bool_]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Records and labels from which an option learns, given the labels of the records `learned`
+        """Return records and labels from which an option learns, given the labels of these rows
         alone.
         """
-        if not option.spread or self.near is None:
-            return self.X[learned], self.y[learned]
-        none = np.full(len(self.unlabelled), -1)
-        labels = self.near.spread(np.concatenate([np.where(learned, self.y, -1), none]))
-        return np.concatenate([self.X, self.unlabelled])[labels >= 0], labels[labels >= 0]
+        if not option.spread or self.neighbours is None:
+            return self.X[rows], self.y[rows]
+        labels = np.concatenate([np.where(rows, self.y, -1), np.full(len(self.unlabelled), -1)])
+        labels = self.neighbours.spread(labels)
+        is_labelled = labels >= 0
+        return np.concatenate([self.X, self.unlabelled])[is_labelled], labels[is_labelled]
 
 
 def fit_student(
@@ -141,48 +161,58 @@ def fit_student(
     names: Floats | None = None,
     seed: int = 0,
 ) -> tuple[Model, float | None]:
-    """The student of released labels, and the share of the validation labels, as noisy as the
-    others, that it predicts.
+    """Fit the student to released labels; return it, and its accuracy on the validation labels.
 
-    Of several options it is the one under which held-out labels are likeliest. Labels are spread
-    over the graph of nearest neighbours among `rows`, of X and of `unlabelled`, by default among
-    these themselves. A logistic regression's ridge is about `names`, unit rows (C, d), if held-out
-    labels are likelier with them; labels that were spread would not tell, so names go before
-    options that spread.
+    The validation labels are as noisy as the others. Of several options the student is the one
+    under which held-out labels are likeliest. Labels are spread over the graph of nearest
+    neighbours among `rows`, of X and of `unlabelled`, by default among these themselves. A logistic
+    regression's ridge is about `names`, unit rows (C, d), if held-out labels are likelier with
+    them; labels that were spread would not tell, so names go before options that spread.
     """
     if names is not None:
         options = [option for option in options if not option.spread] or options
-    X, y = np.asarray(X), np.asarray(labels)
+    X = np.asarray(X)
+    y = np.asarray(labels)
     for option in options:
         check_kind("student", option.model)
     check_labels(y, len(X), n_classes)
-    aside = math.floor(real("validation", validation, 0, 0.99) * len(y))
+
+    n_validation = math.floor(real("validation", validation, 0, 0.99) * len(y))
     order = np.random.default_rng(seed).permutation(len(y))
-    used, held = np.sort(order[aside:]), order[:aside]
+    held_out = order[:n_validation]
+    used = np.sort(order[n_validation:])
+
     others = X[:0] if unlabelled is None else alike(X, unlabelled)
-    near = None
+    neighbours = None
     if any(option.spread for option in options) and len(used) and len(others):
-        of_labelled, of_others = (X, others) if rows is None else rows
-        near = Neighbours.of(np.concatenate([of_labelled[used], of_others]))
-    given = _Records(X[used], y[used], others, near)
-    option = _chosen(options, given, n_classes, training, seed)
-    records, known = given.known_to(option, np.ones(len(used), dtype=bool))
-    named = None if names is None else _named_head(records, known, names, 1 / option.model.C, seed)
-    model = (
-        Model(named, n_classes)
-        if named is not None
-        else _fit(option, records, known, n_classes, training, seed)
-    )
-    return model, float(np.mean(model.nearest(X[held]) == y[held])) if aside else None
+        labelled_rows, unlabelled_rows = (X, others) if rows is None else rows
+        neighbours = Neighbours.of(np.concatenate([labelled_rows[used], unlabelled_rows]))
+    records = _Records(X[used], y[used], others, neighbours)
+
+    option = _likeliest(options, records, n_classes, training, seed)
+    training_X, training_y = records.training_records(option, np.ones(len(used), dtype=bool))
+    head = None
+    if names is not None:
+        head = _named_head(training_X, training_y, names, 1 / option.model.C, seed)
+    if head is not None:
+        model = Model(head, n_classes)
+    else:
+        model = _fit(option, training_X, training_y, n_classes, training, seed)
+
+    if not n_validation:
+        return model, None
+    return model, float(np.mean(model.nearest(X[held_out]) == y[held_out]))
 
 
-def _chosen(
-    options: Sequence[Option], given: _Records, n_classes: int, training: Training | None, seed: int
+def _likeliest(
+    options: Sequence[Option],
+    records: _Records,
+    n_classes: int,
+    training: Training | None,
+    seed: int,
 ) -> Option:
-    """The option under which held-out labels are likeliest, the share WRONG of which may be of any
-    class.
-    """
-    folds = np.random.default_rng(seed).permutation(len(given.y)) % FOLDS
+    """Return the option under which held-out labels are likeliest, by cross-validation."""
+    folds = np.random.default_rng(seed).permutation(len(records.y)) % FOLDS
     if len(options) == 1 or len(folds) < 2 * FOLDS:
         return options[0]
 
@@ -190,17 +220,21 @@ def _chosen(
         total = 0.0
         for fold in range(FOLDS):
             held = folds == fold
-            model = _fit(option, *given.known_to(option, ~held), n_classes, training, seed)
-            total += _likelihood(model.probabilities_of(given.X[held]), given.y[held])
+            X, y = records.training_records(option, ~held)
+            model = _fit(option, X, y, n_classes, training, seed)
+            total += _log_likelihood(model.probabilities_of(records.X[held]), records.y[held])
         return total
 
     return max(options, key=likelihood)
 
 
-def _likelihood(probabilities: Floats, labels: NDArray[Any]) -> float:
-    """Log likelihood of noisy labels (n,) under probabilities (n, C)."""
-    of_labels = probabilities[np.arange(len(labels)), labels]
-    return float(np.log((1 - WRONG) * of_labels + WRONG / probabilities.shape[1]).sum())
+def _log_likelihood(probabilities: Floats, labels: NDArray[Any]) -> float:
+    """Log likelihood of labels (n,), the share WRONG of which may be of any class, under
+    probabilities (n, C).
+    """
+    label_probabilities = probabilities[np.arange(len(labels)), labels]
+    n_classes = probabilities.shape[1]
+    return float(np.log((1 - WRONG) * label_probabilities + WRONG / n_classes).sum())
 
 
 def _fit(
@@ -211,11 +245,13 @@ def _fit(
     training: Training | None,
     seed: int,
 ) -> Model:
+    """Fit a classifier of scikit-learn, or train a network."""
     kind = option.model
     if hasattr(kind, "fit"):
         return Model(IndexClassifier(kind, X, y, [seed]), n_classes)
     module: Any = train(kind, X, y, n_classes, training or Training(), seed=seed)
     if kind == "linear":
+        # a release holds coefficients and intercepts in place of the network
         module = tuple(array.astype(np.float64) for array in weights(module).values())
     return Model(module, n_classes)
 
@@ -223,8 +259,8 @@ def _fit(
 def _named_head(
     X: NDArray[Any], y: NDArray[Any], names: Floats, ridge: float, seed: int
 ) -> tuple[Floats, Floats] | None:
-    """Coefficients and intercepts drawn towards the names, if that makes held-out labels likelier;
-    else None.
+    """Return coefficients and intercepts drawn towards the names; None if held-out labels are not
+    likelier with them.
 
     Scale and ridge are those under which a share of the labels is likeliest after a fit to the
     others.
@@ -234,12 +270,15 @@ def _named_head(
 
     def likelihood(scale: float, ridge: float) -> float:
         coefficients, intercepts = softmax_about(X[used], y[used], scale * names, ridge)
-        return _likelihood(softmax(X[held] @ coefficients.T + intercepts, axis=1), y[held])
+        return _log_likelihood(softmax(X[held] @ coefficients.T + intercepts, axis=1), y[held])
 
-    drawn = max(product(SCALES, (*RIDGES, ridge)), key=lambda choice: likelihood(*choice))
-    if len(held) and likelihood(0.0, ridge) >= likelihood(*drawn):
+    candidates = product(SCALES, (*RIDGES, ridge))
+    best = max(candidates, key=lambda candidate: likelihood(*candidate))
+    # a scale of 0 is the student without names
+    if len(held) and likelihood(0.0, ridge) >= likelihood(*best):
         return None
-    return softmax_about(X, y, drawn[0] * names, drawn[1])
+    best_scale, best_ridge = best
+    return softmax_about(X, y, best_scale * names, best_ridge)
 
 
 def softmax_about(
@@ -250,28 +289,31 @@ def softmax_about(
     """
     from scipy.optimize import minimize
 
+    # the intercept is the coefficient of a constant column, with centre 0
     rows = np.column_stack([np.asarray(X, dtype=np.float64), np.ones(len(X))])
-    start, own = np.column_stack([centre, np.zeros(len(centre))]), (np.arange(len(y)), y)
+    start = np.column_stack([centre, np.zeros(len(centre))])
+    label_entries = (np.arange(len(y)), y)
 
     def loss(flat: Floats) -> tuple[float, Floats]:
-        apart = flat.reshape(start.shape)
-        shares = softmax(rows @ (start + apart).T, axis=1)
-        value = ridge / 2 * float(np.vdot(apart, apart)) - float(
-            np.log(np.maximum(shares[own], 1e-300)).sum()
-        )
-        shares[own] -= 1
-        return value, (shares.T @ rows + ridge * apart).ravel()
+        difference = flat.reshape(start.shape)
+        probabilities = softmax(rows @ (start + difference).T, axis=1)
+        penalty = ridge / 2 * float(np.vdot(difference, difference))
+        log_likelihood = float(np.log(np.maximum(probabilities[label_entries], 1e-300)).sum())
 
-    head = start + minimize(loss, np.zeros(start.size), jac=True, method="L-BFGS-B").x.reshape(
-        start.shape
-    )
+        # gradient of the loss in the scores, in place: probabilities less the one-hot labels
+        probabilities[label_entries] -= 1
+        gradient = probabilities.T @ rows + ridge * difference
+        return penalty - log_likelihood, gradient.ravel()
+
+    result = minimize(loss, np.zeros(start.size), jac=True, method="L-BFGS-B")
+    head = start + result.x.reshape(start.shape)
     return head[:, :-1].copy(), head[:, -1].copy()
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Which records are among the nearest of which, in their principal components: a sparse (n, n)
-    graph of 0 and 1.
+    """Nearest neighbours of records in their principal components: a sparse (n, n) graph of 0 and
+    1, over which labels spread [Zhou et al. 2004].
     """
 
     graph: Any
@@ -288,13 +330,16 @@ class Neighbours:
         return cls(kneighbors_graph(features, min(NEIGHBOURS, len(rows)), include_self=True))
 
     def spread(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The label of each record, of shape (n,), given some; -1 where there is none, and where
-        none arrives.
+        """Return the label of each record, of shape (n,), from the labels of some.
+
+        -1 is no label: of records to spread to, and of those that no label reaches.
         """
         from sklearn.semi_supervised import LabelSpreading
 
         spreading = LabelSpreading(
             kernel=lambda *_: self.graph, alpha=FROM_NEIGHBOURS, max_iter=200
         )
+        # the graph stands for the rows, so these are not read
         spreading.fit(np.zeros((len(labels), 1)), labels)
-        return np.where(spreading.label_distributions_.any(axis=1), spreading.transduction_, -1)
+        is_reached = spreading.label_distributions_.any(axis=1)
+        return np.where(is_reached, spreading.transduction_, -1)
