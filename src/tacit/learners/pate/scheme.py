@@ -1,4 +1,4 @@
-"""A voting scheme: everything about a voting that is public, checked; and what it promises."""
+"""A voting scheme: everything about a voting that is public, checked, and its guarantee."""
 
 from __future__ import annotations
 
@@ -30,14 +30,18 @@ from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
-ALL = "all"  # the group of plain PATE
+# The group of plain PATE.
+ALL = "all"
+
 UNLIMITED = Allowance.of(Budget.zcdp(math.inf))
-SIMULATED = 400  # queries, to calibrate on
+
+# Queries that are simulated to calibrate noise.
+SIMULATED = 400
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """Who votes with which weight, the noise, budgets and limits.
+    """The weight of each vote, the noise, budgets and limits.
 
     `aggregator` is as for plain PATE; `allowances` are those of the groups; `n_labels` is the most
     labels to buy. `unit` says what is dealt out to teachers: records or persons.
@@ -53,21 +57,21 @@ class Scheme:
     unit: Unit = Unit.REPLACE
 
     def promise(self) -> Guarantee:
-        """What voting costs at most, whatever the votes."""
-        return self.guarantee(
-            promised(
-                self.collector, self.aggregator, self.allowances, self.n_queries, self.n_labels
-            )
+        """Return what voting costs at most, whatever the votes."""
+        events = promised(
+            self.collector, self.aggregator, self.allowances, self.n_queries, self.n_labels
         )
+        return self.guarantee(events)
 
     def without_filter(self) -> Scheme:
         """The scheme with limits alone."""
         return replace(self, allowances=dict.fromkeys(self.allowances, UNLIMITED))
 
     def affordable(self) -> bool:
-        """Whether the first query fits in every allowance."""
+        """Return whether the first query fits in every allowance."""
         account = Filter(self.collector, self.aggregator, self.allowances)
-        return account.fitting(self.collector.sensitivities(slice(0, 1)), np.array([True])) == 1
+        first_query = self.collector.sensitivities(slice(0, 1))
+        return account.fitting(first_query, np.array([True])) == 1
 
     def unaffordable(self) -> BudgetError:
         """The error for a scheme under which no query is within budget."""
@@ -80,32 +84,38 @@ class Scheme:
         )
 
     def calibrated(
-        self, name: str, n_classes: int, accuracy: float, of_labels: float | None
+        self, name: str, n_classes: int, accuracy: float, label_accuracy: float | None
     ) -> tuple[Scheme, Calibration]:
-        """The scheme with noise that is chosen on simulated queries within every allowance, and
-        what it should do.
+        """Return the scheme with noise that is chosen on simulated queries within every allowance,
+        and what it should do.
 
         The aggregator of this `name` is "confident" or "gnmax"; teachers of this `accuracy` are
         simulated. The noise is the one whose labels tell most, or with most labels of which the
-        share `of_labels` is right.
+        share `label_accuracy` is right.
         """
         squares = self.collector.sensitivities(slice(0, self.n_queries)) ** 2
-        members = list(zip(self.allowances.values(), self.collector.payers(), strict=True))
         n_teachers = round(self.collector.n_teachers / self.collector.scale)
         counts = simulated_counts(SIMULATED, n_teachers, max(n_classes, 2), accuracy)
-        # the mean may not leave enough for one query
-        for of_a_query in (squares.mean(axis=1), squares.max(axis=1)):
-            payers = [(allowance, math.sqrt(of_a_query[who].max())) for allowance, who in members]
-            choice = best(payers, counts, self.n_queries, name, of_labels)
+
+        # Costs grow with the square of the sensitivity, so a budget for all queries is that of
+        # their mean square. Where the mean leaves too little for the query that costs most, the
+        # largest square decides.
+        for payer_squares in (squares.mean(axis=1), squares.max(axis=1)):
+            payers = [
+                (allowance, math.sqrt(payer_squares[of_group].max()))
+                for allowance, of_group in zip(
+                    self.allowances.values(), self.collector.payers(), strict=True
+                )
+            ]
+            choice = best(payers, counts, self.n_queries, name, label_accuracy)
             if choice is None:
                 break
             scheme = replace(self, aggregator=choice.noise())
             if scheme.affordable():
                 return scheme, choice
-        fault = (
-            f"budgets ({self._allowed()}) allow no query of {n_teachers} teachers at any noise"
-            " tried"
-        )
+
+        allowed = self._allowed()
+        fault = f"budgets ({allowed}) allow no query of {n_teachers} teachers at any noise tried"
         raise BudgetError(f"{fault}; pass more teachers")
 
     def guarantee(self, events: Mapping[str, Event]) -> Guarantee:
@@ -139,30 +149,39 @@ def scheme(
     one_of("collector", collector, COLLECTORS)
     real("delta", delta, 1e-30, 1 - 1e-9)
     one_of("unit", unit, (Unit.REPLACE, Unit.REPLACE_PERSON))
-    allowed = checked_budgets(math.inf if budgets is None else budgets)
-    if not isinstance(budgets, Mapping):
-        if collector != "gnmax" or any(
-            given is not None for given in (shares, teacher_groups, copies)
-        ):
+    epsilons = checked_budgets(math.inf if budgets is None else budgets)
+
+    if isinstance(budgets, Mapping):
+        members = _collector(collector, epsilons, n_teachers, shares, teacher_groups, copies)
+    else:
+        group_facts = (shares, teacher_groups, copies)
+        if collector != "gnmax" or any(fact is not None for fact in group_facts):
             raise InputError(
                 "groups need a budget each; pass budgets={'a': 1.0, 'b': 2.0}, or no groups"
             )
-        members: Collector = PlainCollector(allowed, np.ones((1, n_teachers), dtype=bool))
+        members = PlainCollector(epsilons, np.ones((1, n_teachers), dtype=bool))
+
+    infinite = budgets is not None and all(math.isinf(epsilon) for epsilon in epsilons.values())
+    if infinite:
+        voting: Aggregator = Plurality()
     else:
-        members = _collector(collector, allowed, n_teachers, shares, teacher_groups, copies)
-    infinite = budgets is not None and all(math.isinf(epsilon) for epsilon in allowed.values())
-    chosen = Plurality() if infinite else aggregator_of(aggregator, **noise)
-    most = n_queries if n_labels is None else whole("n_labels", n_labels, 1, 2**53)
-    if most > n_queries:
+        voting = aggregator_of(aggregator, **noise)
+
+    most_labels = n_queries
+    if n_labels is not None:
+        most_labels = whole("n_labels", n_labels, 1, 2**53)
+    if most_labels > n_queries:
         raise InputError(
-            f"n_labels={most} is more than the {n_queries} queries, so it is never met; ask for"
-            " fewer"
+            f"n_labels={most_labels} is more than the {n_queries} queries, so it is never met; ask"
+            " for fewer"
         )
-    totals = {
-        group: allowance_of(Budget.approx(epsilon, delta), chosen)
-        for group, epsilon in allowed.items()
+    allowances = {
+        group: allowance_of(Budget.approx(epsilon, delta), voting)
+        for group, epsilon in epsilons.items()
     }
-    return Scheme(members, chosen, allowed, float(delta), totals, n_queries, most, Unit(unit))
+    return Scheme(
+        members, voting, epsilons, float(delta), allowances, n_queries, most_labels, Unit(unit)
+    )
 
 
 def plain_scheme(
@@ -178,19 +197,29 @@ def plain_scheme(
     """The scheme of a fit of PATE without groups; `delta` counts where the budget names none."""
     epsilons = {ALL: math.inf if budget.epsilon is None else budget.epsilon}
     members = PlainCollector(epsilons, np.ones((1, n_teachers), dtype=bool))
-    chosen = Plurality() if budget.infinite else aggregator
-    labels = n_queries if n_labels is None else whole("n_labels", n_labels, 1, n_queries)
+    voting = Plurality() if budget.infinite else aggregator
+    most_labels = n_queries
+    if n_labels is not None:
+        most_labels = whole("n_labels", n_labels, 1, n_queries)
     return Scheme(
-        members, chosen, epsilons, budget.delta or delta, {ALL: allowance}, n_queries, labels, unit
+        members,
+        voting,
+        epsilons,
+        budget.delta or delta,
+        {ALL: allowance},
+        n_queries,
+        most_labels,
+        unit,
     )
 
 
 def unprotected(unit: Unit, groups: bool = False) -> tuple[str, ...]:
-    """What voting does not protect, with budget groups or without."""
-    of_groups = (
-        (f"which {unit.entity} is in which budget group", "budgets of the groups") if groups else ()
-    )
-    return (f"number of {unit.entity}s", *of_groups)
+    """Return what voting does not protect, with budget groups or without."""
+    entity = unit.entity
+    facts = [f"number of {entity}s"]
+    if groups:
+        facts += [f"which {entity} is in which budget group", "budgets of the groups"]
+    return tuple(facts)
 
 
 def _collector(
@@ -201,6 +230,7 @@ def _collector(
     teacher_groups: Sequence[str | Sequence[str]] | None,
     copies: Mapping[str, int] | None,
 ) -> Collector:
+    """Return the collector of budget groups, whose teachers follow from shares or are named."""
     if (shares is None) == (teacher_groups is None):
         raise InputError(
             "budget groups need either shares= of the records or teacher_groups= of each column;"
@@ -208,28 +238,11 @@ def _collector(
         )
     if copies is not None and name != "upsampling":
         raise InputError(f"copies={copies} is for collector='upsampling'; leave it out")
+    # plain PATE stops at the smallest budget, so there some may be infinite
     infinite = name != "gnmax" and all_infinite(budgets)
     if name == "upsampling":
-        if shares is None:
-            raise InputError(
-                "upsampling gives every teacher records of all groups; pass shares= of the records"
-            )
-        of_records = checked_shares(shares, budgets)
-        if not isinstance(copies, Mapping | None):
-            raise InputError(
-                f"copies={copies!r:.60} must name groups; pass copies={{'a': 1, 'b': 2}}"
-            )
-        times = copies_for(budgets) if copies is None else dict(copies)
-        if set(times) != set(budgets):
-            raise InputError(
-                f"copies={times} must name the groups {', '.join(budgets)}; pass one number for"
-                " each"
-            )
-        for group, number in times.items():
-            whole(f"copies of group {group!r}", number, 1, n_teachers)
-        return UpsamplingCollector(
-            budgets, np.ones((len(budgets), n_teachers), dtype=bool), times, of_records
-        )
+        return _upsampling(budgets, n_teachers, shares, copies)
+
     if shares is not None:
         sizes = teachers_of(checked_shares(shares, budgets), n_teachers)
         teacher_groups = [group for group in shares for _ in range(sizes[group])]
@@ -244,33 +257,61 @@ def _collector(
             " many"
         )
     kind = PlainCollector if infinite else COLLECTORS[name]
-    members: Collector = kind(budgets, holds_of(teacher_groups, list(budgets)))
-    return members
+    collector: Collector = kind(budgets, holds_of(teacher_groups, list(budgets)))
+    return collector
+
+
+def _upsampling(
+    budgets: dict[str, float],
+    n_teachers: int,
+    shares: Mapping[str, float] | None,
+    copies: Mapping[str, int] | None,
+) -> UpsamplingCollector:
+    """Return the collector whose every teacher may hold records of all groups."""
+    if shares is None:
+        raise InputError(
+            "upsampling gives every teacher records of all groups; pass shares= of the records"
+        )
+    group_shares = checked_shares(shares, budgets)
+    if not isinstance(copies, Mapping | None):
+        raise InputError(f"copies={copies!r:.60} must name groups; pass copies={{'a': 1, 'b': 2}}")
+
+    numbers = copies_for(budgets) if copies is None else dict(copies)
+    if set(numbers) != set(budgets):
+        raise InputError(
+            f"copies={numbers} must name the groups {', '.join(budgets)}; pass one number for each"
+        )
+    for group, number in numbers.items():
+        whole(f"copies of group {group!r}", number, 1, n_teachers)
+    holds = np.ones((len(budgets), n_teachers), dtype=bool)
+    return UpsamplingCollector(budgets, holds, numbers, group_shares)
 
 
 def checked_budgets(budgets: Any) -> dict[str, float]:
-    """Epsilon of each group, from a dict or from one number for all."""
-    by_group = budgets if isinstance(budgets, Mapping) else {ALL: budgets}
-    if not by_group:
+    """Return epsilon of each group, from a dict or from one number for all."""
+    epsilons = budgets if isinstance(budgets, Mapping) else {ALL: budgets}
+    if not epsilons:
         raise BudgetError("budgets is empty; pass an epsilon for each group, such as {'a': 1.0}")
-    for group, epsilon in by_group.items():
+    for group, epsilon in epsilons.items():
         if not isinstance(group, str) or not group.isprintable() or not group:
             raise BudgetError(f"group {group!r} must be printable text; rename it")
-        number = isinstance(epsilon, int | float | np.number) and not isinstance(epsilon, bool)
-        if not number or not (1e-3 <= epsilon <= 1e6 or epsilon == math.inf):
+        is_number = isinstance(epsilon, int | float | np.number) and not isinstance(epsilon, bool)
+        if not is_number or not (1e-3 <= epsilon <= 1e6 or epsilon == math.inf):
             raise BudgetError(
                 f"budget {epsilon!r} of group {group!r} must be an epsilon from 0.001 to 1e+06,"
                 " or inf"
             )
-    return {group: float(epsilon) for group, epsilon in by_group.items()}
+    return {group: float(epsilon) for group, epsilon in epsilons.items()}
 
 
 def checked_shares(shares: Mapping[str, float], budgets: Mapping[str, float]) -> dict[str, float]:
-    """Shares of the groups in the records, if they name the groups with budgets and add up to 1."""
+    """Return shares of the groups in the records, which name the groups with budgets and add up to
+    1.
+    """
     if not isinstance(shares, Mapping) or set(shares) != set(budgets):
-        named = ", ".join(map(str, shares)) if isinstance(shares, Mapping) else repr(shares)
+        names = ", ".join(map(str, shares)) if isinstance(shares, Mapping) else repr(shares)
         raise InputError(
-            f"shares name {named} and budgets {', '.join(budgets)}; name the same groups in both"
+            f"shares name {names} and budgets {', '.join(budgets)}; name the same groups in both"
         )
     for group, share in shares.items():
         real(f"share of group {group!r}", share, 0, 1)

@@ -20,9 +20,13 @@ from tacit.learners.pate.filter import Filter, order_of
 from tacit.learners.pate.readings import Reading
 from tacit.learners.pate.teachers import Allocation
 from tacit.learners.pate.voting import Answers
+from tacit.privacy.guarantee import Guarantee
 
 Row = dict[str, Any]
 
+LABEL_FILES = {"guarantee.json", "labels.csv", "statement.txt"}
+
+# Queries whose costs are computed together.
 _BLOCK = 512
 
 
@@ -30,129 +34,147 @@ def teacher_rows(allocation: Allocation, votes: Votes) -> list[Row]:
     """A row for each teacher: its records, their groups, and its accuracy on the test set if there
     is one.
     """
-    groups = allocation.teacher_groups or [()] * len(allocation.parts)
-    measured = (
-        [None] * len(allocation.parts) if votes.accuracies is None else votes.accuracies.tolist()
-    )
+    n_teachers = len(allocation.parts)
+    groups = allocation.teacher_groups or [()] * n_teachers
+    accuracies: list[float | None] = [None] * n_teachers
+    if votes.accuracies is not None:
+        accuracies = votes.accuracies.tolist()
     return [
-        {"teacher": i, "records": len(part), "groups": " ".join(names), "test_accuracy": accuracy}
-        for i, (part, names, accuracy) in enumerate(
-            zip(allocation.parts, groups, measured, strict=True)
-        )
+        {
+            "teacher": teacher,
+            "records": len(allocation.parts[teacher]),
+            "groups": " ".join(groups[teacher]),
+            "test_accuracy": accuracies[teacher],
+        }
+        for teacher in range(n_teachers)
     ]
 
 
-def voting_row(answers: Answers, settings: Mapping[str, Any], measured: Mapping[str, Any]) -> Row:
-    """The one row of `votings.csv`: settings, counts, privacy costs, and what was measured of the
+def voting_row(answers: Answers, settings: Mapping[str, Any], accuracy: Mapping[str, Any]) -> Row:
+    """The one row of `votings.csv`: settings, counts, privacy costs, and the accuracy of the
     labels.
     """
     scheme = answers.scheme
-    facts = {
+    row: Row = {
         "teachers": scheme.collector.n_teachers,
         "aggregator": str(scheme.aggregator),
         **settings,
-    }
-    counts = {
         "delta": scheme.delta,
         "queries": scheme.n_queries,
         "asked": answers.asked,
         "answered": answers.answered,
+        **accuracy,
     }
-    names: list[str | None] = [name for name, _ in answers.spent_.groups] or [None]
-    spent = {
-        f"epsilon {name or 'all'}": answers.spent_.epsilon(scheme.delta, name) for name in names
-    }
-    internal = {
-        f"internal epsilon {name}": value for name, value in answers.epsilon_given_votes().items()
-    }
-    return facts | counts | dict(measured) | _of_a_query(answers) | spent | internal
+    row |= _query_costs(answers)
+    row |= _epsilons(answers.spent_, scheme.delta)
+    for group, epsilon in answers.epsilon_given_votes().items():
+        row[f"internal epsilon {group}"] = epsilon
+    return row
 
 
 def query_rows(answers: Answers, names: Mapping[int, Any]) -> list[Row]:
-    """A row for each query that was asked: the name of its label, and what each group has spent
-    after it at most.
+    """A row for each query that was asked: the name of its label, and the largest cost so far to
+    each group.
 
     Costs are in the currency of the filter, which `votings.csv` names.
     """
-    scheme, rows = answers.scheme, list[Row]()
+    scheme = answers.scheme
     account = Filter(scheme.collector, scheme.aggregator, scheme.allowances)
     spent = np.zeros(len(account.groups))
+    rows: list[Row] = []
     for start in range(0, answers.asked, _BLOCK):
-        part = slice(start, min(start + _BLOCK, answers.asked))
-        of_all = scheme.collector.sensitivities(part)
-        paid, labels = answers.paid[part], answers.labels[part]
-        check, label = account.costs(np.broadcast_to(of_all, (len(of_all), len(paid))))
-        after = spent[:, None] + np.cumsum(check + np.where(paid, label, 0.0), axis=1)
-        spent = after[:, -1]
-        of_groups = [
-            after[account.groups == place].max(axis=0).tolist()
-            for place in range(len(scheme.budgets))
-        ]
-        for i, (bought, c) in enumerate(zip(paid.tolist(), labels.tolist(), strict=True)):
-            costs = {
-                f"spent {group}": values[i]
-                for group, values in zip(scheme.budgets, of_groups, strict=True)
+        block = slice(start, min(start + _BLOCK, answers.asked))
+        paid = answers.paid[block]
+        sensitivities = scheme.collector.sensitivities(block)
+        by_query = np.broadcast_to(sensitivities, (len(sensitivities), len(paid)))
+
+        # costs of each account after each query, of shape (accounts, queries)
+        check, label = account.costs(by_query)
+        spent_after = spent[:, None] + np.cumsum(check + np.where(paid, label, 0.0), axis=1)
+        spent = spent_after[:, -1]
+
+        # a group's cost is that of its most expensive account
+        group_costs = {
+            group: spent_after[account.groups == index].max(axis=0).tolist()
+            for index, group in enumerate(scheme.budgets)
+        }
+        for i, label_index in enumerate(answers.labels[block].tolist()):
+            row: Row = {
+                "query": start + i,
+                "label": names.get(label_index, ""),
+                "bought": int(paid[i]),
             }
-            rows.append(
-                {"query": start + i, "label": names.get(c, ""), "bought": int(bought), **costs}
-            )
+            for group, costs in group_costs.items():
+                row[f"spent {group}"] = costs[i]
+            rows.append(row)
     return rows
 
 
 def reading_row(reading: Reading) -> Row:
     """A row of `readings.csv`."""
-    spent = reading.spent_
-    names: list[str | None] = [name for name, _ in spent.groups] or [None]
-    costs = {f"epsilon {name or 'all'}": spent.epsilon(spent.delta or 0.0, name) for name in names}
-    counts = {
+    row: Row = {
+        "limit": reading.limit,
         "asked": reading.asked,
         "answered": reading.answered,
         "labels": int(np.sum(reading.labels >= 0)),
     }
-    return {"limit": reading.limit, **counts, **costs, "test_accuracy": reading.test_accuracy}
+    row |= _epsilons(reading.spent_, reading.spent_.delta or 0.0)
+    row["test_accuracy"] = reading.test_accuracy
+    return row
 
 
 def accuracies(
-    name: str, right: NDArray[np.bool_], truth: NDArray[Any], names: Mapping[int, Any]
+    name: str, is_right: NDArray[np.bool_], truth: NDArray[Any], names: Mapping[int, Any]
 ) -> Row:
     """The share that is right, and the same of each true class; None where there is none to
     measure.
     """
-    of_classes = {f"{name} of {label}": _mean(right[truth == c]) for c, label in names.items()}
-    return {name: _mean(right)} | of_classes
+    row: Row = {name: _mean(is_right)}
+    for index, class_name in names.items():
+        row[f"{name} of {class_name}"] = _mean(is_right[truth == index])
+    return row
 
 
 def label_accuracies(labels: NDArray[Any], truth: NDArray[Any], names: Mapping[int, Any]) -> Row:
     """`accuracies` of the labels of queries, and how many there are of each true class; -1 is no
     label.
     """
-    known = (labels >= 0) & (truth >= 0)
-    numbers = {f"labels of {label}": int(np.sum(truth[known] == c)) for c, label in names.items()}
-    return (
-        accuracies("label_accuracy", labels[known] == truth[known], truth[known], names) | numbers
-    )
+    has_both = (labels >= 0) & (truth >= 0)
+    labels = labels[has_both]
+    truth = truth[has_both]
+    row = accuracies("label_accuracy", labels == truth, truth, names)
+    for index, class_name in names.items():
+        row[f"labels of {class_name}"] = int(np.sum(truth == index))
+    return row
 
 
-def _mean(right: NDArray[np.bool_]) -> float | None:
-    return float(right.mean()) if len(right) else None
+def _mean(is_right: NDArray[np.bool_]) -> float | None:
+    return float(is_right.mean()) if len(is_right) else None
 
 
-def _of_a_query(answers: Answers) -> Row:
-    """What each group is allowed, and what one query and its label cost it at most, in the currency
-    of the filter.
+def _epsilons(spent: Guarantee, delta: float) -> Row:
+    """Epsilon of each group, or of all records, at delta."""
+    # plain PATE has one group, which its guarantee does not name
+    groups: list[str | None] = [group for group, _ in spent.groups] or [None]
+    return {f"epsilon {group or 'all'}": spent.epsilon(delta, group) for group in groups}
+
+
+def _query_costs(answers: Answers) -> Row:
+    """Allowance of each group, and the largest cost of one check and of one label to it, in the
+    currency of the filter.
     """
-    facts: Row = {}
+    row: Row = {}
     aggregator = answers.scheme.aggregator
     for group, allowance in answers.scheme.allowances.items():
-        sensitivity, order = float(np.max(answers.sensitivity[group])), order_of(allowance)
+        sensitivity = float(np.max(answers.sensitivity[group]))
+        order = order_of(allowance)
         check = aggregator.check(sensitivity, order)
-        facts[f"currency {group}"], facts[f"allowed {group}"] = allowance.currency, allowance.total
-        facts[f"cost of a check {group}"] = 0.0 if check is None else allowance.cost(check)
-        facts[f"cost of a label {group}"] = allowance.cost(aggregator.label(sensitivity, order))
-    return facts
-
-
-FILES = {"guarantee.json", "labels.csv", "statement.txt"}
+        label = aggregator.label(sensitivity, order)
+        row[f"currency {group}"] = allowance.currency
+        row[f"allowed {group}"] = allowance.total
+        row[f"cost of a check {group}"] = 0.0 if check is None else allowance.cost(check)
+        row[f"cost of a label {group}"] = allowance.cost(label)
+    return row
 
 
 def write_labels(
@@ -165,22 +187,23 @@ def write_labels(
     """
     guarantee = answers.guarantee_
     if not classes_declared:
-        guarantee = replace(
-            guarantee, unprotected=(*guarantee.unprotected, "class list (read off the votes)")
-        )
-    rows = (f"{query},{label}" for query, label in enumerate(answers.labels.tolist()))
-    (folder / "labels.csv").write_text("\n".join(["query,label", *rows]) + "\n", encoding="utf-8")
-    (folder / "guarantee.json").write_text(
-        json.dumps(guarantee.to_json(), indent=2) + "\n", encoding="utf-8"
-    )
-    stamp = (
-        "" if noise == "secure" else "NOT FOR RELEASE: made with research noise, which is seeded.\n"
-    )
-    (folder / "statement.txt").write_text(
-        f"{stamp}{guarantee.statement(delta)}\n", encoding="utf-8"
-    )
+        facts = (*guarantee.unprotected, "class list (read off the votes)")
+        guarantee = replace(guarantee, unprotected=facts)
+
+    lines = ["query,label"]
+    for query, label in enumerate(answers.labels.tolist()):
+        lines.append(f"{query},{label}")
+    statement = guarantee.statement(delta)
+    if noise != "secure":
+        stamp = "NOT FOR RELEASE: made with research noise, which is seeded."
+        statement = f"{stamp}\n{statement}"
+
+    document = json.dumps(guarantee.to_json(), indent=2)
+    (folder / "labels.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "guarantee.json").write_text(document + "\n", encoding="utf-8")
+    (folder / "statement.txt").write_text(statement + "\n", encoding="utf-8")
 
 
 def holds_labels(folder: Path) -> bool:
-    """Whether a folder holds these files and nothing else."""
-    return {path.name for path in folder.iterdir()} == FILES
+    """Return whether a folder holds these files and nothing else."""
+    return {path.name for path in folder.iterdir()} == LABEL_FILES
