@@ -1,5 +1,6 @@
-"""How much noise: the aggregator whose labels tell most within a budget, by simulated votes, never
-by private votes.
+"""Calibration of noise: the aggregator whose labels tell most within a budget.
+
+Votes are simulated; private votes are never used.
 """
 
 from __future__ import annotations
@@ -26,16 +27,20 @@ from tacit.privacy.prices.three_outcomes import planned_price
 
 Floats = NDArray[np.float64]
 
-# of the number of teachers
+# Candidates: sigma over the number of teachers, sigma1 over sigma, and the threshold over the
+# number of teachers.
 _SIGMAS = np.concatenate([np.geomspace(0.01, 2.0, 24), 4.0 ** np.arange(1, 6)])
-_CHECKS = np.geomspace(0.5, 8.0, 8)  # sigma1 over sigma
+_CHECKS = np.geomspace(0.5, 8.0, 8)
 _THRESHOLDS = np.linspace(0.2, 1.0, 9)
+
+# Simulated draws of noise for each query.
 _DRAWS = 8
 
-ENOUGH = 1000  # labels, beyond which students of the benchmark gain little
+# Labels beyond which students of the benchmark gain little.
+ENOUGH = 1000
 
 Payers = Sequence[tuple[Allowance, float]]
-"""Allowances, and what one record of those who have them moves, in votes."""
+"""Allowances, and the sensitivity of a query to a record of those who have them, in votes."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,13 @@ class Calibration:
     accuracy: float
 
     def bits(self, n_classes: int) -> float:
-        """What the labels, at most ENOUGH of them, tell of the truth, if all wrong classes are
-        equally likely.
+        """Information of the labels about the truth, at most ENOUGH of them, if all wrong classes
+        are equally likely.
         """
+        # entropy of the truth given a label: Fano's bound, which is exact for such wrong classes
         wrong = min(1 - self.accuracy, 1 - 1 / n_classes)
-        lost = float(entr([wrong, 1 - wrong]).sum()) + wrong * math.log(n_classes - 1)
-        return min(self.labels, ENOUGH) * (math.log(n_classes) - lost) / math.log(2)
+        entropy = float(entr([wrong, 1 - wrong]).sum()) + wrong * math.log(n_classes - 1)
+        return min(self.labels, ENOUGH) * (math.log(n_classes) - entropy) / math.log(2)
 
     def noise(self) -> Aggregator:
         """The aggregator of this noise."""
@@ -172,17 +178,22 @@ def best(
         )
     if aggregator is not None:
         one_of("aggregator", aggregator, ("confident", "gnmax"))
-    queries = len(votes) if n_queries is None else whole("n_queries", n_queries, 1, 2**53)
+    if n_queries is None:
+        n_queries = len(votes)
+    else:
+        n_queries = whole("n_queries", n_queries, 1, 2**53)
     if accuracy is not None:
         real("accuracy", accuracy, 0, 1)
-    of_each = f"pass the class of each of {len(votes)} simulated queries, a whole number"
-    right = (
-        np.zeros(len(votes), dtype=np.int64) if truth is None else array_of(truth, "truth", of_each)
-    )
-    if right.shape != (len(votes),) or right.dtype.kind not in "iu":
-        raise InputError(f"truth has shape {right.shape} and dtype {right.dtype}; {of_each}")
+
+    rule = f"pass the class of each of {len(votes)} simulated queries, a whole number"
+    true_class = np.zeros(len(votes), dtype=np.int64)
+    if truth is not None:
+        true_class = array_of(truth, "truth", rule)
+    if true_class.shape != (len(votes),) or true_class.dtype.kind not in "iu":
+        raise InputError(f"truth has shape {true_class.shape} and dtype {true_class.dtype}; {rule}")
+
     rng = np.random.default_rng(whole("seed", seed, 0, 2**63 - 1))
-    candidates = _candidates(votes, right, payers, queries, aggregator, rng)
+    candidates = _candidates(votes, true_class, payers, n_queries, aggregator, rng)
     if accuracy is None:
         n_classes = max(2, votes.shape[1])
         return max(candidates, key=lambda choice: choice.bits(n_classes), default=None)
@@ -193,41 +204,49 @@ def best(
 
 def _candidates(
     votes: Floats,
-    right: NDArray[Any],
+    true_class: NDArray[Any],
     payers: Payers,
-    queries: int,
+    n_queries: int,
     aggregator: str | None,
     rng: np.random.Generator,
 ) -> Iterator[Calibration]:
+    """Yield the noise that allows a query, with the labels that it buys on the simulated votes."""
     n_teachers = float(votes.sum(axis=1).max())
-    noise = rng.standard_normal((_DRAWS, *votes.shape))
-    of_check = rng.standard_normal((_DRAWS, len(votes)))
-    largest = votes.max(axis=1)
+    # of each draw: (draws, queries, classes) and (draws, queries)
+    label_noise = rng.standard_normal((_DRAWS, *votes.shape))
+    check_noise = rng.standard_normal((_DRAWS, len(votes)))
+    top_count = votes.max(axis=1)
+
     for sigma in (_SIGMAS * n_teachers).tolist():
-        correct = np.argmax(votes + sigma * noise, axis=2) == right
-        label = _share(payers, label_event, sigma)
-        affordable = min(queries, math.floor(1 / label))
-        if aggregator != "confident" and affordable >= 1:
-            yield Calibration("gnmax", sigma, None, None, float(affordable), float(correct.mean()))
+        is_right = np.argmax(votes + sigma * label_noise, axis=2) == true_class
+        label_cost = _share(payers, label_event, sigma)
+        n_affordable = min(n_queries, math.floor(1 / label_cost))
+        if aggregator != "confident" and n_affordable >= 1:
+            yield Calibration(
+                "gnmax", sigma, None, None, float(n_affordable), float(is_right.mean())
+            )
         if aggregator == "gnmax":
             continue
+
         for sigma1 in (_CHECKS * sigma).tolist():
-            check = _share(payers, check_event, sigma1)
+            check_cost = _share(payers, check_event, sigma1)
+            # the first query must be affordable with its label
+            allows_query = check_cost + label_cost <= 1
             for threshold in (_THRESHOLDS * n_teachers).tolist():
-                passed = largest + sigma1 * of_check >= threshold
-                share = float(passed.mean())
-                labels = share * min(queries, math.floor(1 / (check + share * label)))
-                if labels >= min(1.0, queries / 2) and check + label <= 1:
-                    yield Calibration(
-                        "confident", sigma, sigma1, threshold, labels, float(correct[passed].mean())
-                    )
+                passes = top_count + sigma1 * check_noise >= threshold
+                pass_rate = float(passes.mean())
+                query_cost = check_cost + pass_rate * label_cost
+                n_labels = pass_rate * min(n_queries, math.floor(1 / query_cost))
+                if n_labels >= min(1.0, n_queries / 2) and allows_query:
+                    accuracy = float(is_right[passes].mean())
+                    yield Calibration("confident", sigma, sigma1, threshold, n_labels, accuracy)
 
 
 def _share(
     payers: Payers, event_of: Callable[[float, float, float | None], Event], sigma: float
 ) -> float:
-    """The largest share of an allowance that a label or check with this noise takes, before prices
-    are certified.
+    """Return the largest share of an allowance that a label or check with this noise takes, before
+    prices are certified.
     """
     events = [
         (allowance, event_of(sigma, sensitivity, order_of(allowance)))
@@ -237,8 +256,9 @@ def _share(
 
 
 def _planned(allowance: Allowance, event: Event) -> float:
-    """What an event will cost: an argmax is not certified here, since only the noise that is chosen
-    has to be.
+    """Return what an event will cost.
+
+    The price of an argmax is not certified here, since only the noise that is chosen has to be.
     """
     if not isinstance(event, NoisyArgmax):
         return allowance.cost(event)

@@ -37,7 +37,10 @@ Group = TypeVar("Group")
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+# Relative error that copies may have as multiples of the budgets.
 PRECISION = 0.05
+
+# Copies of a record of the smallest budget, at most.
 _MOST_COPIES = 1000
 
 
@@ -53,13 +56,14 @@ class Collector(ABC):
     """
 
     scale = 1.0
-    """By how much noise and threshold grow beside those of plain PATE."""
+    """Factor of noise and threshold, beside those of plain PATE."""
 
     varies = False
-    """Whether sensitivities differ by query."""
+    """True if sensitivities differ by query."""
 
     def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:
-        self.budgets, self.holds = dict(budgets), holds
+        self.budgets = dict(budgets)
+        self.holds = holds
         self.n_teachers = holds.shape[1]
 
     def __repr__(self) -> str:
@@ -70,14 +74,14 @@ class Collector(ABC):
         return np.full(self.n_teachers, UNIT, dtype=np.int64)
 
     def payers(self) -> Bools:
-        """Whose costs are counted, of shape (groups, payers): a group pays the largest cost of
-        them.
+        """Payers of each group, of shape (groups, payers): a group pays the largest cost of its
+        payers.
         """
         return np.eye(len(self.budgets), dtype=bool)
 
     @abstractmethod
     def sensitivities(self, queries: slice) -> Floats:
-        """What one record can move, in votes of plain PATE, of shape (payers, 1) or (payers,
+        """Largest change by one record, in votes of plain PATE, of shape (payers, 1) or (payers,
         queries); 0 is no vote.
         """
 
@@ -117,15 +121,16 @@ class WeightingCollector(Collector):
     def __init__(self, budgets: Mapping[str, float], holds: Bools) -> None:
         super().__init__(budgets, holds)
         smallest = smallest_budgets(budgets, holds)
-        self.of_teachers = np.floor(UNIT * self.n_teachers * (smallest / smallest.sum())).astype(
-            np.int64
-        )
+        weights = UNIT * self.n_teachers * (smallest / smallest.sum())
+        self.teacher_weights = np.floor(weights).astype(np.int64)
 
     def weights(self, queries: slice) -> Integers:
-        return np.asarray(self.of_teachers)
+        return np.asarray(self.teacher_weights)
 
     def sensitivities(self, queries: slice) -> Floats:
-        return np.array([[self.of_teachers[teachers].max() / UNIT] for teachers in self.holds])
+        # the largest weight of a vote behind which there is a record of the group
+        largest = [self.teacher_weights[teachers].max() for teachers in self.holds]
+        return np.array([[weight / UNIT] for weight in largest])
 
 
 class VanishingCollector(Collector):
@@ -144,24 +149,29 @@ class VanishingCollector(Collector):
         ]
 
     def participation(self, queries: slice) -> Bools:
-        """Who votes, of shape (queries, teachers)."""
+        """Return who votes, of shape (queries, teachers)."""
         places = np.arange(queries.start, queries.stop)
-        taking_part = np.zeros((len(places), self.n_teachers), dtype=bool)
+        participates = np.zeros((len(places), self.n_teachers), dtype=bool)
+        largest = Fraction(float(self.smallest.max()))
         for teachers in self.ranks:
-            share = Fraction(float(self.smallest[teachers[0]])) / Fraction(
-                float(self.smallest.max())
+            share = Fraction(float(self.smallest[teachers[0]])) / largest
+            votes_per_query = share * len(teachers)
+
+            # Teachers sit in a circle. Of query t, those from place floor(t v) to floor((t + 1) v)
+            # vote, v votes per query; fractions keep the turns exact.
+            boundaries = np.array(
+                [math.floor(votes_per_query * int(place)) for place in [*places, queries.stop]]
             )
-            turns = share * len(teachers)
-            first = np.array([math.floor(turns * int(place)) for place in [*places, queries.stop]])
-            turn = (np.arange(len(teachers)) - first[:-1, None]) % len(teachers)
-            taking_part[:, teachers] = turn < (first[1:] - first[:-1])[:, None]
-        return taking_part
+            first = boundaries[:-1, None]
+            n_voters = (boundaries[1:] - boundaries[:-1])[:, None]
+            distance = (np.arange(len(teachers)) - first) % len(teachers)
+            participates[:, teachers] = distance < n_voters
+        return participates
 
     def weights(self, queries: slice) -> Integers:
-        taking_part = self.participation(queries)
-        return np.asarray(
-            taking_part * (UNIT * self.n_teachers // taking_part.sum(axis=1))[:, None]
-        )
+        participates = self.participation(queries)
+        weight = UNIT * self.n_teachers // participates.sum(axis=1)
+        return np.asarray(participates * weight[:, None])
 
     def payers(self) -> Bools:
         return self.holds
@@ -180,9 +190,8 @@ COLLECTORS: dict[str, type[Any]] = {
 
 def smallest_budgets(budgets: Mapping[str, float], holds: Bools) -> Floats:
     """The smallest budget among the records of each teacher, of shape (teachers,)."""
-    return np.asarray(
-        np.where(holds, np.array(list(budgets.values()))[:, None], np.inf).min(axis=0)
-    )
+    epsilons = np.array(list(budgets.values()))
+    return np.asarray(np.where(holds, epsilons[:, None], np.inf).min(axis=0))
 
 
 def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> dict[str, int]:
@@ -192,12 +201,13 @@ def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> di
     """
     if all_infinite(budgets):
         return dict.fromkeys(budgets, 1)
-    values = np.array(list(budgets.values()))
-    ratios = values / values.min()
+    epsilons = np.array(list(budgets.values()))
+    ratios = epsilons / epsilons.min()
     for least in range(1, _MOST_COPIES):
         copies = np.maximum(np.rint(least * ratios), 1)
-        if np.all(np.abs(copies / (least * ratios) - 1) <= precision):
-            return {group: int(d) for group, d in zip(budgets, copies, strict=True)}
+        relative_errors = np.abs(copies / (least * ratios) - 1)
+        if np.all(relative_errors <= precision):
+            return dict(zip(budgets, copies.astype(int).tolist(), strict=True))
     raise InputError(
         f"budgets {dict(budgets)} have no whole ratios within {precision:g}; pass a larger"
         " precision"
@@ -205,7 +215,7 @@ def copies_for(budgets: Mapping[str, float], precision: float = PRECISION) -> di
 
 
 def all_infinite(budgets: Mapping[str, float]) -> bool:
-    """Whether all budgets are infinite; an error where only some are."""
+    """Return whether all budgets are infinite; refuse budgets of which only some are."""
     infinite = [math.isinf(epsilon) for epsilon in budgets.values()]
     if any(infinite) and not all(infinite):
         raise BudgetError(
@@ -219,15 +229,15 @@ def teachers_of(counts: Mapping[Group, float], n_teachers: int) -> dict[Group, i
     total = sum(counts.values())
     exact = {group: n_teachers * count / total for group, count in counts.items()}
     teachers = {group: math.floor(value) for group, value in exact.items()}
-    rest = sorted(exact, key=lambda group: teachers[group] - exact[group])
-    for group in rest[: n_teachers - sum(teachers.values())]:
+    by_remainder = sorted(exact, key=lambda group: teachers[group] - exact[group])
+    for group in by_remainder[: n_teachers - sum(teachers.values())]:
         teachers[group] += 1
     return teachers
 
 
 def holds_of(teacher_groups: Sequence[str | Sequence[str]], groups: Sequence[str]) -> Bools:
-    """Which teachers hold records of which group, from one group name, or several, for each
-    teacher.
+    """Return which teachers hold records of which group, of shape (groups, teachers), from one
+    group name, or several, for each teacher.
     """
     holds = np.zeros((len(groups), len(teacher_groups)), dtype=bool)
     for teacher, names in enumerate(teacher_groups):
@@ -240,12 +250,13 @@ def holds_of(teacher_groups: Sequence[str | Sequence[str]], groups: Sequence[str
                 fault = f"teacher {teacher} has group {group!r}, which has no budget"
                 raise InputError(f"{fault}; pass budgets={{{group!r}: ...}}")
             holds[list(groups).index(group), teacher] = True
+
     for group, teachers in zip(groups, holds, strict=True):
         if not teachers.any():
             raise InputError(
                 f"group {group!r} has a budget and no teacher; leave it out, or name its teachers"
             )
-    for teacher, groups_held in enumerate(holds.T):
-        if not groups_held.any():
+    for teacher, held_groups in enumerate(holds.T):
+        if not held_groups.any():
             raise InputError(f"teacher {teacher} has no group; name at least one for every teacher")
     return holds

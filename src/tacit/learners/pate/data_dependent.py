@@ -27,7 +27,13 @@ from tacit.privacy.accounting import renyi_epsilons
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+# Renyi orders of data-dependent costs.
 ORDERS = 1 + np.geomspace(0.02, 5000.0, 120)
+
+# Shares of teachers for the top class that `consensus` tells apart, and the queries that it counts
+# together.
+BINS = 20
+_BLOCK = 512
 
 
 @dataclass(frozen=True)
@@ -57,29 +63,40 @@ class Odometer:
         delta: float,
         exact_q: bool,
     ) -> None:
-        self.collector, self.budgets, self.delta = collector, dict(budgets), delta
+        self.collector = collector
+        self.budgets = dict(budgets)
+        self.delta = delta
         self.aggregator = aggregator.scaled(collector.scale)
         self.log_q = _log_q(exact_q)
         self.payers = collector.payers()
+
+        # Renyi costs of each payer, of shape (payers, orders); the smallest budget of its groups.
         self.totals = np.zeros((self.payers.shape[1], len(ORDERS)))
-        self.allowance = np.where(
-            self.payers, np.array(list(budgets.values()))[:, None], np.inf
-        ).min(axis=0)
+        epsilons = np.array(list(budgets.values()))
+        self.allowance = np.where(self.payers, epsilons[:, None], np.inf).min(axis=0)
 
     def fitting(self, queries: slice, counts: Floats, paid: Bools) -> int:
-        """How many of these queries, in order, leave every payer within its budget; counts are in
-        votes.
+        """Return how many of these queries, in order, leave every payer within its budget; counts
+        are in votes.
         """
-        who, costs = self._curves(queries, counts, paid)
+        pays, costs = self._curves(queries, counts, paid)
 
-        def within(m: int) -> bool:
-            after = self.totals + np.tensordot(who[:, :, :m], costs[:, :m], 2)
-            return bool(np.all(renyi_epsilons(after, ORDERS, self.delta) <= self.allowance))
+        def fits(n_queries: int) -> bool:
+            totals = self.totals + np.tensordot(pays[:, :, :n_queries], costs[:, :n_queries], 2)
+            return bool(np.all(renyi_epsilons(totals, ORDERS, self.delta) <= self.allowance))
 
-        low, high = 0, len(paid) + 1
+        # Bisection for the largest number that fits, since costs only grow. Mostly all queries
+        # fit, so they are tried first.
+        n_queries = len(paid)
+        low = 0
+        high = n_queries + 1
         while high - low > 1:
-            middle = high - 1 if low == 0 and high == len(paid) + 1 else (low + high) // 2
-            low, high = (middle, high) if within(middle) else (low, middle)
+            is_first = low == 0 and high == n_queries + 1
+            middle = n_queries if is_first else (low + high) // 2
+            if fits(middle):
+                low = middle
+            else:
+                high = middle
         return low
 
     def charge(self, queries: slice, counts: Floats, paid: Bools) -> None:
@@ -87,34 +104,39 @@ class Odometer:
         if isinstance(self.aggregator, Plurality):
             self.totals[:] = np.inf
         else:
-            self.totals += np.tensordot(*self._curves(queries, counts, paid), 2)
+            pays, costs = self._curves(queries, counts, paid)
+            self.totals += np.tensordot(pays, costs, 2)
 
     def report(self) -> DataDependent:
         """The figures so far."""
         epsilons = renyi_epsilons(self.totals, ORDERS, self.delta)
-        groups = {
-            group: float(epsilons[who].max())
-            for group, who in zip(self.budgets, self.payers, strict=True)
+        group_epsilons = {
+            group: float(epsilons[payers].max())
+            for group, payers in zip(self.budgets, self.payers, strict=True)
         }
-        costs = np.stack([self.totals[who].max(axis=0) for who in self.payers])
-        return DataDependent(groups, self.delta, ORDERS, costs)
+        costs = np.stack([self.totals[payers].max(axis=0) for payers in self.payers])
+        return DataDependent(group_epsilons, self.delta, ORDERS, costs)
 
     def _curves(self, queries: slice, counts: Floats, paid: Bools) -> tuple[Floats, Floats]:
-        """Who pays which curve, of shape (payers, curves, queries), and the curves, (curves,
-        queries, orders).
+        """Return who pays which curve, of shape (payers, curves, queries), and the curves, of shape
+        (curves, queries, orders).
         """
         sensitivities = self.collector.sensitivities(queries) * self.collector.scale
-        if self.collector.varies:  # those who take part pay alike
-            values = [sensitivities.max(axis=0)]
-            who = (sensitivities > 0)[:, None].astype(np.float64)
+        curve_sensitivities: list[Floats | float]
+        if self.collector.varies:
+            # all who take part in a query have the same sensitivity, so one curve serves all
+            curve_sensitivities = [sensitivities.max(axis=0)]
+            pays = (sensitivities > 0)[:, None].astype(np.float64)
         else:
-            values = [float(value) for (value,) in sensitivities]
-            who = np.eye(len(values))[:, :, None] * np.ones(len(paid))
-        curves = [
-            charged(*self.aggregator.renyi(counts, value, ORDERS, self.log_q), paid)
-            for value in values
-        ]
-        return np.asarray(who), np.stack(curves)
+            # a payer has one sensitivity for all queries, and a curve of its own
+            curve_sensitivities = [float(value) for (value,) in sensitivities]
+            pays = np.eye(len(curve_sensitivities))[:, :, None] * np.ones(len(paid))
+
+        curves = []
+        for sensitivity in curve_sensitivities:
+            check, label = self.aggregator.renyi(counts, sensitivity, ORDERS, self.log_q)
+            curves.append(charged(check, label, paid))
+        return np.asarray(pays), np.stack(curves)
 
 
 def charged(check: Floats, label: Floats, answered: Any) -> Floats:
@@ -211,11 +233,12 @@ def _costs(
     """
     remedy = "pass votes per class, >= 0, of shape (queries, classes)"
     counts = array_of(votes, "votes", remedy)
-    valid = counts.dtype.kind in "iuf" and counts.ndim == 2 and 0 not in counts.shape
-    if not valid or not np.all((counts >= 0) & np.isfinite(counts)):
+    is_table = counts.dtype.kind in "iuf" and counts.ndim == 2 and 0 not in counts.shape
+    if not is_table or not np.all((counts >= 0) & np.isfinite(counts)):
         raise InputError(f"votes have dtype {counts.dtype} and shape {counts.shape}; {remedy}")
-    at = np.atleast_1d(numbers_of(orders, "orders", "pass for example [2, 8, 32]"))
-    if at.ndim != 1 or not np.all((at > 1) & np.isfinite(at)):
+
+    renyi_orders = np.atleast_1d(numbers_of(orders, "orders", "pass for example [2, 8, 32]"))
+    if renyi_orders.ndim != 1 or not np.all((renyi_orders > 1) & np.isfinite(renyi_orders)):
         raise InputError(
             f"orders={orders!r:.80} must be finite and above 1; pass for example [2, 8, 32]"
         )
@@ -226,34 +249,41 @@ def _costs(
             "aggregator='interactive' depends on a student too; see `internal_` of"
             " tacit.pate.aggregate"
         )
-    mechanism = aggregator_of(aggregator, **noise)
+    voting = aggregator_of(aggregator, **noise)
+
     rule = f"pass one value from 0 to 1 for each of {len(counts)} queries"
-    answers = np.ones(len(counts)) if answered is None else numbers_of(answered, "answered", rule)
-    if answers.shape != (len(counts),) or not np.all((answers >= 0) & (answers <= 1)):
-        raise InputError(f"answered has shape {answers.shape}; {rule}")
+    shares = np.ones(len(counts))
+    if answered is not None:
+        shares = numbers_of(answered, "answered", rule)
+    if shares.shape != (len(counts),) or not np.all((shares >= 0) & (shares <= 1)):
+        raise InputError(f"answered has shape {shares.shape}; {rule}")
+
+    log_q = _log_q(exact_q)
     for block in blocks(len(counts)):
-        yield *mechanism.renyi(counts[block], sensitivity, at, _log_q(exact_q)), answers[block]
+        check, label = voting.renyi(counts[block], sensitivity, renyi_orders, log_q)
+        yield check, label, shares[block]
 
 
 def _log_q(exact: bool) -> LogQ:
+    """Return the bound on the probability of another label: by quadrature, or the union bound."""
     return log_q_exact if exact else log_q_union
 
 
-BINS = 20
-_BLOCK = 512
-
-
 def consensus(votes: Integers) -> Integers:
-    """How many queries have each share of teachers for their top class, of shape (20,): up to 5 %,
+    """Count the queries with each share of teachers for their top class, of shape (20,): up to 5 %,
     up to 10 %, ...
 
     `votes` are class indices of shape (queries, teachers). Every teacher counts alike, whatever its
     vote weighs.
     """
-    queries, teachers = votes.shape
-    found = np.zeros(BINS, dtype=np.int64)
-    for start in range(0, queries, _BLOCK):
+    n_queries, n_teachers = votes.shape
+    equal_weights = np.full(n_teachers, UNIT)
+    numbers = np.zeros(BINS, dtype=np.int64)
+    for start in range(0, n_queries, _BLOCK):
         block = votes[start : start + _BLOCK]
-        top = vote_counts(block, np.full(teachers, UNIT), int(block.max()) + 1).max(axis=1) // UNIT
-        found += np.bincount((top * BINS + teachers - 1) // teachers - 1, minlength=BINS)
-    return found
+        counts = vote_counts(block, equal_weights, int(block.max()) + 1)
+        top_count = counts.max(axis=1) // UNIT
+        # the share times BINS, rounded up, less 1
+        bins = (top_count * BINS + n_teachers - 1) // n_teachers - 1
+        numbers += np.bincount(bins, minlength=BINS)
+    return numbers

@@ -60,7 +60,11 @@ class Election(Prepared):
 
     def ensemble(self) -> Ensemble:
         """The teachers."""
-        view, test = self.view_of_teachers, self.test
+        view = self.view_of_teachers
+        test = None
+        if self.test is not None:
+            records, labels = self.test
+            test = (view(records), labels)
         return Ensemble(
             model_of(self.teachers.model),
             self.allocation.parts,
@@ -70,7 +74,7 @@ class Election(Prepared):
             n_classes=self.n_classes,
             training=Training.of(self.teachers.training),
             seed=self.seed,
-            test=None if test is None else (view(test[0]), test[1]),
+            test=test,
             folder=self.folder.path,
             private_sizes=self.persons is not None,
         )
@@ -79,44 +83,55 @@ class Election(Prepared):
         """Answer the queries; interactive voting answers the first by confident voting, then fits a
         student.
         """
-        voting, aggregator = self.voting, self.voting.plan.aggregator
+        voting = self.voting
+        aggregator = voting.plan.aggregator
         if not isinstance(aggregator, Interactive):
             voting.ask(votes, noise)
             return
-        first = math.ceil(aggregator.bootstrap * len(votes))
-        voting.ask(votes[:first], noise, aggregator=aggregator.without_student())
-        if first < len(votes):
+
+        n_first = math.ceil(aggregator.bootstrap * len(votes))
+        voting.ask(votes[:n_first], noise, aggregator=aggregator.without_student())
+        if n_first < len(votes):
             student, _ = self.fitted_student()
-            voting.ask(
-                votes[first:], noise, np.exp(student.log_probabilities(self.queries[first:]))
-            )
+            scores = np.exp(student.log_probabilities(self.queries[n_first:]))
+            voting.ask(votes[n_first:], noise, scores)
 
     def fitted_student(self) -> tuple[Model, float | None]:
         """The student of the labels so far, and its accuracy on the validation labels."""
-        student, view = self.student, self.view_of_student
-        labels = self.voting.labels[: self.voting.asked]
-        known = np.flatnonzero(labels >= 0)
-        spread = any(option.spread for option in student.options())
-        others = np.delete(self.public, known, axis=0) if spread else self.public[:0]
-        if len(known) == 0:
+        student = self.student
+        labels, _ = self.voting.released()
+        labelled = np.flatnonzero(labels >= 0)
+        spreads = any(option.spread for option in student.options())
+        unlabelled = np.delete(self.public, labelled, axis=0) if spreads else self.public[:0]
+
+        if len(labelled) == 0:
             knows = "no class but the first" if self.names is None else "the names alone"
             warnings.warn(
                 f"no query was answered, so the student knows {knows}; pass a lower threshold, or"
                 " more teachers",
                 stacklevel=5,  # where `fit` was called
             )
-        if len(known) == 0 and self.names is None:
-            known, labels = np.array([0]), np.zeros(len(labels), dtype=np.int64)
-        near = replace(view, centre=None)  # neighbours agree more where the mean is not subtracted
+        if len(labelled) == 0 and self.names is None:
+            # a model needs a record: the first query counts as one of the first class
+            labelled = np.array([0])
+            labels = np.zeros(len(labels), dtype=np.int64)
+
+        view = self.view_of_student
+        records = self.queries[labelled]
+        graph_rows = None
+        if len(unlabelled):
+            # neighbours agree more where the mean is not subtracted
+            uncentred = replace(view, centre=None)
+            graph_rows = (uncentred(records), uncentred(unlabelled))
         model, accuracy = fit_student(
             student.options(),
-            view(self.queries[known]),
-            labels[known],
+            view(records),
+            labels[labelled],
             n_classes=self.n_classes,
             training=Training.of(student.training),
             validation=student.validation,
-            unlabelled=view(others) if len(others) else None,
-            rows=(near(self.queries[known]), near(others)) if len(others) else None,
+            unlabelled=view(unlabelled) if len(unlabelled) else None,
+            rows=graph_rows,
             names=self.names,
             seed=self.seed,
         )
@@ -131,41 +146,44 @@ class Election(Prepared):
         voting = copy(self.voting)
         voting.asked = asked
         student, _ = replace(self, voting=voting).fitted_student()
-        return float(np.mean(student.nearest(self.test[0]) == self.test[1]))
+        records, labels = self.test
+        return float(np.mean(student.nearest(records) == labels))
 
     def settings(self) -> list[object]:
-        """What decides the answers of interactive voting beside the scheme, the records and the
+        """Settings that decide the answers of interactive voting, beside scheme, records and
         votes.
         """
         if not isinstance(self.voting.plan.aggregator, Interactive):
             return []
         model = model_of(self.student.model)
-        names = [] if self.names is None else [digest([self.names])]
-        chosen = self.student.model is None
-        return [
+        settings = [
             getattr(model, "__qualname__", repr(model)),
-            chosen,
+            self.student.model is None,
             replace(self.student, model=None),
-            *names,
         ]
+        if self.names is not None:
+            settings.append(digest([self.names]))
+        return settings
 
 
 def student_view(
     student: Student, shape: tuple[int, ...], public: Any, dtype: np.dtype[Any]
 ) -> View:
-    """How the student sees public rows: linear models see unit rows, about their mean unless labels
-    must be spread.
+    """Return how the student sees public rows.
+
+    Linear models see unit rows, about their mean unless labels must be spread; named models see
+    pixels of 8 bits divided by 255.
     """
     from sklearn.linear_model import LogisticRegression
 
     model = model_of(student.model)
-    linear = isinstance(model, LogisticRegression) or (isinstance(model, str) and model == "linear")
-    centre = (
-        public_centre(public, public.shape[1]) if linear and not student.semi_supervised else None
-    )
-    return View(
-        shape, linear, centre, 255.0 if dtype == np.uint8 and isinstance(model, str) else 1.0
-    )
+    is_name = isinstance(model, str)
+    is_linear = isinstance(model, LogisticRegression) or (is_name and model == "linear")
+    centre = None
+    if is_linear and not student.semi_supervised:
+        centre = public_centre(public, public.shape[1])
+    divisor = 255.0 if dtype == np.uint8 and is_name else 1.0
+    return View(shape, is_linear, centre, divisor)
 
 
 def check_truth(truth: Any, records: int, classes: NDArray[Any]) -> Integers | None:
