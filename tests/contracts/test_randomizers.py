@@ -16,7 +16,7 @@ from tacit.learners.label_dp.randomizers import RR, RRTopK, RRWithPrior
 from tacit.learners.label_dp.regression import RROnBins, UnbiasedResponse
 from tacit.learners.label_dp.vectors import OptimisedUnary, SymmetricUnary
 from tacit.mechanisms.randomized_response import WORDS
-from tacit.privacy import accounting
+from tacit.privacy import accounting, attack_rates
 
 DELTAS = (0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 PRIORS = {
@@ -116,7 +116,7 @@ def test_the_stated_attack_rate_covers_the_matrix(name):
         for false_positives, true_positives in zip(*rates, strict=True):
             if 0 < false_positives < 1:
                 assert (
-                    accounting.attack_rate(randomizer.event, float(false_positives))
+                    attack_rates.attack_rate(randomizer.event, float(false_positives))
                     >= true_positives - 1e-9
                 )
 

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from privacy.events.samples import gaussian_delta
 from tacit.errors import InputError
-from tacit.privacy import accounting
+from tacit.privacy import accounting, attack_rates
 from tacit.privacy.events import (
     ZCDP,
     Exponential,
@@ -87,12 +87,12 @@ def test_functions_of_gaussian_releases_have_their_curve_where_it_is_lower():
 
 
 def test_attack_rate_is_the_gaussian_trade_off():
-    assert accounting.attack_rate(Gaussian(1.0), 0.01) == pytest.approx(
+    assert attack_rates.attack_rate(Gaussian(1.0), 0.01) == pytest.approx(
         norm.cdf(norm.ppf(0.01) + 1.0)
     )
-    assert accounting.attack_rate(Exponential(0.0), 0.01) == 0.01
-    assert accounting.attack_rate(Gaussian(0.0), 0.01) == 1.0
-    assert accounting.attack_rate(PureDP(0.5), 0.01) <= 0.01 * math.exp(0.5)
+    assert attack_rates.attack_rate(Exponential(0.0), 0.01) == 0.01
+    assert attack_rates.attack_rate(Gaussian(0.0), 0.01) == 1.0
+    assert attack_rates.attack_rate(PureDP(0.5), 0.01) <= 0.01 * math.exp(0.5)
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 8.0, 50.0])

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import laplace
 
 from tacit.errors import InputError
-from tacit.privacy import accounting
+from tacit.privacy import accounting, attack_rates
 from tacit.privacy.events import (
     Exponential,
     Gaussian,
@@ -98,9 +98,9 @@ def test_the_figures_of_cards():
 def test_randomized_response_is_attacked_as_its_rows_allow(epsilon, n_classes):
     event = RandomizedResponse(epsilon, n_classes)
     one, other = rows_of_response(epsilon, n_classes)
-    assert accounting.advantage(event) == pytest.approx(total_variation(one, other), rel=1e-9)
+    assert attack_rates.advantage(event) == pytest.approx(total_variation(one, other), rel=1e-9)
     for rate in RATES:
-        assert accounting.attack_rate(event, rate) == pytest.approx(
+        assert attack_rates.attack_rate(event, rate) == pytest.approx(
             either_order(one, other, rate), rel=1e-9
         )
     for delta in (1e-9, 1e-3, 0.1):
@@ -114,8 +114,10 @@ def test_randomized_response_is_attacked_as_its_rows_allow(epsilon, n_classes):
 def test_a_mechanism_of_which_epsilon_is_known_is_attacked_as_binary_response(epsilon):
     for rate in RATES:
         expected = either_order(*rows_of_response(epsilon, 2), rate)
-        assert accounting.attack_rate(PureDP(epsilon), rate) == pytest.approx(expected, rel=1e-9)
-    assert accounting.advantage(PureDP(epsilon)) == pytest.approx(math.tanh(epsilon / 2), rel=1e-9)
+        assert attack_rates.attack_rate(PureDP(epsilon), rate) == pytest.approx(expected, rel=1e-9)
+    assert attack_rates.advantage(PureDP(epsilon)) == pytest.approx(
+        math.tanh(epsilon / 2), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -124,7 +126,7 @@ def test_selections_between_two_candidates_reach_the_stated_rates(epsilon):
     pairs = list(pairs_of_selection(epsilon))
     for rate in RATES:
         reached = max(either_order(one, other, rate) for one, other in pairs)
-        stated = accounting.attack_rate(event, rate)
+        stated = attack_rates.attack_rate(event, rate)
         assert reached <= stated * (1 + 1e-12)
         assert reached == pytest.approx(stated, rel=3e-2)
 
@@ -134,7 +136,7 @@ def test_selections_between_two_candidates_reach_the_stated_rates(epsilon):
         assert best_test([one, 1 - one], [other, 1 - other], rate) == pytest.approx(
             stated, rel=1e-9
         )
-    advantage = accounting.advantage(event)
+    advantage = attack_rates.advantage(event)
     assert max(total_variation(*pair) for pair in pairs) == pytest.approx(advantage, rel=1e-3)
     assert advantage == pytest.approx(
         math.expm1(epsilon / 2) / (math.exp(epsilon / 2) + 1), rel=1e-9
@@ -151,10 +153,10 @@ def test_no_selection_exceeds_the_stated_rates(candidates):
         one, other = np.exp(scores + shift), np.exp(scores)
         one, other = one / one.sum(), other / other.sum()
         for rate in RATES:
-            assert either_order(one, other, rate) <= accounting.attack_rate(event, rate) * (
+            assert either_order(one, other, rate) <= attack_rates.attack_rate(event, rate) * (
                 1 + 1e-9
             )
-        assert total_variation(one, other) <= accounting.advantage(event)
+        assert total_variation(one, other) <= attack_rates.advantage(event)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -163,8 +165,8 @@ def test_laplace_noise_is_attacked_as_a_threshold_on_it_allows(epsilon):
     for rate in RATES:  # an alarm above a threshold; the densities' ratio rises with the number
         threshold = laplace.isf(rate, scale=1 / epsilon)
         expected = laplace.sf(threshold - 1, scale=1 / epsilon)
-        assert accounting.attack_rate(event, rate) == pytest.approx(expected, rel=1e-9)
-    assert accounting.advantage(event) == pytest.approx(
+        assert attack_rates.attack_rate(event, rate) == pytest.approx(expected, rel=1e-9)
+    assert attack_rates.advantage(event) == pytest.approx(
         1 - 2 * laplace.sf(0.5, scale=1 / epsilon), rel=1e-9
     )
     for delta in (1e-6, 1e-3, 0.01):
@@ -195,46 +197,46 @@ def test_laplace_noise_on_two_numbers_costs_no_more_than_on_one(first, second):
 def test_the_curve_is_concave_and_rises_and_never_exceeds_older_bounds(kind, epsilon):
     event = SINGLE[kind](epsilon)
     rates = np.linspace(0, 1, 201)
-    powers = np.array([accounting.attack_rate(event, float(rate)) for rate in rates])
+    powers = np.array([attack_rates.attack_rate(event, float(rate)) for rate in rates])
     assert (powers[0], powers[-1]) == (0.0, pytest.approx(1.0, rel=1e-12))
     assert (np.diff(powers) >= -1e-12).all()
     assert (np.diff(powers, 2) <= 1e-9).all()
-    assert accounting.advantage(event) == pytest.approx((powers - rates).max(), rel=0.02)
-    assert (powers - rates).max() <= accounting.advantage(event) * (1 + 1e-9)
+    assert attack_rates.advantage(event) == pytest.approx((powers - rates).max(), rel=0.02)
+    assert (powers - rates).max() <= attack_rates.advantage(event) * (1 + 1e-9)
 
     # neither order of the data sets is better: the curve is its own mirror image
     for rate in (0.001, 0.01, 0.2):
-        mirrored = accounting.attack_rate(event, 1 - accounting.attack_rate(event, rate))
+        mirrored = attack_rates.attack_rate(event, 1 - attack_rates.attack_rate(event, rate))
         assert mirrored == pytest.approx(1 - rate, rel=1e-9)
 
     older = OlderNumbers(Guarantee(Unit.CHANGE_LABEL, event), 4)
-    assert accounting.advantage(event) <= older.advantage * (1 + 1e-9)
+    assert attack_rates.advantage(event) <= older.advantage * (1 + 1e-9)
     for rate in (0.001, 0.01, 0.1):
-        assert accounting.attack_rate(event, rate) <= older.attack_rate(rate) * (1 + 1e-9)
+        assert attack_rates.attack_rate(event, rate) <= older.attack_rate(rate) * (1 + 1e-9)
     for delta in (0.1, 1e-3, 1e-6):
         assert accounting.epsilon(event, delta) <= older.epsilon(delta) * (1 + 1e-9)
 
 
 def test_wrappers_and_groups_have_the_rates_of_what_they_stand_for():
     one = Exponential(1.0)
-    assert accounting.attack_rate(Parallel(one, "classes"), 0.01) == accounting.attack_rate(
+    assert attack_rates.attack_rate(Parallel(one, "classes"), 0.01) == attack_rates.attack_rate(
         one, 0.01
     )
-    assert accounting.attack_rate(one.for_group(3), 0.01) == accounting.attack_rate(
+    assert attack_rates.attack_rate(one.for_group(3), 0.01) == attack_rates.attack_rate(
         Exponential(3.0), 0.01
     )
     grouped = RandomizedResponse(1.0, 10).for_group(2)  # of two records only epsilon is known
-    assert not accounting.attained(grouped)
-    assert accounting.advantage(grouped) == pytest.approx(math.tanh(1.0), rel=1e-9)
+    assert not attack_rates.attained(grouped)
+    assert attack_rates.advantage(grouped) == pytest.approx(math.tanh(1.0), rel=1e-9)
     free = compose([one, PureDP(0.0), Gaussian(math.inf)])
-    assert accounting.attack_rate(free, 0.01) == accounting.attack_rate(one, 0.01)
+    assert attack_rates.attack_rate(free, 0.01) == attack_rates.attack_rate(one, 0.01)
 
 
 def test_the_most_expensive_group_decides_at_each_rate():
     selection, laplacian = Exponential(2.0), Laplace(0.8)
     both = Guarantee(Unit.ADD_REMOVE, compose([]), groups=(("a", selection), ("b", laplacian)))
     for rate in RATES:
-        each = [accounting.attack_rate(event, rate) for event in (selection, laplacian)]
+        each = [attack_rates.attack_rate(event, rate) for event in (selection, laplacian)]
         assert both.attack_rate(rate) == max(each)
     assert both.attained
 
@@ -243,8 +245,8 @@ def test_the_most_expensive_group_decides_at_each_rate():
     "event", [Exponential(math.inf), RandomizedResponse(math.inf, 3), PureDP(800.0), Laplace(0.0)]
 )
 def test_without_protection_an_attack_reaches_everything(event):
-    assert accounting.attack_rate(event, 0.01) == 1.0
-    assert accounting.advantage(event) == 1.0
+    assert attack_rates.attack_rate(event, 0.01) == 1.0
+    assert attack_rates.advantage(event) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -252,8 +254,8 @@ def test_without_protection_an_attack_reaches_everything(event):
     [Gaussian(2.0), Exponential(1.0), 2 * Exponential(1.0), compose([PureDP(1.0), Laplace(1.0)])],
 )
 def test_the_rates_at_both_ends_and_beyond(event):
-    assert accounting.attack_rate(event, 0.0) == 0.0
-    assert accounting.attack_rate(event, 1.0) == 1.0
+    assert attack_rates.attack_rate(event, 0.0) == 0.0
+    assert attack_rates.attack_rate(event, 1.0) == 1.0
     for rate in (-0.1, 1.1, math.nan):
         with pytest.raises(InputError, match="must be from 0 to 1"):
-            accounting.attack_rate(event, rate)
+            attack_rates.attack_rate(event, rate)

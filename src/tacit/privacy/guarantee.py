@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacit.errors import InputError, quoted
-from tacit.privacy import accounting
+from tacit.privacy import accounting, attack_rates
 from tacit.privacy.events import Event, compose, event_from_json
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE, in_words, most_expensive, rounded_up
@@ -114,7 +114,7 @@ class Guarantee:
 
     def attack_rate(self, false_positive_rate: float) -> float:
         """Largest true-positive rate of any membership attack at this false-positive rate."""
-        return max(accounting.attack_rate(event, false_positive_rate) for event in self.totals())
+        return max(attack_rates.attack_rate(event, false_positive_rate) for event in self.totals())
 
     @property
     def advantage(self) -> float:
@@ -135,10 +135,10 @@ class Guarantee:
         return self._attained()
 
     def _attained(self, group: str | None = None) -> bool:
-        return all(accounting.attained(event) for event in self.totals(group))
+        return all(attack_rates.attained(event) for event in self.totals(group))
 
     def _advantage(self, group: str | None = None) -> float:
-        return max(accounting.advantage(event) for event in self.totals(group))
+        return max(attack_rates.advantage(event) for event in self.totals(group))
 
     def in_words(self, group: str | None = None) -> str:
         """What the guarantee means for one record or person, and where it stands against common

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tacit.privacy import accounting
+from tacit.privacy import accounting, attack_rates
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
@@ -51,7 +51,7 @@ class OlderNumbers:
     def advantage(self) -> float:
         """Smallest bound on the advantage that was known."""
         return max(
-            accounting.bounded_advantage(event.base(), accounting.older_epsilon)
+            attack_rates.bounded_advantage(event.base(), accounting.older_epsilon)
             for event in self.guarantee.totals()
         )
 
@@ -60,13 +60,13 @@ def older_attack_rate(event: Event, false_positive_rate: float) -> float:
     """The true-positive rate of one sum of events as version 4 states it."""
     event = event.base()
     if accounting.has_exact_mu(event):
-        return accounting.attack_rate(event, false_positive_rate)
-    return accounting.bounded_attack_rate(event, false_positive_rate, accounting.older_epsilon)
+        return attack_rates.attack_rate(event, false_positive_rate)
+    return attack_rates.bounded_attack_rate(event, false_positive_rate, accounting.older_epsilon)
 
 
 def oldest_attack_rate(event: Event, false_positive_rate: float) -> float:
     """The true-positive rate of one sum of events as version 3 states it."""
-    return accounting.attack_rate_by_curve(
+    return attack_rates.attack_rate_by_curve(
         event.base(), false_positive_rate, accounting.older_epsilon
     )
 

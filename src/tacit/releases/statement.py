@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from tacit.errors import ReleaseError
-from tacit.privacy import accounting
+from tacit.privacy import accounting, attack_rates
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import (
     DELTAS,
@@ -324,7 +324,7 @@ def _profile(guarantee: Guarantee, version: int) -> dict[str, Any]:
 
     rates = []
     for false_positive_rate in FALSE_POSITIVE_RATES:
-        deltas = accounting.attack_deltas(false_positive_rate)
+        deltas = attack_rates.attack_deltas(false_positive_rate)
         attack = Computation(partial(numbers.attack_rate, false_positive_rate), totals, deltas)
         rates.append({"false_positive_rate": false_positive_rate, "true_positive_rate": attack})
     profile: dict[str, Any] = {
@@ -333,7 +333,7 @@ def _profile(guarantee: Guarantee, version: int) -> dict[str, Any]:
     }
 
     if version >= 4:
-        curves = [accounting.advantage_deltas(total.base()) for total in totals]
+        curves = [attack_rates.advantage_deltas(total.base()) for total in totals]
         deltas = [delta for curve in curves for delta in curve]
         profile["advantage"] = Computation(lambda: numbers.advantage, totals, deltas)
     if version >= 5:

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from privacy.events.samples import DELTAS, EVENTS
 from tacit.errors import InputError
-from tacit.privacy import accounting
+from tacit.privacy import accounting, attack_rates
 from tacit.privacy.events import (
     ZCDP,
     Composition,
@@ -226,7 +226,7 @@ def test_an_event_that_reveals_nothing_costs_nothing(event):
     for one in (event, 3 * event, Parallel(event, "classes"), event.for_group(2)):
         assert (one.pure, one.rho, one.mu) == (0, 0, 0)
         assert accounting.epsilon(one, 1e-6) == accounting.epsilon(one, 0) == 0
-        assert accounting.attack_rate(one, 0.01) == 0.01
+        assert attack_rates.attack_rate(one, 0.01) == 0.01
 
 
 @pytest.mark.parametrize("event", [*USELESS, RepeatAndSelect(PureDP(math.inf), 5, 1)], ids=repr)

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from messages import lacking, stating
 from tacit.errors import InputError
-from tacit.privacy import accounting
+from tacit.privacy import accounting, attack_rates
 from tacit.privacy.account import figure
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import (
@@ -187,7 +187,7 @@ def test_facts_of_a_search_without_rho():
     assert [part for part, _ in event.contained()] == [event, Gaussian(4.0), Gaussian(9.0)]
     assert event_from_json(event.to_json()) == event
     assert event_from_json(RepeatAndSelect(PureDP(1.0), 5, math.inf).to_json()).shape == math.inf
-    assert 0.01 < accounting.attack_rate(event, 0.01) < 1
+    assert 0.01 < attack_rates.attack_rate(event, 0.01) < 1
 
 
 def test_no_bound_stays_no_bound():

@@ -6,7 +6,7 @@ at order l. The price is the supremum over x of the divergence of P and Q, divid
 x exchanges P and Q.
 
 Proof of the certificate. With g(z) = e^(lz) - 1 - l(e^z - 1),
-    e^((l-1) D) - 1 = sum_i q_i g(ln p_i/q_i),                                                             (1)
+    e^((l-1) D) - 1 = sum_i q_i g(ln p_i/q_i),    (1)
 since the q_i and the p_i add up to 1. g is 0 at 0, falls below it and rises above. Phi is
 log-concave, so both log ratios fall in x, and q_1 = Phi(x - h) rises. On an interval each g is at
 most its larger value at the ends, and (1) is linear in q_1, so it is at most its larger value at
@@ -23,9 +23,15 @@ from tacit.compute.compiled import compiled
 from tacit.privacy.prices import LEAST, certifiable
 
 TOLERANCE = 1e-3  # by which a certified price is above the largest cost that was found
-_ROOT = math.sqrt(2)
+
+_ROOT_TWO = math.sqrt(2)
+
+# Widths of the intervals: where halving begins, and where it gives up.
+_WIDEST = 0.5
 _NARROWEST = 1e-6
-_MOST_REACH = 30
+
+# Values of K at which the tails are tried.
+_REACHES = range(7, 30)
 
 
 @lru_cache(maxsize=65536)
@@ -39,93 +45,128 @@ def price_of_bit(order: float, step: float) -> float:
     if not certifiable(order, step):
         return 1.0
     price = estimate_of_bit(order, step) * (1 + TOLERANCE)
-    return max(LEAST, price) if price < 1 and _certified(order, step, price) else 1.0
+
+    if price >= 1 or not _certified(order, step, price):
+        return 1.0
+    return max(LEAST, price)
 
 
 @lru_cache(maxsize=65536)
 def estimate_of_bit(order: float, step: float) -> float:
-    """The largest share that a search finds: for planning, not certified."""
+    """Return the largest share that a search finds: for planning, not certified."""
     if not certifiable(order, step):
         return 1.0
-    whole = order * (order - 1) * step**2 / 2
     reach = (order - 1) * step + 4
-    return min(1.0, math.log1p(float(_largest(order, step, reach))) / whole)
+    largest_excess = float(_largest(order, step, reach))
+    return min(1.0, math.log1p(largest_excess) / _full_cost(order, step))
+
+
+def _full_cost(order: float, step: float) -> float:
+    """Return E above: (order - 1) times the Renyi divergence of the noisy number itself."""
+    return order * (order - 1) * step**2 / 2
 
 
 def _certified(order: float, step: float, price: float) -> bool:
-    whole = order * (order - 1) * step**2 / 2
-    most = math.expm1(price * whole)
-    for reach in range(7, _MOST_REACH):
-        tail = math.exp(whole) * _normal(-float(reach))
-        if math.expm1((1 - order) * math.log(_normal(float(reach)))) + tail <= most:
-            return bool(_covered(order, step, most, -reach - (order - 1) * step, reach + step))
+    """Prove that no x costs more than `price`: in the tails, and between them by intervals."""
+    full_cost = _full_cost(order, step)
+    most_excess = math.expm1(price * full_cost)
+
+    for reach in _REACHES:
+        # the right tail costs more than the left one
+        tail = math.exp(full_cost) * normal_cdf(-float(reach))
+        right_tail = math.expm1((1 - order) * math.log(normal_cdf(float(reach)))) + tail
+        if right_tail <= most_excess:
+            low = -reach - (order - 1) * step
+            high = reach + step
+            return bool(_covered(order, step, most_excess, low, high))
+
     return False
 
 
 @compiled
-def _normal(x: float) -> float:
-    return float(0.5 * math.erfc(-x / _ROOT))
+def normal_cdf(x: float) -> float:
+    """Return Phi(x), the distribution function of a standard Gaussian."""
+    return float(0.5 * math.erfc(-x / _ROOT_TWO))
 
 
 @compiled
 def excess(z: float, order: float) -> float:
-    """g of (1) above."""
+    """Return g(z) of (1) above."""
     return float(math.expm1(order * z) - order * math.expm1(z))
 
 
 @compiled
 def _excess_at(x: float, step: float, order: float) -> float:
-    """(1) at x."""
-    one = excess(math.log(_normal(x) / _normal(x - step)), order)
-    other = excess(math.log(_normal(-x) / _normal(step - x)), order)
-    return float(_normal(x - step) * one + _normal(step - x) * other)
+    """Return (1) at x."""
+    excess_1 = excess(math.log(normal_cdf(x) / normal_cdf(x - step)), order)
+    excess_0 = excess(math.log(normal_cdf(-x) / normal_cdf(step - x)), order)
+    return float(normal_cdf(x - step) * excess_1 + normal_cdf(step - x) * excess_0)
 
 
 @compiled
 def _largest(order: float, step: float, reach: float) -> float:
-    """The largest value of (1) found for x from -reach to reach: on a grid, then ever closer to its
-    best point.
+    """Search the largest value of (1) for x from -reach to reach: on a grid, then ever closer to
+    its best point.
     """
-    best, at, spacing = 0.0, 0.0, reach / 100
+    best = 0.0
+    best_x = 0.0
+    spacing = reach / 100
     for i in range(-100, 101):
         value = _excess_at(i * spacing, step, order)
         if value > best:
-            best, at = value, i * spacing
+            best = value
+            best_x = i * spacing
+
     while spacing > 1e-5:
-        left, right = _excess_at(at - spacing, step, order), _excess_at(at + spacing, step, order)
-        if max(left, right) > best:
-            best, at = (left, at - spacing) if left > right else (right, at + spacing)
-        else:
+        left = _excess_at(best_x - spacing, step, order)
+        right = _excess_at(best_x + spacing, step, order)
+        if max(left, right) <= best:
             spacing /= 2
+        elif left > right:
+            best = left
+            best_x -= spacing
+        else:
+            best = right
+            best_x += spacing
+
     return best
 
 
 @compiled
-def _covered(order: float, step: float, most: float, low: float, high: float) -> bool:
-    """Whether (1) is at most `most` from low to high, by halving intervals."""
-    x, width = low, 0.5
+def _covered(order: float, step: float, most_excess: float, low: float, high: float) -> bool:
+    """Return whether (1) is proved to be at most `most_excess` from low to high, by halving
+    intervals.
+    """
+    x = low
+    width = _WIDEST
     while x < high:
-        one = (
-            math.log(_normal(x) / _normal(x - step)),
-            math.log(_normal(x + width) / _normal(x + width - step)),
-        )
-        other = (
-            math.log(_normal(-x) / _normal(step - x)),
-            math.log(_normal(-x - width) / _normal(step - x - width)),
-        )
-        g1 = max(excess(widened(one[0], 1), order), excess(widened(one[1], -1), order))
-        g0 = max(excess(widened(other[0], 1), order), excess(widened(other[1], -1), order))
-        least, largest = _normal(x - step) * (1 - 1e-9), _normal(x + width - step) * (1 + 1e-9)
-        if max(g0 + least * (g1 - g0), g0 + largest * (g1 - g0)) <= most:
-            x, width = x + width, min(2 * width, 0.5)
+        end = x + width
+
+        # log ratios of the outcomes 1 and 0 fall in x: largest at x, least at the end
+        top_1 = widened(math.log(normal_cdf(x) / normal_cdf(x - step)), 1)
+        bottom_1 = widened(math.log(normal_cdf(end) / normal_cdf(end - step)), -1)
+        top_0 = widened(math.log(normal_cdf(-x) / normal_cdf(step - x)), 1)
+        bottom_0 = widened(math.log(normal_cdf(-x - width) / normal_cdf(step - x - width)), -1)
+        g1 = max(excess(top_1, order), excess(bottom_1, order))
+        g0 = max(excess(top_0, order), excess(bottom_0, order))
+
+        # (1) is linear in q_1, which rises in x
+        least_q = normal_cdf(x - step) * (1 - 1e-9)
+        largest_q = normal_cdf(end - step) * (1 + 1e-9)
+        bound = max(g0 + least_q * (g1 - g0), g0 + largest_q * (g1 - g0))
+
+        if bound <= most_excess:
+            x = end
+            width = min(2 * width, _WIDEST)
         elif width < _NARROWEST:
             return False
         else:
             width /= 2
+
     return True
 
 
 @compiled
 def widened(z: float, sign: int) -> float:
-    """A log ratio moved up or down by more than its error."""
+    """Return a log ratio moved up or down by more than its error."""
     return z + sign * (4e-12 + 1e-9 * abs(z))
