@@ -2,15 +2,18 @@
 
 Unit: add/remove one record, which is one row in one class, or one person with all their rows, in
 any classes.
+
 Sensitivity: 1 in L2, exactly, in computer arithmetic: rows become integers of norm at most 2^32
 (`kernels.add_rows`, by the bound of `rounding.py`; a row whose squares overflow keeps its
 direction), so sums have no rounding error and do not depend on the order of rows. (A record can
 move a sum in float16 by more than 1: docs/faults.md.)
+
 Per person: the sum of a person's integer rows, as one vector over all classes and columns, is
 scaled down to norm 2^32 (`kernels.add_persons`, by the bound of `rounding.py`), and noise to a
 sensitivity that holds for one record of a person too. Nothing is parallel then, since a person may
 be in several classes: all classes together are one Gaussian event. Each person is scaled as a
 whole, so a column of ones adds up to a total weight and to no number of records.
+
 Other relations (`CLASS_SUMS`): a replaced record takes out one vector of norm 1 and puts in
 another, which differ by 2. A changed label moves the same row from one class to another: by
 sqrt(2), since the classes are different columns of the table. The labels of a person can turn their
@@ -18,6 +21,7 @@ joint vector into its negative, so they move it by 2, as another person does. Nu
 weights, of classes (`CLASS_COUNTS`) are vectors without negative entries, in integers too. The
 inner product of two such vectors is not negative, so |a - b|^2 <= |a|^2 + |b|^2 <= 2 under every
 relation.
+
 Theorem: discrete Gaussian noise of standard deviation z 2^32 on integers is 1/(2 z^2)-zCDP
 [Canonne, Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up
 to rounding: the density of one coordinate at x differs from that of the rounded continuous
@@ -25,6 +29,7 @@ Gaussian, which is a post-processing, by a factor 1 + (x^2/s^2 - 1)/(24 s^2) wit
 C coordinates together differ by a factor exp(+-eta) with eta = (d C + 200)/(8 z^2 2^64), outside an
 event of probability below 1e-90. That adds 2 eta to epsilon: less than 1e-8 for d C <= 2^26 and rho
 <= 2^10.
+
 Source: NoisySum is tacit's own; CoinPress is Biswas et al. 2020.
 """
 
@@ -45,11 +50,16 @@ from tacit.privacy.sensitivity import ROOT_TWO, Sensitivity
 Floats = NDArray[np.float64]
 
 UNIT = 2**32
+
+# Sums over so many records, or persons, cannot overflow int64.
 _MOST_ROWS = 2**31 - 1
-_EXACT_ROWS = 2**20  # sums of so many rows are exact in float64
+
+# Sums of so many rows are exact in float64.
+_EXACT_ROWS = 2**20
 
 CLASS_SUMS = Sensitivity(change_label=ROOT_TWO)
 """Of the sums of all classes together."""
+
 CLASS_COUNTS = Sensitivity(
     replace=ROOT_TWO,
     change_label=ROOT_TWO,
@@ -89,14 +99,10 @@ def noisy_class_sums(
         A centre and a radius above 0 for each class, public or already released. The centre is
         first subtracted from each row of the class, and the difference is divided by the radius.
     """
-    per_person, checked = by_person(blocks)
-    totals = class_sums(checked, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
-    return (
-        noise.gaussian(
-            totals, scale=noise_multiplier * sensitivity(UNIT, totals.size, per_person=per_person)
-        )
-        / UNIT
-    )
+    per_person, blocks = by_person(blocks)
+    totals = class_sums(blocks, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
+    scale = noise_multiplier * sensitivity(UNIT, totals.size, per_person=per_person)
+    return noise.gaussian(totals, scale=scale) / UNIT
 
 
 def noisy_sums_and_counts(
@@ -114,21 +120,24 @@ def noisy_sums_and_counts(
     - a) (0, 1) with a and 1 - a proportional to 1/z^2 of each. Per person this vector is scaled as
     a whole, so that sums and counts have the same weights. See `noisy_class_sums` for the rest.
     """
+    # The noise multiplier of the joint sum, and the factors of a row and of the 1 that counts it.
     shares = np.array(noise_multipliers) ** -2.0
-    joint, (of_row, of_count) = 1 / math.sqrt(shares.sum()), np.sqrt(shares / shares.sum())
-    per_person, checked = by_person(blocks)
-    counted = (
-        block._replace(
-            rows=np.column_stack(
-                [of_row * np.asarray(block.rows), np.full(len(block.rows), of_count)]
-            )
-        )
-        for block in checked
-    )
-    totals = class_sums(counted, n_classes=n_classes, width=width + 1)
-    scale = joint * sensitivity(UNIT, totals.size, per_person=per_person)
-    sums, counts = (noise.gaussian(part, scale=scale) for part in (totals[:, :-1], totals[:, -1]))
-    return sums / (UNIT * of_row), counts / (UNIT * of_count)
+    joint_multiplier = 1 / math.sqrt(shares.sum())
+    row_factor, count_factor = np.sqrt(shares / shares.sum())
+
+    def with_count(block: Block) -> Block:
+        """The same block, with a column that counts its rows."""
+        rows = row_factor * np.asarray(block.rows)
+        ones = np.full(len(block.rows), count_factor)
+        return block._replace(rows=np.column_stack([rows, ones]))
+
+    per_person, blocks = by_person(blocks)
+    totals = class_sums(map(with_count, blocks), n_classes=n_classes, width=width + 1)
+
+    scale = joint_multiplier * sensitivity(UNIT, totals.size, per_person=per_person)
+    sums = noise.gaussian(totals[:, :-1], scale=scale)
+    counts = noise.gaussian(totals[:, -1], scale=scale)
+    return sums / (UNIT * row_factor), counts / (UNIT * count_factor)
 
 
 def class_sums(
@@ -143,39 +152,69 @@ def class_sums(
     from tacit.mechanisms.kernels import add_persons, add_rows, readable, row_buffer
 
     check_width(width)
-    floor, bound = 0.0 if unit_rows else 1.0, UNIT * SLACK
-    centres, radii = (None, None) if balls is None else balls
+    scale = UNIT * SLACK
+
+    # Rows shorter than this are divided by it, and not by their norm.
+    floor = 1.0
+    if unit_rows:
+        floor = 0.0
+
+    centres = None
+    radii = None
+    if balls is not None:
+        centres, radii = balls
 
     def sums_of(block: Block) -> Floats:
-        picked = block.rows if isinstance(block.rows, Picked) else None
-        rows = readable(block.rows if picked is None else picked.source)
+        """Sums of the rows of a block, in float64."""
+        if isinstance(block.rows, Picked):
+            rows = readable(block.rows.source)
+            at = block.rows.at
+        else:
+            rows = readable(block.rows)
+            at = np.arange(len(rows))
+
         labels = np.asarray(block.beside, dtype=np.int64)
-        if rows.shape[1] != width or (
-            len(labels) and not 0 <= labels.min() <= labels.max() < n_classes
-        ):
-            raise ValueError(
-                f"rows of shape {rows.shape} and labels do not fit {n_classes} classes of width"
-                f" {width}"
-            )
+        _check_fit(rows, labels, n_classes, width)
         totals = np.zeros((n_classes, width))
         buffer = row_buffer(rows, wide=balls is not None)
+
         if block.ends is None:
-            add_rows(rows, labels, bound, floor, totals, buffer, centres, radii)
-        else:
-            most = int(np.diff(block.ends, prepend=0).max(initial=1))
-            own, at = (
-                np.empty((min(most, n_classes), width)),
-                np.arange(len(rows)) if picked is None else picked.at,
-            )
-            add_persons(
-                rows, at, labels, block.ends, bound, floor, totals, buffer, own, centres, radii
-            )
+            add_rows(rows, labels, scale, floor, totals, buffer, centres, radii)
+            return totals
+
+        # A person is in as many classes as they have rows, at most.
+        most_rows = int(np.diff(block.ends, prepend=0).max(initial=1))
+        person_sums = np.empty((min(most_rows, n_classes), width))
+        add_persons(
+            rows,
+            at,
+            labels,
+            block.ends,
+            scale,
+            floor,
+            totals,
+            buffer,
+            person_sums,
+            centres,
+            radii,
+        )
         return totals
 
     sums = np.zeros((n_classes, width), dtype=np.int64)
-    for totals in in_threads(sums_of, short_blocks(by_person(blocks)[1], _EXACT_ROWS, _MOST_ROWS)):
+    _, checked_blocks = by_person(blocks)
+    for totals in in_threads(sums_of, short_blocks(checked_blocks, _EXACT_ROWS, _MOST_ROWS)):
         sums += totals.astype(np.int64)
     return sums
+
+
+def _check_fit(rows: NDArray[Any], labels: Integers, n_classes: int, width: int) -> None:
+    """Refuse rows of another width and labels that are no classes: compiled loops check neither."""
+    has_width = rows.shape[1] == width
+    has_classes = not len(labels) or 0 <= labels.min() <= labels.max() < n_classes
+    if not (has_width and has_classes):
+        raise ValueError(
+            f"rows of shape {rows.shape} and labels do not fit {n_classes} classes of width {width}"
+        )
 
 
 def event(noise_multiplier: float) -> Parallel:

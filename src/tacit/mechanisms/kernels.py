@@ -16,11 +16,17 @@ from numpy.typing import NDArray
 
 from tacit.compute.compiled import compiled
 
-# vectorizes the sum over a row; NaN and infinity keep their meaning
+# Flags that vectorize the sum over a row; NaN and infinity keep their meaning.
 _LAX = {"reassoc", "contract", "nsz"}
-_TINY = 1e-150  # the squares of a smaller norm may have underflowed
-_MOST = np.int64(2**31 - 1)  # the largest 32-bit integer
-SPREAD = 64  # entries that one transform mixes; a power of two
+
+# The squares of a smaller norm may have underflowed.
+_TINY = 1e-150
+
+# The largest 32-bit integer.
+_MOST = np.int64(2**31 - 1)
+
+# Entries that one transform mixes; a power of two.
+SPREAD = 64
 
 
 def readable(block: NDArray[Any]) -> NDArray[Any]:
@@ -29,19 +35,24 @@ def readable(block: NDArray[Any]) -> NDArray[Any]:
     """
     if block.dtype == np.float16:
         return np.ascontiguousarray(block).view(np.int16)
-    native = block.dtype in (np.float32, np.float64) and block.dtype.isnative
-    return np.ascontiguousarray(block, dtype=None if native else np.float64)
+    if block.dtype in (np.float32, np.float64) and block.dtype.isnative:
+        return np.ascontiguousarray(block)
+    return np.ascontiguousarray(block, dtype=np.float64)
 
 
 def row_buffer(rows: NDArray[Any], wide: bool = False) -> NDArray[Any]:
     """Scratch buffer for one row of a readable block; `wide` makes it float64 for loops that modify
     entries.
     """
-    return np.empty(rows.shape[1], np.float64 if wide or rows.dtype == np.float64 else np.float32)
+    if wide or rows.dtype == np.float64:
+        return np.empty(rows.shape[1], np.float64)
+    return np.empty(rows.shape[1], np.float32)
 
 
 @intrinsic
-def _half(context: Any, bits: Any) -> Any:  # numba has no float16 on CPUs
+def _half(context: Any, bits: Any) -> Any:
+    """The float16 of these bits as float32, in LLVM code: numba has no float16 on CPUs."""
+
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return builder.fpext(builder.bitcast(values[0], ir.HalfType()), ir.FloatType())
 
@@ -49,7 +60,7 @@ def _half(context: Any, bits: Any) -> Any:  # numba has no float16 on CPUs
 
 
 def _number(value: Any) -> Any:
-    """An entry of a readable block as a float; compiled by type below."""
+    """An entry of a readable block as a float; `_number_by_type` compiles it."""
     raise NotImplementedError
 
 
@@ -62,6 +73,9 @@ def _number_by_type(value: Any) -> Any:
 
 @compiled
 def _read(row: Any, buffer: Any, centre: Any = None, radius: float = 1.0) -> None:
+    """Write a readable row into a buffer, as its difference from a centre over a radius if there is
+    a centre.
+    """
     for j in range(len(row)):
         if centre is None:
             buffer[j] = _number(row[j])
@@ -89,20 +103,31 @@ def _factor(row: Any, scale: float, floor: float) -> tuple[float, float]:
     norm = math.sqrt(_squared(row))
     if _TINY < norm < math.inf:
         return scale / max(norm, floor), 1.0
+
+    # The squares overflowed or underflowed, or an entry is not finite.
     largest = 0.0
     for j in range(len(row)):
         value = abs(np.float64(row[j]))
         if not value < math.inf:
             return 0.0, 0.0
         largest = max(largest, value)
+
+    # A row that the floor keeps short, or zeros.
     if largest == 0.0 or (floor > 0.0 and norm < floor):
-        return scale / floor if floor > 0.0 else 0.0, 1.0
+        if floor > 0.0:
+            return scale / floor, 1.0
+        return 0.0, 1.0
+
+    # The norm of the row divided by its largest entry, whose inverse may overflow.
     squares = 0.0
     for j in range(len(row)):
         value = np.float64(row[j]) / largest
         squares += value * value
-    first = 1.0 / largest if largest > 1e-300 else 1e300
-    # with these brackets no product is subnormal
+    first = 1e300
+    if largest > 1e-300:
+        first = 1.0 / largest
+
+    # With these brackets no product is subnormal.
     return first, scale / (math.sqrt(squares) * (largest * first))
 
 
@@ -142,9 +167,12 @@ def add_rows(
     for i in range(rows.shape[0]):
         total = totals[labels[i]]
         if centres is None:
-            centre, radius = None, 1.0
+            centre = None
+            radius = 1.0
         else:
-            centre, radius = centres[labels[i]], radii[labels[i]]
+            centre = centres[labels[i]]
+            radius = radii[labels[i]]
+
         length = math.sqrt(_squared(rows[i], centre))
         norm = length / radius
         if length > _TINY and _TINY < norm < math.inf:
@@ -155,6 +183,8 @@ def add_rows(
                     value -= centre[j]
                 total[j] += np.trunc(value * factor)
             continue
+
+        # The rare row whose norm float64 does not hold.
         _read(rows[i], row, centre, radius)
         first, second = _factor(row, scale, floor)
         if first != 0.0:
@@ -172,7 +202,7 @@ def add_persons(
     floor: float,
     totals: Any,
     row: Any,
-    own: Any,
+    class_sums: Any,
     centres: Any = None,
     radii: Any = None,
 ) -> None:
@@ -184,55 +214,116 @@ def add_persons(
         Positions of rows, those of a person one after another, and their classes.
     ends : array of shape (persons,), int64
         The end of each person's positions.
-    own : array of shape (k, d), float64
+    class_sums : array of shape (k, d), float64
         Scratch buffer for the classes of a person, k at most.
     """
-    classes, place = np.empty(len(own), np.int64), np.full(totals.shape[0], -1)
-    squares, alone = np.empty(len(own)), np.zeros(1, np.int64)
+    # The classes of a person, in the order in which they appear, and the squared norms of their
+    # sums, -1 where they are not computed yet.
+    classes = np.empty(len(class_sums), np.int64)
+    squares = np.empty(len(class_sums))
+
+    # The position of a class among those of the person, -1 for other classes.
+    positions = np.full(totals.shape[0], -1)
+
+    # The label of a row that is added to one sum alone.
+    only_class = np.zeros(1, np.int64)
+
     start = 0
     for p in range(len(ends)):
         end = ends[p]
         if end - start == 1:
+            # A single row is scaled as records are.
             j = at[start]
             add_rows(rows[j : j + 1], labels[start:end], scale, floor, totals, row, centres, radii)
             start = end
             continue
-        found = 0
-        for i in range(start, end):
-            c, j = labels[i], at[i]
-            k = place[c]
-            if k < 0:
-                k = found
-                place[c], classes[k] = k, c
-                found += 1
-                length = math.sqrt(_squared(rows[j])) if centres is None else 0.0
-                if _TINY < length < math.inf:
-                    squares[k] = _write_scaled(rows[j], scale / max(length, floor), own[k])
-                    continue
-                own[k] = 0.0
-            squares[k] = -1.0
-            of_class = own[k : k + 1]
-            if centres is None:
-                add_rows(rows[j : j + 1], alone, scale, floor, of_class, row)
-            else:
-                add_rows(
-                    rows[j : j + 1],
-                    alone,
-                    scale,
-                    floor,
-                    of_class,
-                    row,
-                    centres[c : c + 1],
-                    radii[c : c + 1],
-                )
-        of_person = 0.0
-        for k in range(found):
-            of_person += squares[k] if squares[k] >= 0 else _squared(own[k])
-        factor = scale / max(math.sqrt(of_person), scale)
-        for k in range(found):
-            _add_scaled(own[k], factor, totals[classes[k]])
-            place[classes[k]] = -1
+
+        n_classes = _sum_by_class(
+            rows,
+            at[start:end],
+            labels[start:end],
+            scale,
+            floor,
+            row,
+            classes,
+            positions,
+            class_sums,
+            squares,
+            only_class,
+            centres,
+            radii,
+        )
+
+        # The joint norm of all sums of the person.
+        person_square = 0.0
+        for k in range(n_classes):
+            square = squares[k]
+            if square < 0:
+                square = _squared(class_sums[k])
+            person_square += square
+
+        factor = scale / max(math.sqrt(person_square), scale)
+        for k in range(n_classes):
+            _add_scaled(class_sums[k], factor, totals[classes[k]])
+            positions[classes[k]] = -1
         start = end
+
+
+@compiled
+def _sum_by_class(
+    rows: Any,
+    at: Any,
+    labels: Any,
+    scale: float,
+    floor: float,
+    row: Any,
+    classes: Any,
+    positions: Any,
+    class_sums: Any,
+    squares: Any,
+    only_class: Any,
+    centres: Any,
+    radii: Any,
+) -> int:
+    """Write the sums of one person's rows by class, and return the number of classes.
+
+    Arrays are as in `add_persons`; at first all `positions` are -1.
+    """
+    n_classes = 0
+    for i in range(len(at)):
+        j = at[i]
+        c = labels[i]
+        k = positions[c]
+        if k < 0:
+            k = n_classes
+            positions[c] = k
+            classes[k] = c
+            n_classes += 1
+
+            # The first row of a class is written and not added, which gives its norm too.
+            if centres is None:
+                length = math.sqrt(_squared(rows[j]))
+                if _TINY < length < math.inf:
+                    squares[k] = _write_scaled(rows[j], scale / max(length, floor), class_sums[k])
+                    continue
+            class_sums[k] = 0.0
+
+        squares[k] = -1.0
+        if centres is None:
+            add_rows(rows[j : j + 1], only_class, scale, floor, class_sums[k : k + 1], row)
+        else:
+            add_rows(
+                rows[j : j + 1],
+                only_class,
+                scale,
+                floor,
+                class_sums[k : k + 1],
+                row,
+                centres[c : c + 1],
+                radii[c : c + 1],
+            )
+
+    return n_classes
 
 
 @partial(compiled, fastmath=_LAX)
@@ -250,6 +341,7 @@ def _write_scaled(row: Any, factor: float, result: Any) -> float:
 
 @compiled
 def _add_scaled(added: Any, factor: float, total: Any) -> None:
+    """Add whole numbers times a factor, rounded toward zero."""
     if factor == 1.0:
         for j in range(len(added)):
             total[j] += added[j]
@@ -376,63 +468,82 @@ def add_few_products(
     for p in range(len(ends)):
         start, end = ends[p]
         factor = scale / max(norms[p], scale)
+
+        # Row k of the person's sum of products.
         for k in range(totals.shape[0]):
-            value, others = left[start, k], right[start]
+            value = left[start, k]
+            right_row = right[start]
             for j in range(len(row)):
-                row[j] = value * others[j]
+                row[j] = value * right_row[j]
+
             for i in range(start + 1, end):
-                value, others = left[i, k], right[i]
+                value = left[i, k]
+                right_row = right[i]
                 for j in range(len(row)):
-                    row[j] += value * others[j]
+                    row[j] += value * right_row[j]
+
             _add_scaled(row, factor, totals[k])
 
 
 @compiled
-def _rotate(row: Any, signs: Any, room: Any) -> None:
-    """Rotate a row in place, which spreads each entry over up to SPREAD^2 others; `room` is as long
-    as the row.
+def _rotate(row: Any, signs: Any, scratch: Any) -> None:
+    """Rotate a row in place, which spreads each entry over up to SPREAD^2 others; `scratch` is as
+    long as the row.
 
     The steps: multiply by public signs, apply a Hadamard transform to groups of SPREAD equally
     spaced entries, permute, then signs and transform again. Entries that no group takes are only in
     the second transform, with SPREAD others.
     """
+    # Groups of `size` entries, at distance `stride` of each other.
     size = 1
     while 2 * size <= min(len(row), SPREAD):
         size *= 2
-    apart = len(row) // size
-    length = size * apart
+    stride = len(row) // size
+    length = size * stride
+
+    # The first transform takes the first entries.
     for j in range(len(row)):
         row[j] *= signs[0, j]
-    _transform(row[:length], size, apart)
-    room[:length] = row[:length]
+    _transform(row[:length], size, stride)
+
+    # Entries of one group are put side by side, and so into different groups.
+    scratch[:length] = row[:length]
     for i in range(size):
-        for j in range(apart):
-            row[j * size + i] = room[i * apart + j]
+        for j in range(stride):
+            row[j * size + i] = scratch[i * stride + j]
+
+    # The second transform takes the last entries.
     for j in range(len(row)):
         row[j] *= signs[1, j]
-    _transform(row[len(row) - length :], size, apart)
+    _transform(row[len(row) - length :], size, stride)
 
 
 @compiled
-def _transform(part: Any, size: int, apart: int) -> None:
+def _transform(part: Any, size: int, stride: int) -> None:
+    """Apply the orthogonal Hadamard transform, in place, to groups of `size` entries at distance
+    `stride`.
+    """
     root = 1.0 / math.sqrt(np.float64(size))
     for j in range(len(part)):
         part[j] *= root
+
+    # Butterflies, from the widest to those of neighbours in a group.
     half = len(part) // 2
-    while half >= apart:
+    while half >= stride:
         for start in range(0, len(part), 2 * half):
-            low, high = part[start : start + half], part[start + half : start + 2 * half]
+            low = part[start : start + half]
+            high = part[start + half : start + 2 * half]
             for j in range(half):
-                a, b = low[j], high[j]
-                low[j] = a + b
-                high[j] = a - b
+                total = low[j] + high[j]
+                high[j] = low[j] - high[j]
+                low[j] = total
         half //= 2
 
 
 def rotation_signs(width: int) -> NDArray[np.float32]:
     """Public signs for rows of this width, of shape (2, d); fixed for each width."""
-    drawn = np.random.PCG64(width).random_raw((2, width)) >> np.uint64(63)
-    return 1 - 2 * drawn.astype(np.float32)
+    bits = np.random.PCG64(width).random_raw((2, width)) >> np.uint64(63)
+    return 1 - 2 * bits.astype(np.float32)
 
 
 @compiled
@@ -464,7 +575,7 @@ def round_rotated(
     The first d columns of `out` take the integers. `lost`, of shape (b,), takes what rounding
     removes from each row's product with `along`, of shape (d,), float64.
     """
-    room = np.empty_like(row)
+    scratch = np.empty_like(row)
     for i in range(rows.shape[0]):
         _read(rows[i], row)
         integers = out[i]
@@ -473,9 +584,10 @@ def round_rotated(
             integers[:] = 0
             lost[i] = 0.0
             continue
+
         for j in range(rows.shape[1]):
             row[j] = np.float64(row[j]) * first * second
-        _rotate(row, signs, room)
+        _rotate(row, signs, scratch)
         for j in range(len(row)):
             integers[j] = min(max(np.rint(row[j]), -limit), limit)
         lost[i] = _lost(row, integers, along)
@@ -483,6 +595,7 @@ def round_rotated(
 
 @partial(compiled, fastmath=_LAX)
 def _lost(row: Any, integers: Any, along: Any) -> float:
+    """Inner product of `along` with what rounding removed from a row."""
     total = 0.0
     for j in range(len(row)):
         total += (np.float64(row[j]) - integers[j]) * along[j]
@@ -499,32 +612,47 @@ def add_clipped(products: Any, ends: Any, low: int, high: int, totals: Any) -> N
     int64.
     """
     width = products.shape[1]
-    narrow_enough = high - low < _MOST and low > -_MOST and high < _MOST
-    few = max(np.int64(1), _MOST // (high - low)) if narrow_enough else np.int64(0)
+
+    # The number of rows whose sum fits into 32 bits.
+    is_narrow = high - low < _MOST and low > -_MOST and high < _MOST
+    narrow_rows = np.int64(0)
+    if is_narrow:
+        narrow_rows = max(np.int64(1), _MOST // (high - low))
     narrow = np.zeros(width, np.int32)
+
     start = 0
     for s in range(len(ends)):
         total = totals[s]
-        if few == 0:
+        if is_narrow:
+            _add_narrow(products, start, ends[s], low, high, narrow_rows, narrow, total)
+        else:
             for i in range(start, ends[s]):
                 for j in range(width):
                     total[j] += np.int64(min(max(products[i, j], low), high)) - low
-        else:
-            _add_narrow(products, start, ends[s], low, high, few, narrow, total)
         start = ends[s]
 
 
 @compiled
 def _add_narrow(
-    products: Any, start: int, end: int, low: int, high: int, few: Any, narrow: Any, total: Any
+    products: Any,
+    start: int,
+    end: int,
+    low: int,
+    high: int,
+    narrow_rows: Any,
+    narrow: Any,
+    total: Any,
 ) -> None:
-    """One segment of `add_clipped`: `few` rows at a time are added in 32 bits, which cannot
+    """One segment of `add_clipped`: `narrow_rows` rows at a time are added in 32 bits, which cannot
     overflow.
     """
-    least, most, base = products.dtype.type(low), products.dtype.type(high), np.int32(low)
-    for first in range(start, end, few):
+    least = products.dtype.type(low)
+    most = products.dtype.type(high)
+    base = np.int32(low)
+
+    for first in range(start, end, narrow_rows):
         narrow[:] = 0
-        for i in range(first, min(first + few, end)):
+        for i in range(first, min(first + narrow_rows, end)):
             row = products[i]
             for j in range(len(narrow)):
                 narrow[j] += np.int32(min(max(row[j], least), most)) - base
@@ -556,19 +684,24 @@ def add_shares(
     < 2^53, so float64 does not round to n.
     """
     width = products.shape[1]
-    least, most, times = np.float64(low), np.float64(high), np.float64(factor)
-    sums = np.zeros(width)  # whole numbers up to 2^53: exact
+    least = np.float64(low)
+    most = np.float64(high)
+    times = np.float64(factor)
+
+    # Sums of a class: whole numbers up to 2^53, so they are exact.
+    sums = np.zeros(width)
     start = 0
     for s in range(len(ends)):
         divisor = np.float64(divisors[s])
         for i in range(start, ends[s]):
             row = products[i]
             for j in range(width):
-                sums[j] += np.floor(
-                    (min(max(np.float64(row[j]), least), most) - least) * times / divisor
-                )
+                clipped = min(max(np.float64(row[j]), least), most)
+                sums[j] += np.floor((clipped - least) * times / divisor)
         start = ends[s]
-        if s + 1 == len(ends) or classes[s + 1] != classes[s]:
+
+        is_last_of_class = s + 1 == len(ends) or classes[s + 1] != classes[s]
+        if is_last_of_class:
             total = totals[classes[s]]
             for j in range(width):
                 total[j] += np.int64(sums[j])
@@ -600,7 +733,11 @@ def below_largest(scores: Any, factor: float, offsets: Any) -> None:
     largest, in place.
     """
     for i in range(scores.shape[0]):
-        row, added = scores[i], offsets[i if len(offsets) > 1 else 0]
+        row = scores[i]
+        added = offsets[0]
+        if len(offsets) > 1:
+            added = offsets[i]
+
         largest = -math.inf
         for j in range(len(row)):
             row[j] = row[j] * factor + added[j]
@@ -622,6 +759,7 @@ def shares_less_one_hot(weights: Any, labels: Any) -> None:
 
 @partial(compiled, fastmath=_LAX)
 def _sum(row: Any) -> float:
+    """Sum of a row."""
     total = 0.0
     for j in range(len(row)):
         total += row[j]

@@ -15,6 +15,7 @@ Its squares are summed row by row, and rows one after another, so that the relat
 norm is below (d + C + 16) 2^-54 < 2^-33 for C rows of d entries, and what is added has norm at most
 `unit`: the sensitivity under add/remove of one person. It depends on that person's rows alone:
 entries are exact up to 2^53, and beyond, added in the order of the rows.
+
 The same noise covers one record, of norm r <= unit, that is added to a person's or removed, if it
 is scaled to `sensitivity` = unit (1 + 2^-31) + sqrt(D). Projection on a ball lengthens no
 difference, so the projections of S and S + r on the ball of radius rho differ by r at most. What is
@@ -46,7 +47,9 @@ def sensitivity(unit: int, entries: int, *, per_person: bool) -> float:
     """L2 sensitivity of sums of `entries` integers to one record, or to one person and any record
     of theirs.
     """
-    return unit * (1 + 2.0**-31) + math.sqrt(entries) if per_person else float(unit)
+    if per_person:
+        return unit * (1 + 2.0**-31) + math.sqrt(entries)
+    return float(unit)
 
 
 def row_norms(rows: NDArray[np.float64]) -> NDArray[np.float64]:
