@@ -80,7 +80,8 @@ class EmbeddingStore:
     >>> from tacit.data.embeddings import EmbeddingStore
     >>> folder = tempfile.mkdtemp() + "/pets"
     >>> rows = np.random.default_rng(0).normal(size=(4, 8))
-    >>> store = EmbeddingStore.write(folder, rows, ["cat", "dog", "dog", "cat"], classes=["cat", "dog", "fox"])
+    >>> labels = ["cat", "dog", "dog", "cat"]
+    >>> store = EmbeddingStore.write(folder, rows, labels, classes=["cat", "dog", "fox"])
     >>> store.y.tolist(), store.x.shape, store.x.dtype.name
     ([0, 1, 1, 0], (4, 8), 'float16')
     >>> EmbeddingStore.open(folder)

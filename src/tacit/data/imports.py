@@ -5,10 +5,10 @@
 | folder of an embedding store | those of the store |
 | `.npy`, or a pair of them | features, then labels; `card.json` beside them if it lists the file |
 | `NAME.npy` beside `NAME_targets.npy` | features, and the labels beside them |
-| `.npz`, `.safetensors` | `x`/`X`/`features`/`embeddings` and `y`/`labels`/`targets`, and `classes` |
-| `.parquet` | the column of lists, or all columns of floats; `label`/`labels`/`y`/`target`/`class` |
+| `.npz`, `.safetensors` | `x`/`X`/`features`/`embeddings`, `y`/`labels`/`targets`, `classes` |
+| `.parquet` | a column of lists, or all columns of floats; `label`/`labels`/`y`/`target`/`class` |
 | `.csv` | all columns, with a heading or none, but for labels named as in Parquet |
-| folder of `datasets.save_to_disk` | as for Parquet; names of a `ClassLabel` are the declared classes |
+| folder of `datasets.save_to_disk` | as for Parquet; a `ClassLabel` declares the classes |
 | folder of `{split}_x.npy`, `{split}_y.npy` | as for `.npy` |
 | folder of `{split}.npy`, `{split}_targets.npy` | as for `.npy` |
 

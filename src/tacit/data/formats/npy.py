@@ -4,7 +4,9 @@ split.
 | features | labels |
 |---|---|
 | `{split}_x.npy` | `{split}_y.npy` |
-| `{split}.npy` | `{split}_targets.npy`; embeddings are often published so, as in `cifar10_train.npy` |
+| `{split}.npy` | `{split}_targets.npy` |
+
+Embeddings are often published as in the second line: `cifar10_train.npy`, for instance.
 """
 
 import io

@@ -109,7 +109,9 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> rng = np.random.default_rng(0)
     >>> pictures, y = rng.integers(0, 256, (40, 8, 8), dtype=np.uint8), np.arange(40) % 2
     >>> flat = tacit.Encoder(lambda batch: batch.reshape(len(batch), -1) / 255)
-    >>> learner = tacit.NoisySumPrototypes(budget="rho=0.5", classes=2, noise="research", random_state=0)
+    >>> learner = tacit.NoisySumPrototypes(
+    ...     budget="rho=0.5", classes=2, noise="research", random_state=0
+    ... )
     >>> pipeline = make_pipeline(flat, learner).fit(pictures, y)
     >>> pipeline[-1].guarantee_ == learner.promise()
     True
