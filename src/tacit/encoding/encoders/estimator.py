@@ -14,7 +14,7 @@ from tacit.compute.progress import progress
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.encoders.base import BATCH, Features
 from tacit.encoding.encoders.batches import check_workers, encode_records
-from tacit.encoding.encoders.pictures import Unreadable, of_pillow
+from tacit.encoding.encoders.pictures import Unreadable, rgb_pixels
 from tacit.encoding.sources.arrays import are_pictures, check_pixels, picture
 from tacit.encoding.sources.base import Kind, Record
 from tacit.encoding.sources.folders import PICTURES
@@ -269,7 +269,7 @@ def _picture(record: Any, place: int) -> Record:
         return record
     if hasattr(record, "convert"):  # of Pillow
         try:
-            return of_pillow(record)
+            return rgb_pixels(record)
         except (Unreadable, OSError) as error:
             raise InputError(f"record {place} cannot be encoded ({error}); leave it out") from error
     pixels = np.asarray(record)
