@@ -1,5 +1,4 @@
-"""One voting read at smaller budgets: what a voting of each budget would have released, without
-voting again.
+"""One voting read at smaller budgets: the answers that a voting of each budget would have released.
 
 Queries are asked in order, and the filter stops by public costs and by what was released. So a
 voting with the same votes, weights and noise and a smaller budget releases what this one did, up to
@@ -30,6 +29,7 @@ from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import Guarantee
 
+# Queries that are read together.
 _BLOCK = 512
 
 Limit = dict[str, Budget]
@@ -63,7 +63,7 @@ class Reading:
 
 
 def readings(answers: Answers, limits: Any) -> list[Reading]:
-    """What votings of smaller budgets would have released, with the same votes and noise.
+    """Return the answers of votings of smaller budgets, with the same votes and noise.
 
     Parameters
     ----------
@@ -109,33 +109,34 @@ def readings(answers: Answers, limits: Any) -> list[Reading]:
 
 
 def limits_of(limits: Any, scheme: Scheme, stopping: str = "filter") -> list[Limit]:
-    """The budgets at which a voting of this scheme is to be read; an error for what no prefix of it
-    can tell.
+    """Return the budgets at which a voting of this scheme is to be read; refuse those of which no
+    prefix can tell.
     """
-    groups = scheme.allowances.items()
+    # a budget that is finite, with an allowance that is not, was not filtered
     without_filter = any(
-        allowed.budget.infinite and math.isfinite(scheme.budgets[group])
-        for group, allowed in groups
+        allowance.budget.infinite and math.isfinite(scheme.budgets[group])
+        for group, allowance in scheme.allowances.items()
     )
     if stopping != "filter" or without_filter:
         raise BudgetError(
             "limits need a voting that stops by the filter; vote with stopping='filter', or leave"
             " them out"
         )
-    several = list(limits) if isinstance(limits, list | tuple | np.ndarray) else [limits]
-    if not several:
+    limit_list = list(limits) if isinstance(limits, list | tuple | np.ndarray) else [limits]
+    if not limit_list:
         raise BudgetError("limits is empty; pass at least one smaller budget, such as limits=[0.5]")
-    return [_limit(limit, scheme) for limit in several]
+    return [_limit(limit, scheme) for limit in limit_list]
 
 
 def words_of(limit: Limit) -> str:
-    """A limit on one line: the budget, or epsilon of each group."""
+    """Return a limit on one line: the budget, or epsilon of each group."""
     if list(limit) == [ALL]:
         return str(limit[ALL])
     return " ".join(f"{group}={budget.epsilon:g}" for group, budget in limit.items())
 
 
 def _limit(limit: Any, scheme: Scheme) -> Limit:
+    """Return a limit as a budget for each group, none above that of the voting."""
     groups = list(scheme.budgets)
     if groups != [ALL]:
         if not isinstance(limit, Mapping) or set(limit) != set(groups):
@@ -144,59 +145,72 @@ def _limit(limit: Any, scheme: Scheme) -> Limit:
                 f"limit {limit!r:.60} does not name every budget group; pass {{{example}}}"
             )
         epsilons = checked_budgets(limit)
-        found = {group: Budget.approx(epsilons[group], scheme.delta) for group in groups}
+        budgets = {group: Budget.approx(epsilons[group], scheme.delta) for group in groups}
     elif isinstance(limit, Budget | str):
-        found = {ALL: Budget.parse(limit)}
+        budgets = {ALL: Budget.parse(limit)}
     else:
-        found = {ALL: Budget.approx(checked_budgets({ALL: limit})[ALL], scheme.delta)}
-    for group, budget in found.items():
-        own = _own_budget(scheme, group)
-        if not own.infinite and budget.kind != own.kind:
-            raise BudgetError(
-                f"limit {budget} is of another kind than the voting's budget {own}; pass one of its"
-                " kind"
-            )
-        if not own.infinite and any(
-            value > getattr(own, name) for name, value in vars(budget).items() if value
-        ):
-            remedy = "vote with the largest budget, and read it at smaller ones"
-            raise BudgetError(f"limit {budget} is more than the voting's budget {own}; {remedy}")
-    return found
+        epsilon = checked_budgets({ALL: limit})[ALL]
+        budgets = {ALL: Budget.approx(epsilon, scheme.delta)}
+
+    for group, budget in budgets.items():
+        _check_smaller(budget, _voting_budget(scheme, group))
+    return budgets
 
 
-def _own_budget(scheme: Scheme, group: str) -> Budget:
+def _check_smaller(budget: Budget, voting_budget: Budget) -> None:
+    """Refuse a limit of another kind than the budget of the voting, or above it."""
+    if voting_budget.infinite:
+        return
+    if budget.kind != voting_budget.kind:
+        raise BudgetError(
+            f"limit {budget} is of another kind than the voting's budget {voting_budget}; pass one"
+            " of its kind"
+        )
+    # rho, mu or epsilon, and delta
+    if any(value > getattr(voting_budget, name) for name, value in vars(budget).items() if value):
+        remedy = "vote with the largest budget, and read it at smaller ones"
+        raise BudgetError(
+            f"limit {budget} is more than the voting's budget {voting_budget}; {remedy}"
+        )
+
+
+def _voting_budget(scheme: Scheme, group: str) -> Budget:
+    """Return the budget of a group in the voting itself."""
     epsilon = scheme.budgets[group]
-    return (
-        scheme.allowances[group].budget
-        if math.isinf(epsilon)
-        else Budget.approx(epsilon, scheme.delta)
-    )
+    if math.isinf(epsilon):
+        # the voting was given no epsilon, but perhaps a budget in zCDP or mu
+        return scheme.allowances[group].budget
+    return Budget.approx(epsilon, scheme.delta)
 
 
 def _read(answers: Answers, limit: Limit) -> Reading:
+    """Run the filter of a smaller budget over the queries of the voting."""
     scheme = answers.scheme
-    account = Filter(
-        scheme.collector, scheme.aggregator, {g: _allowance(scheme, g, limit[g]) for g in limit}
-    )
+    allowances = {group: _allowance(scheme, group, budget) for group, budget in limit.items()}
+    account = Filter(scheme.collector, scheme.aggregator, allowances)
     asked = 0
     for start in range(0, answers.asked, _BLOCK):
-        part = slice(start, min(start + _BLOCK, answers.asked))
-        sensitivities, paid = scheme.collector.sensitivities(part), answers.paid[part]
-        fit = account.fitting(sensitivities, paid)
-        account.charge(sensitivities[:, :fit], paid[:fit])
-        asked += fit
-        if asked < part.stop:
+        block = slice(start, min(start + _BLOCK, answers.asked))
+        sensitivities = scheme.collector.sensitivities(block)
+        paid = answers.paid[block]
+        n_fitting = account.fitting(sensitivities, paid)
+        account.charge(sensitivities[:, :n_fitting], paid[:n_fitting])
+        asked += n_fitting
+        if asked < block.stop:
             break
+
+    in_prefix = np.arange(len(answers.labels)) < asked
     return Reading(
         limit=words_of(limit),
         asked=asked,
         answered=int(answers.paid[:asked].sum()),
-        labels=np.where(np.arange(len(answers.labels)) < asked, answers.labels, UNANSWERED),
+        labels=np.where(in_prefix, answers.labels, UNANSWERED),
         spent_=scheme.guarantee(dict(zip(scheme.budgets, account.events(), strict=True))),
     )
 
 
 def _allowance(scheme: Scheme, group: str, budget: Budget) -> Allowance:
-    """What a voting of this budget and the noise of the scheme would be allowed."""
-    own = scheme.allowances[group]
-    return own if budget == _own_budget(scheme, group) else allowance_of(budget, scheme.aggregator)
+    """Return what a voting of this budget and the noise of the scheme would be allowed."""
+    if budget == _voting_budget(scheme, group):
+        return scheme.allowances[group]
+    return allowance_of(budget, scheme.aggregator)

@@ -1,10 +1,14 @@
-"""The folder of a fit of PATE, or of a voting: labels that were bought, so that they are bought
-once, and tables.
+"""The folder of a fit of PATE, or of a voting: it keeps labels, so that they are bought once, and
+tables.
 
-`teachers/` (see `teachers.py`), `slurm/` (what Slurm's tasks get and log), `voting.npz` (the
-answers) and `voting.json` (hashes of all that decides the answers and of the answers, and which
-charges to ledgers paid for them), and tables for people (`tables.py`). All of it is private: the
-folder is readable by its owner alone.
+- `teachers/` is the checkpoint of the teachers (see `ensemble.py`).
+- `slurm/` has the inputs and logs of Slurm's tasks.
+- `voting.npz` has the answers.
+- `voting.json` has hashes of all that decides the answers and of the answers, and the charges to
+  ledgers that paid for them.
+- `teachers.csv` and others are tables for people (see `tables.py`).
+
+All of it is private: the folder is readable by its owner alone.
 """
 
 from __future__ import annotations
@@ -38,7 +42,8 @@ from tacit.privacy.ledger import Ledger
 
 TABLES = ("teachers.csv", "votings.csv", "queries.csv", "readings.csv", "students.csv")
 ANSWERS = ("voting.npz", "voting.json")
-FIELDS = ("run", "votes", "charges", "answers")  # of voting.json
+# Fields of voting.json.
+FIELDS = ("run", "votes", "charges", "answers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,25 +66,27 @@ class StoredAnswers:
         return hash_of(json.dumps([self.run, self.votes, self.charges]), self.labels, self.paid)
 
     def paid_by(self, ledger: Ledger, promise: Guarantee) -> bool:
-        """Whether a charge of this promise to this ledger has paid for the labels."""
+        """Return whether a charge of this promise to this ledger has paid for the labels."""
+        promise_hash = hash_of_promise(promise)
         paying = {
-            _charged_as(name)
-            for name, promised in self.charges.items()
-            if promised == hash_of_promise(promise)
+            _charge_text(name)
+            for name, charge_hash in self.charges.items()
+            if charge_hash == promise_hash
         }
         return any(charge.what in paying for charge in ledger.account().charges)
 
 
 def charge_for(ledger: Ledger, promise: Guarantee) -> dict[str, str]:
-    """Charge a promise to a ledger; the name that tells this charge from others, and the hash of
-    the promise.
+    """Charge a promise to a ledger; return a name that no other charge has, with the hash of the
+    promise.
     """
     name = secrets.token_hex(8)
-    ledger.charge(promise, what=_charged_as(name))
+    ledger.charge(promise, what=_charge_text(name))
     return {name: hash_of_promise(promise)}
 
 
-def _charged_as(name: str) -> str:
+def _charge_text(name: str) -> str:
+    """Text of a charge in the ledger."""
     return f"PATE fit {name}"
 
 
@@ -94,22 +101,23 @@ class RunFolder:
                 f"folder={path!r} must be a path; pass text, and a name of digits as ./{path}"
             )
         self.path = None if path is None else Path(path)
-        if self.path is not None:
-            try:
-                self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _make_private(self.path)
-                for name in (*TABLES, *ANSWERS):
-                    if (self.path / name).is_dir():
-                        raise IsADirectoryError(0, f"{name} in it is a folder")
-            except OSError as error:
-                raise InputError(
-                    f"folder {self.path} cannot be made ({error.strerror}); choose another"
-                ) from error
+        if self.path is None:
+            return
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_private(self.path)
+            for name in (*TABLES, *ANSWERS):
+                if (self.path / name).is_dir():
+                    raise IsADirectoryError(0, f"{name} in it is a folder")
+        except OSError as error:
+            raise InputError(
+                f"folder {self.path} cannot be made ({error.strerror}); choose another"
+            ) from error
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the folder, from reading answers to writing them, so that two runs do not draw two
-        noises for one price.
+        """Hold the folder from reading answers to writing them, so that two runs do not draw noise
+        twice at the cost of once.
 
         Another run waits, and then takes the answers. Private records that a killed run left behind
         are removed.
@@ -134,19 +142,21 @@ class RunFolder:
         if self.path is None or not Checkpoint(self.path).has("voting.json"):
             return None
         path = self.path / "voting.json"
+        arrays_path = path.with_suffix(".npz")
         try:
-            stated = read_json(path)
-            run_before, votes, charges, stated_hash = (stated[name] for name in FIELDS)
-            labels, paid = Archive(path.with_suffix(".npz")).read(["labels", "paid"])
+            document = read_json(path)
+            run_before, votes, charges, stated_hash = (document[name] for name in FIELDS)
+            labels, paid = Archive(arrays_path).read(["labels", "paid"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             fault = f"{path} or its arrays cannot be read ({excerpt(str(error))})"
             raise InputError(f"{fault}; choose another folder") from error
-        valid = labels.ndim == 1 and len(labels) and labels.dtype == np.int64
-        valid = valid and paid.shape == labels.shape and paid.dtype == bool
+
+        are_labels = labels.ndim == 1 and len(labels) > 0 and labels.dtype == np.int64
+        are_choices = paid.shape == labels.shape and paid.dtype == bool
+        valid = are_labels and are_choices
         if not valid or not np.all((labels >= UNANSWERED) & (labels < n_classes)):
-            raise InputError(
-                f"{path.with_suffix('.npz')} holds no answers to queries; choose another folder"
-            )
+            raise InputError(f"{arrays_path} holds no answers to queries; choose another folder")
+
         stored = StoredAnswers(run_before, votes, charges, labels, paid)
         if stored.hash != stated_hash:
             raise InputError(
@@ -180,13 +190,16 @@ class RunFolder:
         if self.path is None:
             return
         stored = StoredAnswers(run, _hash_of_votes(votes), charges, labels, paid)
-        arrays, facts = BytesIO(), (stored.run, stored.votes, stored.charges, stored.hash)
+        arrays = BytesIO()
         np.savez(arrays, labels=labels, paid=paid)
+        document = dict(
+            zip(FIELDS, (stored.run, stored.votes, stored.charges, stored.hash), strict=True)
+        )
+
+        # answers count once voting.json is there, so it comes last
         checkpoint = Checkpoint(self.path, private=True)
         checkpoint.write("voting.npz", arrays.getvalue())
-        checkpoint.write(
-            "voting.json", json.dumps(dict(zip(FIELDS, facts, strict=True))).encode() + b"\n"
-        )
+        checkpoint.write("voting.json", json.dumps(document).encode() + b"\n")
 
     def write_tables(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         """Write tables by name, each if it has rows."""
@@ -196,12 +209,13 @@ class RunFolder:
 
 
 def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -> str:
-    """Hash of what decides the answers, or what they cost, beside the votes.
+    """Hash of all that decides the answers, or their cost, beside the votes.
 
     That is the scheme, with the groups of each teacher and the weight of each vote, the records of
     each teacher, and settings.
     """
-    collector, queries = plan.collector, slice(0, plan.n_queries)
+    collector = plan.collector
+    queries = slice(0, plan.n_queries)
     facts = (
         repr(collector),
         collector.scale,
@@ -215,13 +229,14 @@ def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -
         records,
         settings,
     )
-    of_teachers = (collector.holds, collector.weights(queries))
-    return hash_of(repr(facts), *of_teachers, collector.payers(), collector.sensitivities(queries))
+    teacher_arrays = (collector.holds, collector.weights(queries))
+    payer_arrays = (collector.payers(), collector.sensitivities(queries))
+    return hash_of(repr(facts), *teacher_arrays, *payer_arrays)
 
 
 def _hash_of_votes(votes: NDArray[Any]) -> str:
-    """Hash of votes, of shape (queries, teachers): those of one teacher after another, as they lie
-    in memory.
+    """Hash of votes of shape (queries, teachers), in the order in which they lie in memory: teacher
+    by teacher.
     """
     return hash_of("", votes.T)
 
@@ -232,22 +247,24 @@ def hash_of_promise(promise: Guarantee) -> str:
 
 
 def _make_private(folder: Path) -> None:
-    """Let nobody else read the folder; a folder that others can read may hold nothing else."""
+    """Let nobody else read the folder; refuse one that others can read and that holds other
+    files.
+    """
     status = folder.stat()
     if status.st_uid != os.geteuid():
         raise InputError(f"folder {folder} is not yours, and a run is private; choose another")
     if not status.st_mode & 0o077:
         return
+    run_files = (*TABLES, *ANSWERS, "teachers", "slurm")
     for path in folder.iterdir():
-        if path.name not in (*TABLES, *ANSWERS, "teachers", "slurm") and not path.name.startswith(
-            "."
-        ):
+        if path.name not in run_files and not path.name.startswith("."):
             fault = f"folder {folder} can be read by others and holds {path.name!r}"
             raise InputError(f"{fault}; make it private (chmod 700), or choose another")
     folder.chmod(0o700)
 
 
 def _write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows as CSV; the first row names the columns."""
     with (
         atomic_file(path, force=True, private=True) as part,
         part.open("w", encoding="utf-8", newline="") as file,
