@@ -26,8 +26,11 @@ from tacit.privacy.events import Event
 
 Floats = NDArray[np.float64]
 
+# The label of a query without an answer.
 UNANSWERED = -1
-IN_VOTES = ("sigma", "sigma1", "threshold")  # fields that grow with the number of teachers
+
+# Fields that grow with the number of teachers.
+IN_VOTES = ("sigma", "sigma1", "threshold")
 
 
 Decisions = tuple[Integers, NDArray[np.bool_]]
@@ -59,13 +62,13 @@ class Aggregator(ABC):
 
     @abstractmethod
     def label(self, sensitivity: float, order: float | None = None) -> Event:
-        """Privacy cost of a bought label; if it is counted at one Renyi order, at the price of
-        labels alone.
+        """Event of a bought label; if costs are counted at one Renyi order, at the price of labels
+        alone.
         """
 
     def check(self, sensitivity: float, order: float | None = None) -> Event | None:
-        """Privacy cost of checking whether there will be a label, which every query pays; None
-        without a check.
+        """Event of the check whether there will be a label, which every query pays; None without a
+        check.
         """
         return None
 
@@ -102,7 +105,8 @@ class GNMax(Aggregator):
     def decide(
         self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats
     ) -> Decisions:
-        return noisy_argmax(counts, self.sigma, noise), np.ones(len(counts), dtype=bool)
+        labels = noisy_argmax(counts, self.sigma, noise)
+        return labels, np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float, order: float | None = None) -> Event:
         return label_event(self.sigma, sensitivity, order)
@@ -110,9 +114,8 @@ class GNMax(Aggregator):
     def renyi(
         self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ
     ) -> Costs:
-        label = vote_bounds.gaussian_renyi(
-            log_q(counts, self.sigma), self.sigma / sensitivity, orders
-        )
+        noise_multiplier = self.sigma / sensitivity
+        label = vote_bounds.gaussian_renyi(log_q(counts, self.sigma), noise_multiplier, orders)
         return np.zeros((len(label), 1)), label
 
 
@@ -154,11 +157,12 @@ class Confident(GNMax):
     def renyi(
         self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ
     ) -> Costs:
+        # the bound is for labels, of which a record moves two counts; it moves one number of a check
+        noise_multiplier = math.sqrt(2) * self.sigma1 / sensitivity
         log_q_check = vote_bounds.log_q_check(counts.max(axis=1), self.threshold, self.sigma1)
-        check = vote_bounds.gaussian_renyi(
-            log_q_check, math.sqrt(2) * self.sigma1 / sensitivity, orders
-        )
-        return check, super().renyi(counts, sensitivity, orders, log_q)[1]
+        check = vote_bounds.gaussian_renyi(log_q_check, noise_multiplier, orders)
+        _, label = super().renyi(counts, sensitivity, orders, log_q)
+        return check, label
 
 
 @dataclass(frozen=True)
@@ -198,18 +202,24 @@ class Interactive(Confident):
             raise InputError(
                 "interactive voting needs the scores of a student; pass student_scores"
             )
+        # max_j (n_j - M p_j): how far the votes exceed those that the student expects
         expected = np.rint(total[:, None] * scores * votes.UNIT).astype(np.int64)
-        paid = noisy_exceeds((counts - expected).max(axis=1), self.threshold, self.sigma1, noise)
+        disagreement = (counts - expected).max(axis=1)
+        paid = noisy_exceeds(disagreement, self.threshold, self.sigma1, noise)
         labels = self._labels_where(paid, counts, noise)
-        free = ~paid & (scores.max(axis=1) > self.confidence)
-        labels[free] = np.argmax(scores[free], axis=1)
+
+        # the student's own labels are free
+        from_student = ~paid & (scores.max(axis=1) > self.confidence)
+        labels[from_student] = np.argmax(scores[from_student], axis=1)
         return labels, paid
 
     def renyi(
         self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ
     ) -> Costs:
-        check = np.broadcast_to(np.asarray(sensitivity) ** 2 / (2 * self.sigma1**2), len(counts))
-        return check[:, None] * orders, GNMax.renyi(self, counts, sensitivity, orders, log_q)[1]
+        # one noisy number costs rho = sensitivity^2 / (2 sigma1^2), whatever the votes
+        rho = np.broadcast_to(np.asarray(sensitivity) ** 2 / (2 * self.sigma1**2), len(counts))
+        _, label = GNMax.renyi(self, counts, sensitivity, orders, log_q)
+        return rho[:, None] * orders, label
 
     def without_student(self) -> Confident:
         """The voting that answers the first queries."""
@@ -232,7 +242,8 @@ class LaplaceMax(Aggregator):
     def decide(
         self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats
     ) -> Decisions:
-        return votes.laplace_argmax(counts, self.gamma, noise), np.ones(len(counts), dtype=bool)
+        labels = votes.laplace_argmax(counts, self.gamma, noise)
+        return labels, np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float, order: float | None = None) -> Event:
         return votes.laplace_event(self.gamma, sensitivity)
@@ -250,12 +261,13 @@ class LaplaceMax(Aggregator):
 
 @dataclass(frozen=True)
 class Plurality(Aggregator):
-    """The class with the most votes, the first of those that tie: what an infinite budget buys."""
+    """The class with the most votes, the first of those that tie: for infinite budgets."""
 
     def decide(
         self, counts: Integers, noise: NoiseSource, scores: Floats | None, total: Floats
     ) -> Decisions:
-        return np.asarray(np.argmax(counts, axis=1)), np.ones(len(counts), dtype=bool)
+        labels = np.asarray(np.argmax(counts, axis=1))
+        return labels, np.ones(len(counts), dtype=bool)
 
     def label(self, sensitivity: float, order: float | None = None) -> Event:
         return label_event(0.0, sensitivity)
@@ -285,11 +297,8 @@ def aggregator_of(name: Any, **arguments: Any) -> Aggregator:
     kind = _kind(name)
     arguments = {argument: value for argument, value in arguments.items() if value is not None}
     defaults = {field.name: field.default for field in fields(kind)}
-    missing = [
-        field
-        for field, default in defaults.items()
-        if default is MISSING and field not in arguments
-    ]
+    needed = [field for field, default in defaults.items() if default is MISSING]
+    missing = [field for field in needed if field not in arguments]
     if missing:
         raise InputError(
             f"aggregator {name!r} needs {', '.join(missing)}; pass {missing[0]}=..., in votes"
@@ -309,30 +318,38 @@ def voting_of(voting: Any) -> tuple[str, Aggregator | None]:
     name, and its fields.
     """
     if isinstance(voting, Aggregator):
-        names = [name for name, kind in AGGREGATORS.items() if type(voting) is kind]
-        if not names:
-            raise InputError(
-                f"voting={voting!r:.60} must be one of {', '.join(AGGREGATORS)}; leave it out"
-            )
-        return names[0], voting
+        return _name_of(voting), voting
+
     settings = {"kind": voting} if isinstance(voting, str) else voting
     if not isinstance(settings, Mapping) or "kind" not in settings:
         remedy = "pass 'confident', or tacit.pate.Confident(sigma=40, sigma1=150, threshold=200)"
         raise InputError(
             f"voting={voting!r:.60} must be an aggregator, a name or a dict with its kind; {remedy}"
         )
-    noise = {name: value for name, value in settings.items() if name != "kind"}
     name = settings["kind"]
     _kind(name)
-    if name in CALIBRATED and all(value is None for value in noise.values()):
+    noise = {field: value for field, value in settings.items() if field != "kind"}
+    has_noise = any(value is not None for value in noise.values())
+    if name in CALIBRATED and not has_noise:
         return name, None
     return name, aggregator_of(name, **noise)
 
 
+def _name_of(aggregator: Aggregator) -> str:
+    """Return the name of an aggregator; plurality has none."""
+    for name, kind in AGGREGATORS.items():
+        if type(aggregator) is kind:
+            return name
+    raise InputError(
+        f"voting={aggregator!r:.60} must be one of {', '.join(AGGREGATORS)}; leave it out"
+    )
+
+
 def _kind(name: Any) -> type[Aggregator]:
+    """Return the class of aggregators of this name."""
     if not isinstance(name, str) or name not in AGGREGATORS:
-        known = ", ".join(AGGREGATORS)
+        names = ", ".join(AGGREGATORS)
         raise InputError(
-            f"aggregator={name!r:.60} must be one of {known}; pass aggregator='confident'"
+            f"aggregator={name!r:.60} must be one of {names}; pass aggregator='confident'"
         )
     return AGGREGATORS[name]

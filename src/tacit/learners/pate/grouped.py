@@ -35,21 +35,27 @@ FLAT_NAMES: Mapping[str, str] = {
 
 
 def fields_of(group: str, value: Any) -> dict[str, Any]:
-    """The fields of the value of a grouped parameter; an aggregator has its name as `kind`."""
+    """Return the fields of the value of a grouped parameter; an aggregator has its name as
+    `kind`.
+    """
     if group != "voting":
         return dict(vars(value_of(group, value, KINDS[group])))
     name, aggregator = voting_of(value)
-    return {"kind": name} | ({} if aggregator is None else asdict(aggregator))
+    fields: dict[str, Any] = {"kind": name}
+    if aggregator is not None:
+        fields |= asdict(aggregator)
+    return fields
 
 
 def with_fields(group: str, value: Any, changes: dict[str, Any]) -> Any:
-    """The value of a grouped parameter with some fields changed; another kind of voting starts from
-    its defaults.
+    """Return the value of a grouped parameter with some fields changed.
+
+    Another kind of voting starts from its defaults.
     """
     fields = fields_of(group, value)
-    if changes.get("kind", fields.get("kind")) != fields.get("kind"):
-        fields = {}
     if group != "voting":
         return value_of(group, fields | changes, KINDS[group])
+    if changes.get("kind", fields["kind"]) != fields["kind"]:
+        fields = {}
     name, aggregator = voting_of(fields | changes)
     return aggregator or name

@@ -1,4 +1,4 @@
-"""Teachers: how many there are, of which kind, and which records each learns from.
+"""Teachers: their number, their kind, and the records from which each learns.
 
 Which records a teacher gets follows from their position and public facts alone. Records of a group
 are shuffled by their position with a public seed and dealt out evenly. Neither features nor labels
@@ -28,30 +28,35 @@ from tacit.learners.pate.collectors import copies_for, teachers_of
 from tacit.mechanisms.noise import Integers
 from tacit.models.networks import NETWORKS
 
-MEMBERS = 20  # records, or persons, that a teacher has at least by default
-FEWEST_TEACHERS, MOST_TEACHERS = 50, 1000  # by default, where there are members enough
+# Records, or persons, of a teacher, at least, by default.
+MEMBERS = 20
 
-# beside the seed: data that were shuffled by the same seed are dealt out in another order
+# Teachers by default, where there are members enough.
+FEWEST_TEACHERS = 50
+MOST_TEACHERS = 1000
+
+# Beside the seed: data that were shuffled by the same seed are dealt out in another order.
 STREAM = 0x7EACE5
 
 
 def logistic_regression() -> Any:
-    """Nearly without a penalty; the default of teachers and student."""
+    """Logistic regression nearly without a penalty; the default of teachers and student."""
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(C=30.0, max_iter=300)
 
 
 def random_forest() -> Any:
-    """100 trees."""
+    """Random forest of 100 trees."""
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier()
 
 
 def gradient_boosting() -> Any:
-    """100 trees for each class; not by histograms, which are for thousands of records and teachers
-    have few.
+    """Gradient boosting of 100 trees for each class.
+
+    It is not that by histograms, which is for thousands of records: teachers have few.
     """
     from sklearn.ensemble import GradientBoostingClassifier
 
@@ -59,14 +64,14 @@ def gradient_boosting() -> Any:
 
 
 def nearest_neighbour() -> Any:
-    """The nearest record: teachers may have few of a class."""
+    """The class of the nearest record, since teachers may have few records of a class."""
     from sklearn.neighbors import KNeighborsClassifier
 
     return KNeighborsClassifier(1)
 
 
 def naive_bayes() -> Any:
-    """Gaussian."""
+    """Naive Bayes with Gaussian features."""
     from sklearn.naive_bayes import GaussianNB
 
     return GaussianNB()
@@ -97,21 +102,23 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
 def check_name(model: Any) -> None:
     """Refuse a name that is neither a classifier's nor a network's."""
     if isinstance(model, str) and model not in CLASSIFIERS and model not in NETWORKS:
-        known = ", ".join((*CLASSIFIERS, *NETWORKS))
+        names = ", ".join((*CLASSIFIERS, *NETWORKS))
         raise InputError(
-            f"model {quoted(model)} is unknown; choose one of {known}, or pass a classifier"
+            f"model {quoted(model)} is unknown; choose one of {names}, or pass a classifier"
         )
 
 
 def model_of(model: Any) -> Any:
-    """Return what teachers or the student are by their parameter `model`.
+    """Return the model of teachers or of the student that their parameter `model` means.
 
-    This is a classifier of scikit-learn, the name of a network, or a factory of networks; None is
-    the default.
+    It is a classifier of scikit-learn, the name of a network, or a factory of networks; None is the
+    default.
     """
     if model is None:
         model = "logistic-regression"
-    return CLASSIFIERS[model]() if isinstance(model, str) and model in CLASSIFIERS else model
+    if isinstance(model, str) and model in CLASSIFIERS:
+        return CLASSIFIERS[model]()
+    return model
 
 
 @dataclass(frozen=True)
@@ -158,10 +165,12 @@ class Teachers:
         if self.number is not None:
             return [self.number]
         most = max(1, min(members // MEMBERS, MOST_TEACHERS))
-        halves = [
-            most >> times for times in range(most.bit_length()) if most >> times >= FEWEST_TEACHERS
-        ]
-        return halves[::-1] or [most]
+        numbers = []
+        number = most
+        while number >= FEWEST_TEACHERS:
+            numbers.append(number)
+            number //= 2
+        return numbers[::-1] or [most]
 
 
 @dataclass(frozen=True)
@@ -194,72 +203,89 @@ def allocate(
     `n_teachers` is that of plain PATE; upsampling trains so many times the mean number of copies.
     """
     if persons is None:
-        return _dealt(groups, budgets, n_teachers, collector, seed, "record")
+        return _deal(groups, budgets, n_teachers, collector, seed, "record")
+
     blocks = _blocks(persons)
-    of_persons = groups[[block[0] for block in blocks]]
-    if any(np.any(groups[block] != group) for block, group in zip(blocks, of_persons, strict=True)):
+    person_groups = groups[[block[0] for block in blocks]]
+    if np.any(groups != person_groups[persons.places]):
         raise InputError(
             "a person has records in several budget groups; give all records of a person one group"
         )
-    dealt = _dealt(of_persons, budgets, n_teachers, collector, seed, "person")
-    return replace(
-        dealt, parts=[np.concatenate([blocks[place] for place in part]) for part in dealt.parts]
-    )
+    allocation = _deal(person_groups, budgets, n_teachers, collector, seed, "person")
+    # the records of a teacher lie person by person, whatever their order in the table
+    parts = [np.concatenate([blocks[place] for place in part]) for part in allocation.parts]
+    return replace(allocation, parts=parts)
 
 
 def _blocks(persons: Persons) -> list[Integers]:
     """Positions of the records of each person, persons in the order of their first records."""
-    order, sizes = np.argsort(persons.places, kind="stable"), np.bincount(persons.places)
-    return np.split(order, np.cumsum(sizes)[:-1])
+    order = np.argsort(persons.places, kind="stable")
+    ends = np.cumsum(np.bincount(persons.places))
+    return np.split(order, ends[:-1])
 
 
-def _dealt(
+def _deal(
     groups: NDArray[np.str_],
     budgets: Mapping[str, float],
     n_teachers: int,
     collector: str,
     seed: int,
-    what: str,
+    entity: str,
 ) -> Allocation:
-    """Deal records out, or persons, as `what` says: `parts` are positions in `groups`."""
-    unknown = sorted(set(groups.tolist()) - set(budgets))
-    if unknown:
-        raise InputError(
-            f"group {unknown[0]!r} has {what}s and no budget; pass an epsilon for it in budgets"
-        )
-    sizes = {group: int(np.sum(groups == group)) for group in budgets}
-    for group, size in sizes.items():
-        if size == 0:
-            raise InputError(f"group {group!r} has a budget and no {what}; leave it out of budgets")
-    if n_teachers > len(groups):
-        raise InputError(
-            f"teachers={n_teachers} are more than the {len(groups)} {what}s; pass fewer"
-        )
-    shares = {group: size / len(groups) for group, size in sizes.items()}
+    """Deal records out, or persons, as `entity` says: `parts` are positions in `groups`."""
+    n = len(groups)
+    sizes = _group_sizes(groups, budgets, entity)
+    if n_teachers > n:
+        raise InputError(f"teachers={n_teachers} are more than the {n} {entity}s; pass fewer")
+    shares = {group: size / n for group, size in sizes.items()}
     rng = np.random.default_rng([seed, STREAM])
+
     if collector == "upsampling":
         copies = copies_for(budgets)
         scale = sum(shares[group] * copies[group] for group in budgets)
-        return Allocation(
-            _copied(groups, copies, round(n_teachers * scale), rng), None, shares, copies
-        )
+        parts = _copied(groups, copies, round(n_teachers * scale), rng)
+        return Allocation(parts, None, shares, copies)
+
     if collector == "gnmax":
-        parts = np.array_split(rng.permutation(len(groups)), n_teachers)
-        present = [
-            tuple(group for group in budgets if np.any(groups[part] == group)) for part in parts
-        ]
-        return Allocation([np.sort(part) for part in parts], present, shares)
-    parts, owners = [], []
+        # all groups are one pool
+        parts = [np.sort(part) for part in np.array_split(rng.permutation(n), n_teachers)]
+        teacher_groups = [_groups_present(groups[part], tuple(budgets)) for part in parts]
+        return Allocation(parts, teacher_groups, shares)
+
+    parts = []
+    teacher_groups = []
     pools = pooled_groups(sizes, budgets, n_teachers)
-    teachers = teachers_of(
-        {i: sum(sizes[group] for group in pool) for i, pool in enumerate(pools)}, n_teachers
-    )
+    pool_sizes = {i: sum(sizes[group] for group in pool) for i, pool in enumerate(pools)}
+    teachers = teachers_of(pool_sizes, n_teachers)
     for i, pool in enumerate(pools):
         members = np.flatnonzero(np.isin(groups, pool))
         for part in np.array_split(rng.permutation(members), teachers[i]):
             parts.append(np.sort(part))
-            owners.append(tuple(group for group in pool if np.any(groups[part] == group)))
-    return Allocation(parts, owners, shares)
+            teacher_groups.append(_groups_present(groups[part], pool))
+    return Allocation(parts, teacher_groups, shares)
+
+
+def _group_sizes(
+    groups: NDArray[np.str_], budgets: Mapping[str, float], entity: str
+) -> dict[str, int]:
+    """Return the number of members of each group; groups and budgets must name each other."""
+    unknown = sorted(set(groups.tolist()) - set(budgets))
+    if unknown:
+        raise InputError(
+            f"group {unknown[0]!r} has {entity}s and no budget; pass an epsilon for it in budgets"
+        )
+    sizes = {group: int(np.sum(groups == group)) for group in budgets}
+    for group, size in sizes.items():
+        if size == 0:
+            raise InputError(
+                f"group {group!r} has a budget and no {entity}; leave it out of budgets"
+            )
+    return sizes
+
+
+def _groups_present(groups: NDArray[np.str_], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of the names that occur among the groups of a teacher's records."""
+    return tuple(name for name in names if np.any(groups == name))
 
 
 def pooled_groups(
@@ -271,8 +297,9 @@ def pooled_groups(
     ordered = sorted(budgets, key=lambda group: budgets[group])
     pools: list[tuple[str, ...]] = [(group,) for group in ordered]
     while len(pools) > 1:
-        total = {i: sum(sizes[group] for group in pool) for i, pool in enumerate(pools)}
-        small = [i for i, teachers in teachers_of(total, n_teachers).items() if teachers == 0]
+        pool_sizes = {i: sum(sizes[group] for group in pool) for i, pool in enumerate(pools)}
+        teachers = teachers_of(pool_sizes, n_teachers)
+        small = [i for i, number in teachers.items() if number == 0]
         if not small:
             break
         first = min(small[0], len(pools) - 2)
@@ -283,8 +310,9 @@ def pooled_groups(
 def _copied(
     groups: NDArray[np.str_], copies: Mapping[str, int], n_teachers: int, rng: np.random.Generator
 ) -> list[Integers]:
-    """Each to as many distinct teachers as its group has copies, in turn, so that teachers have
-    equal shares.
+    """Deal each member out to as many distinct teachers as its group has copies.
+
+    Teachers are served in turn, so that they have equal shares.
     """
     most = max(copies.values())
     if most > n_teachers:
@@ -292,7 +320,7 @@ def _copied(
             f"{most} copies need as many teachers, not {n_teachers}; pass more teachers"
         )
     order = rng.permutation(len(groups))
-    times = np.array([copies[group] for group in groups[order].tolist()])
-    positions = np.repeat(order, times)
+    numbers = np.array([copies[group] for group in groups[order].tolist()])
+    positions = np.repeat(order, numbers)
     # copies come one after another, so they go to distinct teachers
     return [np.sort(positions[teacher::n_teachers]) for teacher in range(n_teachers)]
