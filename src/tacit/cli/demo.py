@@ -40,26 +40,33 @@ def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> N
     check_installed("altair")
     with atomic_folder(out, force=force, ours=_is_demo) as folder:
         data = digits()
+        records = data.records
         say(
-            f"Digits: {len(data.records.y)} private records in 10 classes at imbalance ratio {IMBALANCE:g}, "
-            f"{len(data.public)} public rows without labels, {len(data.records.test_y)} test rows.\n"
+            f"Digits: {len(records.y)} private records in 10 classes at imbalance ratio"
+            f" {IMBALANCE:g}, {len(data.public)} public rows without labels,"
+            f" {len(records.test_y)} test rows.\n"
         )
+
         with shown_progress():
-            results, worth = compare(data, seeds), worth_of_public_rows(data, seeds)
+            results = compare(data, seeds)
+            worth = worth_of_public_rows(data, seeds)
+
         header, rows = medians(results)
         say(
             "Balanced / minority accuracy, medians over seeds (research noise: for comparison, not"
             " for release)"
         )
-        say("\n".join("  ".join(f"{cell:>14}" for cell in row) for row in [header, *rows]))
+        for row in [header, *rows]:
+            say("  ".join(f"{cell:>14}" for cell in row))
+
         (folder / "results.csv").write_text(csv(results), encoding="utf-8")
-        png = paper.image(
-            charts.lines, both_measures(results, f"digits, imbalance ratio {IMBALANCE:g}"), "png"
-        )
-        (folder / "accuracy.png").write_bytes(png)
+        figure = both_measures(results, f"digits, imbalance ratio {IMBALANCE:g}")
+        (folder / "accuracy.png").write_bytes(paper.image(charts.lines, figure, "png"))
+
         release, scores = _release(data, folder)
         page = demo_page(data, results, worth, release, scores, str(out))
         (folder / "page.html").write_text(page, encoding="utf-8")
+
     for ledger in sorted(out.rglob(KEPT)):
         say(f"\n{ledger} stays: what was spent on these records stays spent")
     say(

@@ -35,24 +35,28 @@ RATES = (
 """False-positive rates at the positions of the slider."""
 FIRST_RATE = RATES.index(0.01)
 
-_ATTACK = """<p>{question} The attack looks at the release and raises an alarm or not. Choose how often it raises a
-false alarm, and how strong the suspicion was before.</p>
+_ATTACK = """<p>{question} The attack looks at the release and raises an alarm or not. Choose how
+often it raises a false alarm, and how strong the suspicion was before.</p>
 <div class="columns"><div>
 <label for="rate">False alarms: <output id="rate-value" for="rate"></output></label>
 <input type="range" id="rate" min="0" max="{last}" step="1" value="{first}">
 <label for="prior">Suspicion before: <output id="prior-value" for="prior"></output></label>
 <input type="range" id="prior" min="1" max="99" step="1" value="50">
-<p aria-live="polite">If {case}, {attack} detects it {most}<strong id="found"></strong> of the time. {Most}<strong
-id="belief"></strong> of {alarms} are correct.</p>
-<p>At any rate of false alarms, the rate of detection is at most {advantage} percentage points higher.</p>
+<p aria-live="polite">If {case}, {attack} detects it {most}<strong id="found"></strong> of the
+time. {Most}<strong id="belief"></strong> of {alarms} are correct.</p>
+<p>At any rate of false alarms, the rate of detection is at most {advantage} percentage points
+higher.</p>
 <p class="soft">{source}</p></div>
 <div><svg class="tradeoff" viewBox="-12 -4 116 120" role="img"
 aria-label="Highest rate of detection for each rate of false alarms">
 <rect class="frame" width="100" height="100"/><line class="blind" x1="0" y1="100" x2="100" y2="0"/>
 <polyline id="curve"/><circle id="mark" r="2.2"/>
-<text x="0" y="106">0</text><text x="94" y="106">100</text><text x="20" y="113">false alarms, %</text>
-<text x="-9" y="3">100</text><text x="-4" y="100">0</text><text x="3" y="6">detection, %</text></svg>
-<p class="soft">The solid line is the most that an attack reaches; the dashed line is a blind guess.</p></div></div>
+<text x="0" y="106">0</text><text x="94" y="106">100</text>
+<text x="20" y="113">false alarms, %</text>
+<text x="-9" y="3">100</text><text x="-4" y="100">0</text>
+<text x="3" y="6">detection, %</text></svg>
+<p class="soft">The solid line is the most that an attack reaches; the dashed line is a blind
+guess.</p></div></div>
 <div class="wide" tabindex="0" role="region" aria-label="Privacy parameters"><table>
 <caption>The guarantee in numbers, under unit {unit}</caption>{numbers}</table></div>"""
 
@@ -64,10 +68,10 @@ _NOTHING = (
     "No private record decided anything in this release, so no attack does better than a blind"
     " guess."
 )
-_CLOSED = """The best attack reaches these numbers. They are computed from the recorded events beforehand, at each
-position of the slider; between them the line only guides the eye."""
-_TABLE = """This guarantee has no closed form. The numbers are computed from the recorded events beforehand, at each
-position of the slider; between them the line only guides the eye."""
+_CLOSED = """The best attack reaches these numbers. They are computed from the recorded events
+beforehand, at each position of the slider; between them the line only guides the eye."""
+_TABLE = """This guarantee has no closed form. The numbers are computed from the recorded events
+beforehand, at each position of the slider; between them the line only guides the eye."""
 
 
 _QUESTION = "Suppose an attacker knows everything else and asks whether {sentence}."

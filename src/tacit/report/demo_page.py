@@ -24,26 +24,37 @@ from tacit.report.html import chart_blocks, figure_place
 from tacit.report.page import asset, data_block, page, table, text
 from tacit.report.theme import PAGE
 
-_LEAD = """<p class="lead">tacit summed {records} private digit images by class and added noise; the noisy sums are a
-classifier that may be published. Classes have {smallest} to {largest} images. Another {public} unlabelled images are
-public and cost no privacy.</p>"""
-_COMPARED = """<p>Each point is the median of {seeds} fits. On private data every one of these fits would cost
-budget; these digits are public. With private records choose the method beforehand: <code>auto</code> is the one to
-begin with where there are public rows.</p>"""
-_WORTH = """<p>At rho = {rho:g} (epsilon = {epsilon:.2g}) the method <code>auto</code> learns from public rows how
-digits vary, and so needs less of the private sums. Small classes gain most. Rows of class names help too, where the
-encoder reads texts: <code>tacit fit auto --names</code>.</p>"""
-_AFTER = """tacit inspect {out}/release                         # the card, after all hashes were checked
-tacit page {out}/release --out release.html         # a page that classifies files in the browser
-tacit predict {out}/release {out}/stores/test --out labels.csv
-tacit fit auto {out}/stores/private --public {out}/stores/public --classes 10 --budget rho=0.1 --out cheaper"""
-_OWN_DATA = """<p>With data of your own: <code>classes.txt</code> lists the classes, one a line, from public knowledge
-such as a form, not from the private labels.</p>"""
-_OWN = """tacit encode pictures --encoder timm:vit_small_patch14_dinov2 --classes classes.txt --out private
-tacit import rows.npy labels.npy --classes classes.txt --out private             # or embeddings that you have
-tacit ledger private --allow BUDGET                                              # what may be spent in all
-tacit fit auto private --public public --classes classes.txt --budget rho=0.5 --out release
-tacit publish release --to hub"""
+_LEAD = """<p class="lead">tacit summed {records} private digit images by class and added noise;
+the noisy sums are a classifier that may be published. Classes have {smallest} to {largest} images.
+Another {public} unlabelled images are public and cost no privacy.</p>"""
+_COMPARED = """<p>Each point is the median of {seeds} fits. On private data every one of these fits
+would cost budget; these digits are public. With private records choose the method beforehand:
+<code>auto</code> is the one to begin with where there are public rows.</p>"""
+_WORTH = """<p>At rho = {rho:g} (epsilon = {epsilon:.2g}) the method <code>auto</code> learns from
+public rows how digits vary, and so needs less of the private sums. Small classes gain most. Rows
+of class names help too, where the encoder reads texts: <code>tacit fit auto --names</code>.</p>"""
+_AFTER = (
+    # The comments stand in one column of the page.
+    "tacit inspect {out}/release                         "
+    "# the card, after all hashes were checked\n"
+    "tacit page {out}/release --out release.html         "
+    "# a page that classifies files in the browser\n"
+    "tacit predict {out}/release {out}/stores/test --out labels.csv\n"
+    "tacit fit auto {out}/stores/private --public {out}/stores/public --classes 10"
+    " --budget rho=0.1 --out cheaper"
+)
+_OWN_DATA = """<p>With data of your own: <code>classes.txt</code> lists the classes, one a line,
+from public knowledge such as a form, not from the private labels.</p>"""
+_OWN = (
+    "tacit encode pictures --encoder timm:vit_small_patch14_dinov2"
+    " --classes classes.txt --out private\n"
+    "tacit import rows.npy labels.npy --classes classes.txt --out private             "
+    "# or embeddings that you have\n"
+    "tacit ledger private --allow BUDGET                                              "
+    "# what may be spent in all\n"
+    "tacit fit auto private --public public --classes classes.txt --budget rho=0.5 --out release\n"
+    "tacit publish release --to hub"
+)
 
 
 def demo_page(

@@ -70,7 +70,9 @@ def figure_place(figure: Figure, level: int = 3) -> str:
 
 def chart_blocks(charts: dict[str, dict[str, Any]]) -> str:
     """The data and scripts at the end of a page that draw charts, by the names of their figures."""
-    return f"{data_block('charts', charts)}<script>{libraries()}</script><script>{asset('chart.js')}</script>"
+    data = data_block("charts", charts)
+    script = asset("chart.js")
+    return f"{data}<script>{libraries()}</script><script>{script}</script>"
 
 
 def _table(name: str, rows: Sequence[Row]) -> str:

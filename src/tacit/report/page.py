@@ -59,19 +59,26 @@ def picture(png: bytes, alternative: str) -> str:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
     """A table, whose first column names its rows."""
-    head = "".join(
-        f'<th scope="col">{escape(cell)}</th>' if cell else "<td></td>" for cell in header
-    )
-    body = "".join(
-        "<tr><th"
-        f' scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in rest)}</tr>'
-        for first, *rest in rows
-    )
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    head = "".join(map(_head_cell, header))
+    body = "".join(map(_body_row, rows))
     return scrolled(
         f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
         caption or "Table",
     )
+
+
+def _head_cell(title: str) -> str:
+    # A cell without a title heads no column.
+    if not title:
+        return "<td></td>"
+    return f'<th scope="col">{escape(title)}</th>'
+
+
+def _body_row(cells: Sequence[str]) -> str:
+    name, *figures = cells
+    columns = "".join(f"<td>{escape(figure)}</td>" for figure in figures)
+    return f'<tr><th scope="row">{escape(name)}</th>{columns}</tr>'
 
 
 def scrolled(html: str, name: str, kind: str = "") -> str:

@@ -41,16 +41,23 @@ LARGEST_FILE = 256 * 2**20
 """Bytes of a file that a page classifies."""
 _FLOATS = {"float16": "f2", "float32": "f4", "float64": "f8"}
 
-_CLASSIFIER = """<p>Choose a file of embeddings by the encoder of the card, or drop it anywhere on this page: {width}
-columns of numbers, as <code>.npy</code> or <code>.csv</code>. It stays on this device.</p>
-<div class="drop"><label for="file">File of embeddings</label><input type="file" id="file" accept=".npy,.csv"></div>
+_CLASSIFIER = """<p>Choose a file of embeddings by the encoder of the card, or drop it anywhere on
+this page: {width} columns of numbers, as <code>.npy</code> or <code>.csv</code>. It stays on this
+device.</p>
+<div class="drop"><label for="file">File of embeddings</label><input
+type="file" id="file" accept=".npy,.csv"></div>
 <p id="message" role="status"></p>
-<div id="results" hidden><p><a id="download" download="labels.csv" href="#results">Download all labels as CSV</a></p>
-<div class="columns"><div class="wide tall" tabindex="0" role="region" aria-label="Rows of each class"><table>
+<div id="results" hidden>
+<p><a id="download" download="labels.csv" href="#results">Download all labels as CSV</a></p>
+<div class="columns">
+<div class="wide tall" tabindex="0" role="region" aria-label="Rows of each class"><table>
 <caption>Rows of each class</caption>
-<thead><tr><th scope="col">class</th><th scope="col">rows</th></tr></thead><tbody id="counts"></tbody></table></div>
-<div class="wide tall" tabindex="0" role="region" aria-label="Labels"><table><caption id="first"></caption>
-<thead><tr><th scope="col">row</th><th scope="col">label</th></tr></thead><tbody id="labels"></tbody></table></div>
+<thead><tr><th scope="col">class</th><th scope="col">rows</th></tr></thead>
+<tbody id="counts"></tbody></table></div>
+<div class="wide tall" tabindex="0" role="region" aria-label="Labels"><table>
+<caption id="first"></caption>
+<thead><tr><th scope="col">row</th><th scope="col">label</th></tr></thead>
+<tbody id="labels"></tbody></table></div>
 </div></div>"""
 
 _NETWORK = """<p>This release decides by a network, which this page cannot run: label files with
@@ -191,4 +198,7 @@ def _array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
+    """Return the source expression by which a content security policy admits a text."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    encoded = base64.b64encode(digest).decode("ascii")
+    return f"'sha256-{encoded}'"
