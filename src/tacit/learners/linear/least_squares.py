@@ -23,14 +23,22 @@ from tacit.models.rows import Floats
 from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
-# the parts of the budget
-MOMENTS, SUMS, CLASS_MOMENTS = "moments", "sums", "class moments"
+# The parts of the budget.
+MOMENTS = "moments"
+SUMS = "sums"
+CLASS_MOMENTS = "class moments"
 
-# chosen on CIFAR-10
-SHARE_OF_MOMENTS = 0.3  # of the budget, where there are no class moments
-STRIP = 512  # rows of a matrix that are computed at once
-WITHIN_NOISE = 4.0  # standard deviations by which noise may move total weights apart
-# weight of the variance of a mean's noise, added to the variance within classes
+# Share of the budget, where there are no class moments. Chosen on CIFAR-10.
+SHARE_OF_MOMENTS = 0.3
+
+# Rows of a matrix that are computed at once.
+STRIP = 512
+
+# Standard deviations of noise up to which total weights count as equal.
+WITHIN_NOISE = 4.0
+
+# Weight of the variance of a mean's noise, added to the variance within classes. Chosen on
+# CIFAR-10.
 NOISE_IN_MEAN = 4.0
 
 
@@ -151,32 +159,40 @@ class LeastSquares(UnitRowClassifier):
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         moments, sums, counts, class_moments = self._moments(prepared, noise)
-        weight, added = 1.0, np.zeros(len(sums))
+
+        # under a unit per person, G and the sums may give a person different weights
+        weight = 1.0
         if class_moments is None and prepared.persons is not None:
             weight = self._relative_weight(moments, counts)
             moments *= weight
+
+        # scores: rows times theta, (C, width), plus intercepts, (C,)
         ridge = self._ridge(prepared.width, weight)
         if class_moments is None:
-            theta, added = self._discriminants(moments, sums, counts, ridge)
-            added = added + scores_of_empty(sums) if self._infinite() else added
+            theta, intercepts = self._discriminants(moments, sums, counts, ridge)
+            if self._infinite():
+                intercepts = intercepts + scores_of_empty(sums)
         else:
             theta = ridge_regression(moments, class_moments, self.alpha or 0.0, ridge, sums)
-            norms = np.linalg.norm(theta, axis=1, keepdims=True)
-            theta = theta / np.where(norms > 0, norms, 1.0) if self.normalise else theta
+            intercepts = np.zeros(len(sums))
+            if self.normalise:
+                norms = np.linalg.norm(theta, axis=1, keepdims=True)
+                theta = theta / np.where(norms > 0, norms, 1.0)
+
         z_moments, z_sums, z_classes = self._noises()
         facts = {
             "row norm": 1.0,
             "noise multiplier of the second moments": z_moments,
             "noise multiplier of the class sums": z_sums,
-            "noise multiplier of the class moments": "not bought"
-            if z_classes is None
-            else z_classes,
+            "noise multiplier of the class moments": (
+                "not bought" if z_classes is None else z_classes
+            ),
             **self._counts().facts(),
             "ridge": ridge,
             "sampling": "none; every record is used once in each sum",
         }
-        what = "one linear score per class, solved for from noisy moments"
-        return self._head(prepared, what, theta, facts, added)
+        summary = "one linear score per class, solved for from noisy moments"
+        return self._head(prepared, summary, theta, facts, intercepts)
 
     @phase(SET_UP)
     def _moments(
@@ -184,7 +200,10 @@ class LeastSquares(UnitRowClassifier):
     ) -> tuple[Floats, Floats, Floats, Floats | None]:
         """Noisy G, b and counts or, with `alpha`, A; exact ones under an infinite budget."""
         z_moments, z_sums, z_classes = self._noises()
-        width, n_classes, counts = records.width, len(self.classes_), self._counts()
+        width = records.width
+        n_classes = len(self.classes_)
+        counts = self._counts()
+
         moments = second_moments(
             records.blocks("second moments"),
             width=width,
@@ -192,74 +211,101 @@ class LeastSquares(UnitRowClassifier):
             noise=noise,
             rows_are_public=self._public_rows(),
         )
+
         blocks = records.blocks("class sums")
         if records.persons is not None and counts.noise > 0:
-            sums, drawn = gaussian.noisy_sums_and_counts(
+            # a person's sums and counts are scaled as one vector
+            sums, noisy_counts = gaussian.noisy_sums_and_counts(
                 blocks,
                 n_classes=n_classes,
                 width=width,
                 noise_multipliers=(z_sums, counts.noise),
                 noise=noise,
             )
-            return moments, sums, drawn, None
+            return moments, sums, noisy_counts, None
+
         sums = class_sums(blocks, n_classes=n_classes, width=width, multiplier=z_sums, noise=noise)
         if z_classes is None:
-            return moments, sums, counts.draw(records.blocks("counts"), n_classes, noise), None
+            noisy_counts = counts.draw(records.blocks("counts"), n_classes, noise)
+            return moments, sums, noisy_counts, None
+
         blocks = records.blocks("class moments")
-        of_classes = class_second_moments(
+        class_moments = class_second_moments(
             blocks, n_classes=n_classes, width=width, multiplier=z_classes, noise=noise
         )
-        return moments, sums, np.zeros(n_classes), of_classes
+        # regression needs no counts
+        return moments, sums, np.zeros(n_classes), class_moments
 
     @phase(SOLVING)
     def _discriminants(
         self, moments: Floats, sums: Floats, counts: Floats, ridge: float
     ) -> tuple[Floats, Floats]:
-        """One theta per class, and what is added to its scores; `moments` are overwritten."""
+        """Return one theta per class, and the intercepts of its scores; `moments` are
+        overwritten.
+        """
+        # (C, 1); at least the noise, so that no mean is divided by almost 0
         counts = np.maximum(counts, self._counts().uncertainty)[:, None]
-        total, z_sums = counts.sum(), self._noises()[1]
-        means, centre = sums / counts, sums.sum(axis=0) / total
-        within = moments  # in its memory, since matrices may be large
+        total = counts.sum()
+        _, z_sums, _ = self._noises()
+        means = sums / counts
+        centre = sums.sum(axis=0) / total
+
+        # W = G - sum_c n_c m_c m_c', in the memory of G, since matrices may be large
+        within = moments
         for start in range(0, len(within), STRIP):
             within[start : start + STRIP] -= means[:, start : start + STRIP].T @ sums
+        # noise in the sums raised what was subtracted: on the diagonal by its variance
         np.einsum("ii->i", within)[:] += z_sums**2 * np.sum(1 / counts)
+
+        # from here on along the axes of W
         values, axes = spectrum(within)
         variances = (values + ridge) / total
-        along, at_centre = (means - centre) @ axes, centre @ axes
-        theta = along / (variances + NOISE_IN_MEAN * (z_sums / counts) ** 2)
+        along_axes = (means - centre) @ axes
+        centre_along_axes = centre @ axes
+        theta = along_axes / (variances + NOISE_IN_MEAN * (z_sums / counts) ** 2)
+
         if not self.normalise:
-            return theta @ axes.T, -np.sum(theta * (along / 2 + at_centre), axis=1)
+            # linear discriminants: the score of a class is largest at its mean
+            intercepts = -np.sum(theta * (along_axes / 2 + centre_along_axes), axis=1)
+            return theta @ axes.T, intercepts
+
+        # scores of standard deviation 1 within classes
         deviations = np.sqrt(np.sum(theta**2 * variances, axis=1, keepdims=True))
         theta /= np.where(deviations > 0, deviations, 1.0)
-        return theta @ axes.T, -theta @ at_centre
+        return theta @ axes.T, -theta @ centre_along_axes
 
     def _relative_weight(self, moments: Floats, counts: Floats) -> float:
-        """Total weight of persons in counts and sums over that in G; 1 if noise explains the
-        difference.
+        """Return the total weight of persons in counts and sums over that in G.
 
-        The weight in G is its trace, since rows are unit.
+        It is 1 if noise explains the difference. The weight in G is its trace, since rows are unit.
         """
-        in_sums, of_counts = float(counts.sum()), self._counts().noise * math.sqrt(len(counts))
-        in_moments, of_trace = float(np.trace(moments)), self._noises()[0] * math.sqrt(len(moments))
-        if abs(in_sums - in_moments) <= WITHIN_NOISE * math.hypot(of_counts, of_trace):
+        weight_in_sums = float(counts.sum())
+        weight_in_moments = float(np.trace(moments))
+        noise_of_moments, _, _ = self._noises()
+        counts_sd = self._counts().noise * math.sqrt(len(counts))
+        trace_sd = noise_of_moments * math.sqrt(len(moments))
+
+        difference = abs(weight_in_sums - weight_in_moments)
+        if difference <= WITHIN_NOISE * math.hypot(counts_sd, trace_sd):
             return 1.0
-        return max(in_sums, 1.0) / max(in_moments, of_trace, 1.0)
+        return max(weight_in_sums, 1.0) / max(weight_in_moments, trace_sd, 1.0)
 
     def _ridge(self, width: int, weight: float) -> float:
-        """By default 1 + s sqrt(d), s being the noise of the matrix to invert, in which G has this
-        weight.
+        """Return the ridge, by default 1 + s sqrt(d).
+
+        s is the noise of the matrix to invert, in which G has this weight.
         """
         if self.ridge is not None:
             return float(self.ridge)
+
         z_moments, z_sums, z_classes = self._noises()
-        if z_classes is None and self._public_rows():
+        if z_classes is not None:
+            deviation = math.hypot(z_classes, (self.alpha or 0.0) * z_moments)
+        elif self._public_rows():
             # the matrix is exact, and the sums that it is applied to are not
-            return 1.0 + z_sums * math.sqrt(width)
-        deviation = (
-            weight * z_moments
-            if z_classes is None
-            else math.hypot(z_classes, (self.alpha or 0.0) * z_moments)
-        )
+            deviation = z_sums
+        else:
+            deviation = weight * z_moments
         return 1.0 + deviation * math.sqrt(width)
 
 
@@ -267,9 +313,11 @@ class LeastSquares(UnitRowClassifier):
 def ridge_regression(
     moments: Floats, class_moments: Floats, alpha: float, ridge: float, sums: Floats
 ) -> Floats:
-    """One theta per class; noisy matrices are first projected to positive semidefinite ones."""
-    solved = [
-        divided(b[None], *spectrum(of_class + alpha * moments), ridge)[0]
-        for of_class, b in zip(class_moments, sums, strict=True)
-    ]
-    return np.stack(solved)
+    """Solve for one theta per class; noisy matrices are first projected to positive semidefinite
+    ones.
+    """
+    theta = []
+    for class_moment, class_sum in zip(class_moments, sums, strict=True):
+        values, vectors = spectrum(class_moment + alpha * moments)
+        theta.append(divided(class_sum[None], values, vectors, ridge)[0])
+    return np.stack(theta)

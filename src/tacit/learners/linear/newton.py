@@ -27,8 +27,11 @@ from tacit.privacy.events import Event
 from tacit.privacy.sensitivity import ROOT_TWO
 from tacit.privacy.unit import Unit
 
-GRADIENTS, HESSIANS = "gradients", "Hessians"  # the parts of the budget
-# largest slope of the sigmoid, which bounds what a record of weight 1 adds to a Hessian
+# The parts of the budget.
+GRADIENTS = "gradients"
+HESSIANS = "Hessians"
+
+# Largest slope of the sigmoid, which bounds the part of a record of weight 1 in a Hessian.
 STEEPEST = 0.25
 
 Derivatives = Callable[[Floats, Floats, Blocks], tuple[Floats, Floats]]
@@ -84,8 +87,9 @@ class Newton(SecondOrderClassifier):
     and one per class for the counts. Sensitivity: a record x of class y has weight w_y = 1 and w_k
     = alpha elsewhere. With p_k the sigmoid, it adds w_k (p_k - [k = y]) x to the gradient and w_k
     p_k (1 - p_k) x x' to the Hessian of each class k, and
-    |p_k - [k = y]| <= 1, p_k (1 - p_k) <= 1/4, |x| <= 1. The stack of all K gradients therefore moves by at most
-    f = sqrt(sum w_k^2) = sqrt(1 + (K - 1) alpha^2) under add/remove, and that of all K Hessians by
+    |p_k - [k = y]| <= 1, p_k (1 - p_k) <= 1/4, |x| <= 1. The stack of all K gradients therefore
+    moves by at most f = sqrt(sum w_k^2) = sqrt(1 + (K - 1) alpha^2) under add/remove, and that of
+    all K Hessians by
     f/4, in Frobenius norm. Noise has standard deviation s f and s f/4, fresh for each class and
     epoch, the upper triangle of a Hessian mirrored. Under change-label, and for the labels of a
     person, rows are public: Hessians use the weights that the head itself expects (Fisher scoring),
@@ -113,7 +117,10 @@ class Newton(SecondOrderClassifier):
     default_epochs = (4, 8)
 
     def _parts(self) -> dict[str, Part]:
-        counts, epochs = self._declared_counts(), self._epochs()
+        counts = self._declared_counts()
+        epochs = self._epochs()
+
+        # gradients and Hessians get the same share of what counts leave
         share = (1 - counts.share) / 2
         gradients = Part(share, outer_products.PRODUCTS, releases=epochs)
         # where rows are public, weights of Hessians do not depend on labels
@@ -122,9 +129,12 @@ class Newton(SecondOrderClassifier):
 
     def _gradient_noise(self) -> float:
         """Standard deviation of the noise on an entry of a gradient, in units of `_sensitivity`."""
-        unit, alpha = Unit(self.unit), self._alpha()
+        unit = Unit(self.unit)
+        alpha = self._alpha()
+
         sensitivity = outer_products.PRODUCTS.under(unit)
         if unit is Unit.CHANGE_LABEL:
+            # the gradients of two classes move, each by max(1, alpha) at most
             distance = ROOT_TWO * max(1.0, alpha) / self._sensitivity()
             sensitivity = outer_products.moved_by_left_rows(distance, len(self.classes_))
         return self._split().noise(GRADIENTS, sensitivity)
@@ -142,7 +152,10 @@ class Newton(SecondOrderClassifier):
         return super()._event()
 
     def _alpha(self) -> float:
-        return 1 / max(len(self.classes_) - 1, 1) if self.alpha is None else float(self.alpha)
+        """Weight of a negative."""
+        if self.alpha is None:
+            return 1 / max(len(self.classes_) - 1, 1)
+        return float(self.alpha)
 
     def _sensitivity(self) -> float:
         """Norm of a record's weights in all classes: of its gradients, and four times that of its
@@ -151,24 +164,35 @@ class Newton(SecondOrderClassifier):
         return math.sqrt(1 + (len(self.classes_) - 1) * self._alpha() ** 2)
 
     def _matrices(self) -> Matrices:
-        of_all_epochs = len(self.classes_) * self._epochs()
-        held = (5 if self.pooled else 3) * len(self.classes_) + 2
+        n_classes = len(self.classes_)
+
+        # measured; pooling holds the deviations from the mean and their upper triangles too
+        matrices_a_class = 5 if self.pooled else 3
+        n_hessians = n_classes * self._epochs()
         return Matrices(
-            held,
-            decomposed=of_all_epochs,
-            noised=self._noised(of_all_epochs, self._hessian_noise()),
+            held=matrices_a_class * n_classes + 2,
+            decomposed=n_hessians,
+            noised=self._noised(n_hessians, self._hessian_noise()),
         )
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        epochs, exact = self._epochs(), self._infinite()
+        epochs = self._epochs()
+        exact = self._infinite()
         with phase(SET_UP):
             blocks = prepared.block_list(exact=exact)
             offsets = self._offsets(blocks, noise)
-        derivatives: Derivatives = self._exact if exact else partial(self._noisy, noise=noise)
+
+        derivatives: Derivatives = self._exact
+        if not exact:
+            derivatives = partial(self._noisy, noise=noise)
+
+        # heads of all classes, (K, d)
         theta = np.zeros((len(self.classes_), prepared.width))
         with phase(SOLVING):
             for _ in progress(range(epochs), "epochs", epochs):
-                theta = self._step(theta, *derivatives(theta, offsets, blocks))
+                gradients, hessians = derivatives(theta, offsets, blocks)
+                theta = self._step(theta, gradients, hessians)
+
         facts = {
             "row norm": 1.0,
             "weight of a negative": self._alpha(),
@@ -183,44 +207,54 @@ class Newton(SecondOrderClassifier):
         )
 
     def _offsets(self, blocks: Blocks, noise: NoiseSource) -> Floats:
-        """Added to the logits while learning: log odds of the classes, negatives weighted."""
-        counts = self._counts()
+        """Log odds of the classes, negatives weighted, (K,): added to the logits while learning."""
         if not self.balanced:
             return np.zeros(len(self.classes_))
-        masses = (
-            np.maximum(counts.draw(blocks, len(self.classes_), noise), 0.0) + counts.uncertainty
-        )
-        result: Floats = np.log(
-            masses / (self._alpha() * np.maximum(masses.sum() - masses, masses.min()))
-        )
-        return result
+
+        # noisy counts, raised by their noise so that none is near 0
+        counts = self._counts()
+        noisy_counts = counts.draw(blocks, len(self.classes_), noise)
+        positives = np.maximum(noisy_counts, 0.0) + counts.uncertainty
+
+        negatives = np.maximum(positives.sum() - positives, positives.min())
+        log_odds: Floats = np.log(positives / (self._alpha() * negatives))
+        return log_odds
 
     def _noisy(
         self, head: Floats, offsets: Floats, blocks: Blocks, noise: NoiseSource
     ) -> tuple[Floats, Floats]:
-        bound, n = self._sensitivity(), sum(len(block.rows) for block in blocks)
+        """Noisy sums of gradients and of Hessians, as `Derivatives` returns them."""
+        bound = self._sensitivity()
+        n = sum(len(block.rows) for block in blocks)
+
+        # first and second derivatives of the losses in the logits, (b, K) each, by block
         slopes = [self._slopes(logits(rows, head) + offsets, labels) for rows, labels, _ in blocks]
+
+        # mechanisms take rows and weights of norm 1, so both are divided by their bound
+        left_rows = (
+            Block(first / bound, rows, ends)
+            for (first, _), (rows, _, ends) in zip(slopes, blocks, strict=True)
+        )
         gradients = outer_products.noisy_products(
-            (
-                Block(first / bound, rows, ends)
-                for (first, _), (rows, _, ends) in zip(slopes, blocks, strict=True)
-            ),
+            left_rows,
             shape=head.shape,
             noise_multiplier=self._gradient_noise(),
             noise=noise,
         )
+
         weights = (
             Block(rows, second / (STEEPEST * bound), ends)
             for (_, second), (rows, _, ends) in zip(slopes, blocks, strict=True)
         )
-        read = progress(weights, "Hessians", n, lambda block: len(block[0]))
+        reported = progress(weights, "Hessians", n, lambda block: len(block[0]))
         shape = {"n_weights": len(head), "width": head.shape[1]}
         if self._public_rows():
-            hessians = outer_products.bounded_weighted_second_moments(read, **shape)
+            hessians = outer_products.bounded_weighted_second_moments(reported, **shape)
         else:
             hessians = outer_products.noisy_weighted_second_moments(
-                read, **shape, noise_multiplier=self._hessian_noise(), noise=noise
+                reported, **shape, noise_multiplier=self._hessian_noise(), noise=noise
             )
+
         return gradients * bound, hessians * (STEEPEST * bound)
 
     def _slopes(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
@@ -233,42 +267,55 @@ class Newton(SecondOrderClassifier):
         return first, second
 
     def _exact(self, head: Floats, offsets: Floats, blocks: Blocks) -> tuple[Floats, Floats]:
-        gradients, hessians = np.zeros_like(head), np.zeros((*head.shape, head.shape[1]))
+        """Exact sums of gradients and of Hessians, as `Derivatives` returns them."""
+        gradients = np.zeros_like(head)
+        hessians = np.zeros((*head.shape, head.shape[1]))
         n = sum(len(block.rows) for block in blocks)
+
         for rows, labels, _ in progress(blocks, "Hessians", n, lambda block: len(block.rows)):
             first, second = weighted(logits(rows, head) + offsets, labels, self._alpha())
             gradients += first.T @ rows
             for k in range(len(head)):
                 scaled = rows * np.sqrt(second[:, k : k + 1])
                 hessians[k] += scaled.T @ scaled
+
         return gradients, hessians
 
     def _step(self, theta: Floats, gradients: Floats, hessians: Floats) -> Floats:
-        """The heads after an epoch."""
+        """Return the heads after an epoch, of shape (K, d)."""
         rate = 1.0 if self.learning_rate is None else float(self.learning_rate)
-        deviation = self._gradient_noise() * self._sensitivity()
-        uncertainty = self._hessian_noise() * self._sensitivity() * STEEPEST
-        if self.pooled and uncertainty > 0:
-            hessians, uncertainty = pooled(hessians, uncertainty)
-        least = self.ridge + uncertainty * math.sqrt(theta.shape[1])
+
+        # standard deviations of the noise on an entry
+        gradient_sd = self._gradient_noise() * self._sensitivity()
+        hessian_sd = self._hessian_noise() * self._sensitivity() * STEEPEST
+        if self.pooled and hessian_sd > 0:
+            hessians, hessian_sd = pooled(hessians, hessian_sd)
+
+        # about the norm of the noise matrix of a Hessian
+        least_damping = self.ridge + hessian_sd * math.sqrt(theta.shape[1])
+        noise_of_all_steps = rate * gradient_sd * math.sqrt(self._epochs())
+
         gradients = gradients + self.ridge * theta
-        moved = np.empty_like(theta)
+        result = np.empty_like(theta)
         for k, hessian in enumerate(hessians):
             values, vectors = spectrum(hessian)
             damping = self.damping
             if damping is None:
-                damping = damping_for(values, rate * deviation * math.sqrt(self._epochs()), least)
-            moved[k] = theta[k] - rate * divided(gradients[k], values, vectors, damping)
-        return moved
+                damping = damping_for(values, noise_of_all_steps, least_damping)
+            result[k] = theta[k] - rate * divided(gradients[k], values, vectors, damping)
+        return result
 
 
 def weighted(logits: Floats, labels: Integers, alpha: float) -> tuple[Floats, Floats]:
     """First and second derivatives of each record's loss in its K logits, of shape (b, K)."""
     from scipy.special import expit
 
-    positive = (np.arange(len(labels)), labels)
     chances: Floats = expit(logits)
-    first, second = alpha * chances, alpha * (chances * (1 - chances))
+    first = alpha * chances
+    second = alpha * (chances * (1 - chances))
+
+    # the record's own class has weight 1
+    positive = (np.arange(len(labels)), labels)
     first[positive] = chances[positive] - 1
     second[positive] = chances[positive] * (1 - chances[positive])
     return first, second
@@ -291,12 +338,22 @@ def expected_second_derivatives(logits: Floats, alpha: float) -> Floats:
 
 
 def pooled(hessians: Floats, deviation: float) -> tuple[Floats, float]:
-    """Noisy matrices shrunk towards their mean, and the standard deviation of the noise that is
-    left on an entry.
+    """Shrink noisy matrices towards their mean, and return the standard deviation of the noise that
+    is left on an entry.
+
+    By James and Stein: the share of the variance between classes that noise does not explain is
+    kept.
     """
     mean = hessians.mean(axis=0)
-    apart = hessians - mean
-    upper = apart[:, *np.triu_indices(len(mean))]
-    spread, of_noise = float(np.mean(upper**2)), deviation**2 * (1 - 1 / len(hessians))
-    kept = max(0.0, 1 - of_noise / spread) if spread > 0 else 1.0
-    return mean + kept * apart, deviation * math.sqrt(kept**2 + (1 - kept**2) / len(hessians))
+    deviations = hessians - mean
+
+    # the lower triangle mirrors the upper one
+    upper = deviations[:, *np.triu_indices(len(mean))]
+    variance = float(np.mean(upper**2))
+    noise_variance = deviation**2 * (1 - 1 / len(hessians))
+    factor = 1.0
+    if variance > 0:
+        factor = max(0.0, 1 - noise_variance / variance)
+
+    noise_left = deviation * math.sqrt(factor**2 + (1 - factor**2) / len(hessians))
+    return mean + factor * deviations, noise_left
