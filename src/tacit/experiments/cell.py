@@ -17,7 +17,7 @@ from tacit.experiments.data import (
     DataSource,
     Records,
     names_rows,
-    of_public,
+    public_part,
     public_rows,
 )
 from tacit.experiments.plan import SEARCHES
@@ -77,7 +77,7 @@ class Cell:
             for field in fields(self)
             if field.name not in left_out
         }
-        used = ["train", "test"] + ([] if self.public is None else [of_public(self.public)])
+        used = ["train", "test"] + ([] if self.public is None else [public_part(self.public)])
         used += [NAMES] if self.names else []
         used += [PERSONS] if Unit(self.unit).per_person else []
         source = self.source

@@ -28,22 +28,45 @@ from tacit.data.splits import first_rows
 from tacit.errors import InputError
 from tacit.experiments.plan import DataSet
 
-SHUFFLE = 0  # seed: in which order the columns of "scrambled" are
-COMPONENTS = 16  # of digits-components
-NAMES, PERSONS, CARRIED = "names", "persons", ""
-# other digits, and the same with their columns in another order
+# the built-in public sets: other digits, and the same with their columns in another order
 BUILTIN_PUBLIC = ("own", "scrambled")
+
+# seed of the order of columns in "scrambled"
+SHUFFLE = 0
+
+# principal components that "digits-components" keeps
+COMPONENTS = 16
+
+# parts of a data set, beside "train", "test" and the public sets
+NAMES = "names"
+PERSONS = "persons"
+
+# in place of the path of class names: the training store carries them
+CARRIED = ""
 
 
 @dataclass(frozen=True)
 class DataSource:
-    """Where the parts of a data set are (train, test and the public sets), and hashes of their
-    content.
+    """Paths of the parts of a data set, and hashes of their content.
 
-    With `rows` or `test_rows`, only that many records are used: the first of a shuffle that all
-    cells share. `names` is where the rows of class names are: CARRIED if the training store carries
-    them, None if there are none. `persons` is that of the plan, a file by its whole path; without
-    it the training store may carry ids.
+    Attributes
+    ----------
+    builtin : str or None
+        Name of a built-in data set, which has no paths.
+    train, test : str
+        Paths of the private records and of those that the classifiers are tested on.
+    public : tuple of (name, path)
+    classes : tuple
+        The class list, which an experiment takes to be public.
+    hashes : tuple of (part, hash)
+    rows, test_rows : int or None
+        Only that many records are used: the first of a shuffle that all cells share.
+    names : str or None
+        Path of the rows of class names; CARRIED if the training store carries them, None if there
+        are none.
+    persons : str or None
+        The option of the plan, with the whole path where it is a file. Without it the training
+        store may carry ids.
     """
 
     builtin: str | None
@@ -59,18 +82,19 @@ class DataSource:
 
     @property
     def has_persons(self) -> bool:
-        """Whether the training records have ids of persons."""
+        """True if the training records have ids of persons."""
         return PERSONS in dict(self.hashes)
 
     def hash_of(self, part: str) -> str:
-        """Of "train", "test", "names", "persons" or `of_public(name)`."""
+        """Return the hash of "train", "test", "names", "persons" or `public_part(name)`."""
         return dict(self.hashes)[part]
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The training and test records of a cell; labels are class indices, `persons` ids of the
-    training records.
+    """The training and test records of a cell.
+
+    Labels are class indices; `persons` has the ids of the training records.
     """
 
     x: Any
@@ -86,63 +110,105 @@ class Records:
         return np.bincount(self.y, minlength=len(self.classes))
 
 
-def of_public(name: str) -> str:
-    """The part under which a public set's hash is stored, so that no public set is taken for the
-    private data.
+def public_part(name: str) -> str:
+    """Return the part under which a public set's hash is stored.
+
+    It differs from the private parts, so that no public set is taken for the private data.
     """
     return f"public {name}"
 
 
 def data_source(data: DataSet, root: Path) -> DataSource:
-    """Where the data of a plan are, relative to `root`; InputError if a part is missing, unlabelled
-    or too wide.
+    """Read and check the data of a plan, whose paths are relative to `root`.
+
+    Raises InputError if a part is missing, unlabelled or too wide.
     """
     if data.builtin is not None:
-        digits = load_digits_split()
-        content = digest(
-            [digits.private_x, digits.private_y, digits.test_x, digits.test_y, digits.public_x]
-        )
-        hashes = tuple(
-            (name, content) for name in ("train", "test", *map(of_public, BUILTIN_PUBLIC))
-        )
-        public = tuple((name, "") for name in BUILTIN_PUBLIC)
-        return DataSource(
-            data.builtin, "", "", public, tuple(range(10)), hashes, data.rows, data.test_rows
-        )
-    train, test = str(root / str(data.train)), str(root / str(data.test))
+        return _builtin_source(data, data.builtin)
+
+    train_path = str(root / str(data.train))
+    test_path = str(root / str(data.test))
     public = tuple((name, str(root / path)) for name, path in data.public.items())
-    persons, test_persons = (_located(given, root) for given in (data.persons, data.test_persons))
-    parts = {"train": (train, _read(train, "train", persons=persons))}
-    width = parts["train"][1].x.shape[1]
-    parts["test"] = (test, _read(test, "test", width, test_persons))
-    parts |= {of_public(name): (path, _read(path, "train", width)) for name, path in public}
-    for path, part in parts.values():
-        check_rows(part.x, name=path)
-    labels = [_labels(part, path) for path, part in (parts["train"], parts["test"])]
-    classes = _classes([parts["train"][1], parts["test"][1]])
-    for own_labels in labels:
-        encode_labels(own_labels, list(classes))
-    hashes = tuple(
-        (name, digest([part.content_hash, part.identity])) for name, (_, part) in parts.items()
-    )
-    private, tested = parts["train"][1], parts["test"][1]
-    if private.persons is not None:
-        hashes = (*hashes, (PERSONS, digest([private.persons])))
-    if several := shared_persons(private, tested):
+    persons = _persons_option(data.persons, root)
+    test_persons = _persons_option(data.test_persons, root)
+
+    # all parts have the width of the training rows
+    train = _read(train_path, "train", persons=persons)
+    width = train.x.shape[1]
+    test = _read(test_path, "test", width, test_persons)
+    parts = {"train": train, "test": test}
+    paths = {"train": train_path, "test": test_path}
+    for name, path in public:
+        part = public_part(name)
+        parts[part] = _read(path, "train", width)
+        paths[part] = path
+
+    for name, part_data in parts.items():
+        check_rows(part_data.x, name=paths[name])
+    labels = [_labels(train, train_path), _labels(test, test_path)]
+    classes = _classes([train, test])
+    for labels_of_part in labels:
+        # refuses labels outside the class list
+        encode_labels(labels_of_part, list(classes))
+    n_shared = shared_persons(train, test)
+    if n_shared:
         raise InputError(
-            f"{several} persons are both in {train} and in {test}; keep each in one of them (tacit"
-            " split)"
+            f"{n_shared} persons are both in {train_path} and in {test_path}; keep each in one of"
+            " them (tacit split)"
         )
-    names = CARRIED if private.names is not None else None
-    if data.names is not None:
-        names = str(root / data.names)
+
+    hashes = [
+        (name, digest([part_data.content_hash, part_data.identity]))
+        for name, part_data in parts.items()
+    ]
+    if train.persons is not None:
+        hashes.append((PERSONS, digest([train.persons])))
+
     source = DataSource(
-        None, train, test, public, classes, hashes, data.rows, data.test_rows, names, persons
+        builtin=None,
+        train=train_path,
+        test=test_path,
+        public=public,
+        classes=classes,
+        hashes=tuple(hashes),
+        rows=data.rows,
+        test_rows=data.test_rows,
+        names=_names_path(data, train, root),
+        persons=persons,
     )
-    if names is None:
+    if source.names is None:
         return source
-    rows = _names(source, private.classes_declared or tested.classes_declared)
-    return replace(source, hashes=(*hashes, (NAMES, digest(rows))))
+    declared = train.classes_declared or test.classes_declared
+    names_hash = digest(_names(source, declared))
+    return replace(source, hashes=(*source.hashes, (NAMES, names_hash)))
+
+
+def _builtin_source(data: DataSet, builtin: str) -> DataSource:
+    """Return the source of the built-in digits, all parts of which have one hash."""
+    digits = load_digits_split()
+    content_hash = digest(
+        [digits.private_x, digits.private_y, digits.test_x, digits.test_y, digits.public_x]
+    )
+    parts = ("train", "test", *map(public_part, BUILTIN_PUBLIC))
+    return DataSource(
+        builtin=builtin,
+        train="",
+        test="",
+        public=tuple((name, "") for name in BUILTIN_PUBLIC),
+        classes=tuple(range(10)),
+        hashes=tuple((part, content_hash) for part in parts),
+        rows=data.rows,
+        test_rows=data.test_rows,
+    )
+
+
+def _names_path(data: DataSet, train: Data, root: Path) -> str | None:
+    """Return where the rows of class names are; those of the plan come before carried ones."""
+    if data.names is not None:
+        return str(root / data.names)
+    if train.names is not None:
+        return CARRIED
+    return None
 
 
 def _labels(part: Data, path: str) -> NDArray[Any]:
@@ -154,58 +220,82 @@ def _labels(part: Data, path: str) -> NDArray[Any]:
     return part.labels
 
 
-def _located(persons: str | None, root: Path) -> str | None:
-    """The option by the whole path of its file, if it names a file."""
-    return (
-        str(root / persons) if persons is not None and is_ids_file(str(root / persons)) else persons
-    )
+def _persons_option(persons: str | None, root: Path) -> str | None:
+    """Return the option `persons`, with the whole path where it names a file."""
+    if persons is None:
+        return None
+    path = str(root / persons)
+    if is_ids_file(path):
+        return path
+    return persons
 
 
 def _read(path: str, role: str, width: int | None = None, persons: str | None = None) -> Data:
-    """The part of a file or folder that has the role, or that the path names, as FOLDER#test;
-    pictures become rows.
+    """Read the part of a file or folder that has the role, or that the path names, as FOLDER#test.
+
+    Pictures become rows.
     """
-    path, _, part = path.partition("#")
-    file, role = Path(path), part or role
+    path, _, named_part = path.partition("#")
+    file = Path(path)
+    part = named_part or role
     if file.suffix == ".npz" and file.is_file():
-        if (found := _part_of_npz(file, role, width, persons)) is not None:
-            return found
-        if part:
+        arrays = _part_of_npz(file, part, width, persons)
+        if arrays is not None:
+            return arrays
+        if named_part:
             raise InputError(
                 f"{file} has no array {part}_x; name a part that it has, or leave #{part} out"
             )
-    several = file.is_dir() and len(splits(path)) > 1
-    return read_data(
-        path, persons=persons, split=role if several or part else None, width=width, check=False
-    )
+
+    # a file, or a folder with one split, serves in any role
+    has_splits = file.is_dir() and len(splits(path)) > 1
+    split = part if has_splits or named_part else None
+    return read_data(path, persons=persons, split=split, width=width, check=False)
 
 
-def _part_of_npz(file: Path, role: str, width: int | None, persons: str | None) -> Data | None:
-    """The arrays train_x and train_y, or those of another role, if the file has them."""
+def _part_of_npz(file: Path, part: str, width: int | None, persons: str | None) -> Data | None:
+    """Return the arrays train_x and train_y, or those of another part, if the file has them."""
     archive = Archive(file)
-    if f"{role}_x" not in archive.names:
+    rows_name = f"{part}_x"
+    labels_name = f"{part}_y"
+    if rows_name not in archive.names:
         return None
-    names = [name for name in (f"{role}_x", f"{role}_y") if name in archive.names]
-    shape = archive.header(names[0]).shape
+
+    # the header states the shape: too wide an array is refused before it is read
+    shape = archive.header(rows_name).shape
     check_width(file, (*shape[:1], math.prod(shape[1:])), width)
-    x, *y = archive.read(names)
-    rows = np.atleast_1d(x).reshape(len(np.atleast_1d(x)), -1)
+
+    labels = None
+    if labels_name in archive.names:
+        x, labels = archive.read([rows_name, labels_name])
+    else:
+        (x,) = archive.read([rows_name])
+    x = np.atleast_1d(x)
+    rows = x.reshape(len(x), -1)
+
     ids = None
     if persons is not None:
-        column = (
-            None if is_ids_file(persons) else choose(archive.names, persons, (), "persons", file)
-        )
-        ids = read_ids(persons) if column is None else archive.read([column])[0]
-    return make_arrays(rows, y[0] if y else None, (file,), f"{file.stem}-{role}", persons=ids)
+        ids = _ids_of_npz(archive, file, persons)
+    return make_arrays(rows, labels, (file,), f"{file.stem}-{part}", persons=ids)
 
 
-def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
-    """The declared classes, or all that occur: an experiment takes them to be public."""
-    declared = next((part.classes for part in parts if part.classes_declared), None)
-    if declared is not None:
-        return tuple(declared)
+def _ids_of_npz(archive: Archive, file: Path, persons: str) -> Any:
+    """Read ids of persons from a file of ids, or from the array of this name."""
+    if is_ids_file(persons):
+        return read_ids(persons)
+    choose(archive.names, persons, (), "persons", file)  # refuses a name that the file lacks
+    return archive.read([persons])[0]
+
+
+def _classes(parts: Sequence[Data]) -> tuple[ClassValue, ...]:
+    """Return the declared classes, or all that occur: an experiment takes them to be public."""
+    for part in parts:
+        if part.classes_declared and part.classes is not None:
+            return tuple(part.classes)
+
     labels = [np.asarray(part.labels) for part in parts]
-    if len({part.dtype.kind in "iu" for part in labels}) > 1:
+    whole_numbers = {array.dtype.kind in "iu" for array in labels}
+    if len(whole_numbers) > 1:
         raise InputError(
             "labels of train are numbers and those of test text, or the other way round; use one"
             " type for both"
@@ -215,23 +305,28 @@ def _classes(parts: Sequence[Any]) -> tuple[ClassValue, ...]:
 
 @lru_cache(maxsize=2)
 def records(source: DataSource, imbalance: float, seed: int) -> Records:
-    """The records of a cell; all cells with this ratio and seed share the imbalanced subset."""
+    """Return the records of a cell; cells with this ratio and seed share the imbalanced subset."""
     whole = _whole(source)
     if imbalance == 1:
         return whole
+
+    # worker processes share the subset, under a key that its labels decide
     y = whole.y
     rows = shared(
         "subset",
         lambda: (y, len(source.classes), imbalance, seed),
         lambda: np.sort(imbalanced_subset(y, imbalance, seed, len(source.classes))),
     )
-    persons = None if whole.persons is None else whole.persons[rows]
+
+    persons = None
+    if whole.persons is not None:
+        persons = whole.persons[rows]
     return replace(whole, x=whole.x[rows], y=y[rows], persons=persons)
 
 
 @lru_cache(maxsize=2)
 def public_rows(source: DataSource, name: str, n: int | None) -> Any:
-    """A public set, or n of its rows, the first of the shuffle."""
+    """Return a public set, or n of its rows, the first of the shuffle."""
     rows = _public(source, name)
     if n is None:
         return rows
@@ -245,83 +340,90 @@ def public_rows(source: DataSource, name: str, n: int | None) -> Any:
 
 @lru_cache(maxsize=2)
 def names_rows(source: DataSource) -> list[NDArray[Any]]:
-    """The rows of class names of each class."""
+    """Return the rows of class names of each class."""
     return _names(source)
 
 
 def _names(source: DataSource, declared: bool = True) -> list[NDArray[Any]]:
-    """The rows of class names; those without labels are refused unless the class list is
-    `declared`.
+    """Read the rows of class names.
+
+    Rows without labels are refused unless the class list is `declared`.
     """
     train = _read(source.train, "train")
     if source.names == CARRIED:
         carried = carried_names(train, source.classes, source.train)
         return [] if carried is None else carried.rows
-    read = _read(str(source.names), "train", train.x.shape[1])
-    if holds_private(read, train):
+
+    path = str(source.names)
+    names_data = _read(path, "train", train.x.shape[1])
+    if holds_private(names_data, train):
         raise InputError(
-            f"names: {source.names} are private records; name public rows of each class, or leave"
-            " it out"
+            f"names: {path} are private records; name public rows of each class, or leave it out"
         )
-    check_rows(read.x, name=str(source.names))
-    names = names_of(read, source.classes, str(source.names), declared=declared)
-    check_through(names, train, f"names: {source.names}")
+    check_rows(names_data.x, name=path)
+    names = names_of(names_data, source.classes, path, declared=declared)
+    check_through(names, train, f"names: {path}")
     return names.rows
 
 
 @lru_cache(maxsize=2)
 def _whole(source: DataSource) -> Records:
+    """Return the records without an imbalanced subset."""
     x: Any
     test_x: Any
-    persons = None
     if source.builtin is not None:
-        parts = load_digits_split()
-        x, test_x = (_builtin(source.builtin, rows) for rows in (parts.private_x, parts.test_x))
-        y, test_y = parts.private_y, parts.test_y
+        digits = load_digits_split()
+        x = _builtin(source.builtin, digits.private_x)
+        test_x = _builtin(source.builtin, digits.test_x)
+        y = digits.private_y
+        test_y = digits.test_y
+        persons = None
     else:
-        train, test = (
-            _read(source.train, "train", persons=source.persons),
-            _read(source.test, "test"),
-        )
-        x, test_x, persons = train.x, test.x, train.persons
-        y, test_y = (
-            encode_labels(_labels(part, path), list(source.classes)).astype(np.int64)
-            for part, path in ((train, source.train), (test, source.test))
-        )
+        train = _read(source.train, "train", persons=source.persons)
+        test = _read(source.test, "test")
+        x = train.x
+        test_x = test.x
+        y = _class_indices(train, source.train, source.classes)
+        test_y = _class_indices(test, source.test, source.classes)
+        persons = train.persons
+
     x, y, persons = _first(source.rows, x, y, persons)
     test_x, test_y = _first(source.test_rows, test_x, test_y)
     return Records(x, y, test_x, test_y, source.classes, persons)
 
 
+def _class_indices(part: Data, path: str, classes: Sequence[ClassValue]) -> NDArray[np.int64]:
+    return encode_labels(_labels(part, path), list(classes)).astype(np.int64)
+
+
 def _first(n: int | None, *columns: Any) -> tuple[Any, ...]:
-    """The same n entries of each column, or all of them; a column may be None."""
-    rows = len(columns[0])
-    if n is None or n >= rows:
+    """Return the same n entries of each column, or all of them; a column may be None."""
+    n_rows = len(columns[0])
+    if n is None or n >= n_rows:
         return columns
-    chosen = first_rows(rows, n)
-    return tuple(None if column is None else column[chosen] for column in columns)
+    rows = first_rows(n_rows, n)
+    return tuple(None if column is None else column[rows] for column in columns)
 
 
 @lru_cache(maxsize=4)
 def _public(source: DataSource, name: str) -> Any:
-    if source.builtin is not None:
-        rows = _builtin(source.builtin, load_digits_split().public_x)
-        return (
-            rows
-            if name == "own"
-            else rows[:, np.random.default_rng(SHUFFLE).permutation(rows.shape[1])]
-        )
-    return _read(dict(source.public)[name], "train").x
+    if source.builtin is None:
+        return _read(dict(source.public)[name], "train").x
+
+    rows = _builtin(source.builtin, load_digits_split().public_x)
+    if name == "own":
+        return rows
+    return rows[:, np.random.default_rng(SHUFFLE).permutation(rows.shape[1])]
 
 
 def _builtin(name: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Digits less the public mean, or their first components; the axes are those of the public
-    rows.
+    """Return digits less the public mean, or their first components.
+
+    The axes are the principal axes of the public rows.
     """
     public = load_digits_split().public_x
     centre = public.mean(axis=0)
     if name == "digits":
         return np.asarray(rows - centre)
-    return np.asarray(
-        (rows - centre) @ np.linalg.svd(public - centre, full_matrices=False)[2][:COMPONENTS].T
-    )
+    axes = np.linalg.svd(public - centre, full_matrices=False)[2][:COMPONENTS]
+    return np.asarray((rows - centre) @ axes.T)

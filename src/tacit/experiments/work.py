@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import time
@@ -34,7 +35,9 @@ from tacit.models.rows import unit_rows, unit_rows_about
 from tacit.privacy.guarantee import rounded_up
 from tacit.version import __version__
 
-SHARED, STARTED = "shared", "started"
+# folders within the folder of a sweep
+SHARED = "shared"
+STARTED = "started"
 IDENTITY = (
     "key",
     "plan",
@@ -52,8 +55,13 @@ IDENTITY = (
     "names",
 )
 """Fields of a result that are those of its cell."""
+
+# entry of `keep` that stands for a picture of means
 MEANS_2D = "means_2d"
-POINTS = 300  # of the test set, in a picture of means
+
+# test rows shown in a picture of means
+POINTS = 300
+
 ESTIMATES = {
     "means": "means of rows",
     "unit means": "means of unit rows",
@@ -64,13 +72,15 @@ ESTIMATES = {
 
 
 def work(folder: Path, cell: Cell) -> Result:
-    """Compute a cell and write its result to the folder of the sweep; a cell that fails has its
-    error as the result.
+    """Compute a cell and write its result to the folder of the sweep.
+
+    The result of a cell that fails is its error.
     """
-    with (folder / STARTED / f"{platform.node()}-{os.getpid()}.txt").open(
-        "a", encoding="utf-8"
-    ) as file:
-        file.write(cell.key + "\n")  # so that a cell that ran twice can be seen
+    # one line for each start, so that a cell that ran twice can be seen
+    starts = folder / STARTED / f"{platform.node()}-{os.getpid()}.txt"
+    with starts.open("a", encoding="utf-8") as file:
+        file.write(cell.key + "\n")
+
     facts: dict[str, Any] = {name: getattr(cell, name) for name in IDENTITY} | {
         "budget": cell.shown_budget,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -78,43 +88,40 @@ def work(folder: Path, cell: Cell) -> Result:
         "processor": _processor(),
         "versions": _versions(),
     }
+
     shared_work = nullcontext() if cell.timed else sharing(folder / SHARED)
     with shared_work, reporting(lambda *_: None):  # the sweep reports progress, by cells
         try:
             measured = measure(cell)
         except Exception as error:
-            message = " ".join(str(error).split())[:500]
-            fault = (
-                message if isinstance(error, TacitError) else f"{type(error).__name__}: {message}"
-            )
-            measured = {"status": "failed", "error": fault}
+            measured = {"status": "failed", "error": _fault(error)}
     result = Result(**facts, **measured)
     results.write(folder, result)
     return result
 
 
+def _fault(error: Exception) -> str:
+    """Return an error as one line; the errors that tacit raises on purpose need no type."""
+    message = " ".join(str(error).split())[:500]
+    if isinstance(error, TacitError):
+        return message
+    return f"{type(error).__name__}: {message}"
+
+
 def measure(cell: Cell) -> dict[str, Any]:
-    """Fit and measure; fields of the result by name."""
+    """Fit, predict the test records and measure; return fields of the result by name."""
     data = records(cell.source, cell.imbalance, cell.subset_seed)
     learner = cell.make(np.arange(len(data.classes)), data.sizes, **cell.public_inputs())
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
-        of_records = cell.of_records(data)
-        if cell.timed:  # compiles loops, starts threads and reads files into memory
-            learner.fit(data.x, data.y, **of_records).predict(data.test_x)
-        with timing() as seconds:
-            started = time.perf_counter()
-            learner.fit(data.x, data.y, **of_records)
-            fitted = time.perf_counter()
-        predicted = learner.predict(data.test_x)
-        ended = time.perf_counter()
-    phases = {**seconds, REST: fitted - started - sum(seconds.values()), PREDICTION: ended - fitted}
-    scores = metrics.evaluate(data.test_y, predicted, learner.classes_, data.sizes)
-    guarantee = cell.guarantee(learner)
+        predicted, times = _fit_and_predict(cell, learner, data)
+
     extra = {name: _extra(name, learner, data, predicted) for name in cell.keep}
-    messages = _public_messages(caught)
+    messages = _public_messages(caught_warnings)
     if messages:
         extra["warnings"] = messages
+
+    scores = metrics.evaluate(data.test_y, predicted, learner.classes_, data.sizes)
     return {
         "status": "done",
         "accuracy": scores.accuracy,
@@ -126,22 +133,62 @@ def measure(cell: Cell) -> dict[str, Any]:
         "n_test": len(data.test_y),
         "width": int(data.x.shape[1]),
         "n_classes": len(data.classes),
-        "delta": cell.delta,
-        "epsilon": _stated(guarantee.epsilon(cell.delta)),
-        "rho": _stated(guarantee.rho) if guarantee.bounded else float("inf"),
-        "mu": _stated(guarantee.mu) if guarantee.bounded else float("inf"),
-        "guarantee": json.dumps(guarantee.to_json(), sort_keys=True),
         "extra": json.dumps(extra, sort_keys=True),
-        "fit_seconds": fitted - started,
-        "predict_seconds": ended - fitted,
-        "phases": json.dumps(phases if cell.timed else {}),
+        **_guarantee_fields(cell, learner),
+        **times,
     }
 
 
-def _public_messages(caught: Iterable[warnings.WarningMessage]) -> list[str]:
-    """The messages of these warnings without what is private, since a result may be published."""
+def _fit_and_predict(
+    cell: Cell, learner: Any, data: Records
+) -> tuple[NDArray[Any], dict[str, Any]]:
+    """Fit the learner; return what it predicts for the test records, and fields of times."""
+    fit_arguments = cell.of_records(data)
+    if cell.timed:
+        # compiles loops, starts threads and reads files into memory before the clock starts
+        learner.fit(data.x, data.y, **fit_arguments).predict(data.test_x)
+
+    with timing() as seconds_of_phase:
+        start = time.perf_counter()
+        learner.fit(data.x, data.y, **fit_arguments)
+        fit_end = time.perf_counter()
+    predicted = learner.predict(data.test_x)
+    predict_end = time.perf_counter()
+
+    fit_seconds = fit_end - start
+    predict_seconds = predict_end - fit_end
+    phases = {}
+    if cell.timed:
+        rest = fit_seconds - sum(seconds_of_phase.values())
+        phases = {**seconds_of_phase, REST: rest, PREDICTION: predict_seconds}
+    return predicted, {
+        "fit_seconds": fit_seconds,
+        "predict_seconds": predict_seconds,
+        "phases": json.dumps(phases),
+    }
+
+
+def _guarantee_fields(cell: Cell, learner: Any) -> dict[str, Any]:
+    """Return the guarantee of a fit in each of its forms."""
+    guarantee = cell.guarantee(learner)
+    rho: float | None = math.inf
+    mu: float | None = math.inf
+    if guarantee.bounded:
+        rho = _rounded_up(guarantee.rho)
+        mu = _rounded_up(guarantee.mu)
+    return {
+        "delta": cell.delta,
+        "epsilon": _rounded_up(guarantee.epsilon(cell.delta)),
+        "rho": rho,
+        "mu": mu,
+        "guarantee": json.dumps(guarantee.to_json(), sort_keys=True),
+    }
+
+
+def _public_messages(caught_warnings: Iterable[warnings.WarningMessage]) -> list[str]:
+    """Return the warnings' messages without private facts, since a result may be published."""
     messages = set()
-    for warning in caught:
+    for warning in caught_warnings:
         if issubclass(warning.category, PersonIdsWarning):
             continue
         if issubclass(warning.category, OverlapWarning):
@@ -151,33 +198,41 @@ def _public_messages(caught: Iterable[warnings.WarningMessage]) -> list[str]:
     return sorted(messages)
 
 
-def _stated(figure: float | None) -> float | None:
-    """A figure rounded as guarantees state it, so that "rho = 0.005" finds a cell calibrated to
-    slightly below that.
+def _rounded_up(figure: float | None) -> float | None:
+    """Round a figure as guarantees state it.
+
+    So "rho = 0.005" selects a cell that was calibrated to slightly below that.
     """
     return None if figure is None else float(rounded_up(figure))
 
 
 def _extra(name: str, learner: Any, data: Records, predicted: NDArray[Any]) -> Any:
-    """An attribute of the fitted learner, such as steps_ or answers_.answered, as plain values."""
+    """Return an attribute of the fitted learner as plain values: steps_, answers_.answered."""
     if name == MEANS_2D:
         return means_2d(learner, data, predicted)
+
     value = learner
     for part in name.split("."):
         if not hasattr(value, part):
-            known = ", ".join(
-                sorted(name for name in vars(learner) if name.endswith("_") and name[0] != "_")
+            attributes = sorted(
+                attribute
+                for attribute in vars(learner)
+                if attribute.endswith("_") and not attribute.startswith("_")
             )
-            fault = f"which a fitted {type(learner).__name__} does not have"
-            raise InputError(f"keep names {name!r}, {fault}; it has {known}")
+            raise InputError(
+                f"keep names {name!r}, which a fitted {type(learner).__name__} does not have; it"
+                f" has {', '.join(attributes)}"
+            )
         value = getattr(value, part)
     return _plain(value)
 
 
 def _plain(value: Any) -> Any:
-    # fields without repr are long, or private
+    """Turn a value into what JSON holds: dicts, lists, numbers and texts."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value) if one.repr}
+        # fields without repr are long, or private
+        shown = [item.name for item in fields(value) if item.repr]
+        return {name: _plain(getattr(value, name)) for name in shown}
     if isinstance(value, dict):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
@@ -186,63 +241,82 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if callable(value):
         raise InputError("keep names a method; name what it computed, such as steps_")
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return str(value)
 
 
 def means_2d(learner: Any, data: Records, predicted: NDArray[Any]) -> dict[str, Any]:
-    """True and private class means on the first two principal components of the test rows, and some
-    of these rows.
+    """Project true and private class means, and some test rows, on the first two principal
+    components of the test rows.
 
     Means and rows are those of what the learner averages. For public benchmarks: the true means are
     private.
     """
-    prototypes, what = getattr(learner, "prototypes_", None), getattr(learner, "estimates", "")
-    if prototypes is None or np.ndim(prototypes) != 2 or not what:
-        fault = f"{type(learner).__name__} has no class means in the space of its rows"
-        raise InputError(f"keep names {MEANS_2D!r}, and {fault}; leave it out")
-    rows, train = _averaged(learner, data.test_x), _averaged(learner, data.x)
-    true = np.array(
-        [
-            train[data.y == c].mean(axis=0) if n else np.full(train.shape[1], np.nan)
-            for c, n in enumerate(data.sizes)
-        ]
-    )
-    private = _averaged(learner, prototypes) if what == "rows" else prototypes
-    if what in ("directions", "rows"):  # their lengths mean nothing
-        true, private = unit_rows(true), unit_rows(private)
-    centre = rows.mean(axis=0)
-    axes = np.linalg.svd(rows - centre, full_matrices=False)[2][:2].T
-    # of all classes, though rows be sorted
-    shown = np.linspace(0, len(rows) - 1, min(len(rows), POINTS)).astype(int)
-    points = (rows[shown] - centre) @ axes
-    right = (predicted == data.test_y)[shown]
+    prototypes = getattr(learner, "prototypes_", None)
+    estimates = getattr(learner, "estimates", "")
+    if prototypes is None or np.ndim(prototypes) != 2 or not estimates:
+        raise InputError(
+            f"keep names {MEANS_2D!r}, and {type(learner).__name__} has no class means in the"
+            " space of its rows; leave it out"
+        )
+
+    test_rows = _averaged_rows(learner, data.test_x)
+    true_means = _class_means(_averaged_rows(learner, data.x), data)
+    private_means = prototypes
+    if estimates == "rows":
+        private_means = _averaged_rows(learner, prototypes)
+    if estimates in ("directions", "rows"):
+        # the lengths of these means say nothing
+        true_means = unit_rows(true_means)
+        private_means = unit_rows(private_means)
+
+    centre = test_rows.mean(axis=0)
+    axes = np.linalg.svd(test_rows - centre, full_matrices=False)[2][:2].T
+
+    # evenly spaced, so that all classes are shown even if rows are sorted by class
+    n_points = min(len(test_rows), POINTS)
+    shown_rows = np.linspace(0, len(test_rows) - 1, n_points).astype(int)
+    points = (test_rows[shown_rows] - centre) @ axes
+    correct = (predicted == data.test_y)[shown_rows]
     return {
-        "of": ESTIMATES[what],
-        "true": ((true - centre) @ axes).tolist(),
-        "private": ((private - centre) @ axes).tolist(),
-        "points": [[*point, int(hit)] for point, hit in zip(points.tolist(), right, strict=True)],
+        "of": ESTIMATES[estimates],
+        "true": ((true_means - centre) @ axes).tolist(),
+        "private": ((private_means - centre) @ axes).tolist(),
+        "points": [[*point, int(hit)] for point, hit in zip(points.tolist(), correct, strict=True)],
     }
 
 
-def _averaged(learner: Any, rows: Any) -> NDArray[np.float64]:
-    """Rows as the learner averages them: as they are, pooled, or as unit rows about its centre."""
-    plain = np.asarray(rows, dtype=np.float64)
-    return (
-        pooled(plain, learner.pooling)
-        if learner.estimates == "means"
-        else unit_rows_about(plain, learner.centre_)
-    )
+def _class_means(rows: NDArray[np.float64], data: Records) -> NDArray[np.float64]:
+    """Return the mean of the training rows of each class, (C, d); NaN for a class without any."""
+    means = np.full((len(data.sizes), rows.shape[1]), np.nan)
+    for c, size in enumerate(data.sizes):
+        if size:
+            means[c] = rows[data.y == c].mean(axis=0)
+    return means
+
+
+def _averaged_rows(learner: Any, rows: Any) -> NDArray[np.float64]:
+    """Return rows as the learner averages them: as they are or pooled, or as unit rows about its
+    centre.
+    """
+    float_rows = np.asarray(rows, dtype=np.float64)
+    if learner.estimates == "means":
+        return pooled(float_rows, learner.pooling)
+    return unit_rows_about(float_rows, learner.centre_)
 
 
 @lru_cache(maxsize=1)
 def _processor() -> str:
-    """Model of the processor, where the system tells."""
+    """Return the model of the processor, where the system states it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor() or platform.machine())
+    for line in lines:
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 @lru_cache(maxsize=1)
