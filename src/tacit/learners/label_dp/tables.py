@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -42,13 +42,16 @@ from tacit.version import __version__
 
 CHUNK = 1 << 17  # labels that are randomized together
 PRIORS = 1 << 22  # entries of the priors of labels that are randomized together
-FACTS, PARTITIONS = ".tacit.json", ".partitions.npy"  # beside the output: how it was made
+# endings of the files beside the output, which say how it was made
+FACTS = ".tacit.json"
+PARTITIONS = ".partitions.npy"
 ANSWERS = (
     "with g = 1 + the largest block of a row's partition and E = e^epsilon, a row has its label's"
     " block with probability E/(E + g - 1), and each other block with probability 1/(E + g - 1)"
 )
 KINDS: dict[str, type[Csv] | type[Parquet]] = {".csv": Csv, ".parquet": Parquet}
-MOST_STATED = 10_000  # entries of a matrix
+MAX_ENTRIES = 10_000  # of a matrix that is stated
+PARTITION_OF_ROW = "row i of the table, from 0, has partition i, modulo their number"
 
 
 def randomize_table(
@@ -72,232 +75,344 @@ def randomize_table(
     allow_research: bool = False,
     force: bool = False,
 ) -> tuple[int, Guarantee]:
-    """Write a copy of a table in which every label is randomized by itself; the number of labels,
-    and the guarantee.
+    """Write a copy of a table in which every label is randomized by itself.
 
     Beside the copy, OUT.tacit.json says how it was made. Partitions into blocks are in
     OUT.partitions.npy: row i of the table, from 0, has row i of them, modulo their number. All
     labels and priors are checked, and the ledger (by default the ledger beside the table, if there
     is one) is charged, before any label is randomized. Arguments are those of `randomize`; `prior`
     is a file, and `persons` the column of ids (one number a row is kept in memory).
+
+    Returns
+    -------
+    int
+        The number of labels.
+    Guarantee
+        The guarantee of the copy.
     """
-    if not out.name or out.is_dir():
-        raise InputError(f"{out} is a folder; name a file")
-    facts, partitions = (out.with_name(out.name + ending) for ending in (FACTS, PARTITIONS))
-    for path in (out, facts, partitions):
-        check_writable(path, force=force)
-        if path.is_dir():
-            raise InputError(f"{path} is a folder; name a file")
-        remove_parts(path)
+    # 1. check everything that the ledger does not depend on
+    outputs = _Outputs.of(out)
+    outputs.check(force)
     _check_options(randomizer, prior, k, noise, allow_research)
-    rows = None if prior is None else read_prior(prior)
-    each = rows if rows is not None and rows.ndim == 2 else None  # the prior of each label
-    if each is not None:
-        _check_priors(each, f"--prior {prior}", randomizer, classes)
-        rows = each[0]
-    choose = partial(
-        chosen, classes=classes, values=values, randomizer=randomizer, prior=rows, k=k, loss=loss
-    )
-    listed, mechanism, _ = choose(budget)
+    shared_prior, label_priors = _priors(prior, randomizer, classes)
+    choice = _Choice(randomizer, classes, values, shared_prior, k, loss)
+    listed, mechanism = choice.mechanism(budget)
+
     source = _opened(table, out)
     encode = _places_of_numbers if randomizer in OF_NUMBERS else _places_of_classes
-    count = 0
-    for labels in source.chunks(column, CHUNK, check_all=True):
-        encode(labels, listed, count + 1)
-        count += len(labels)
-    if count == 0:
-        raise InputError(f"{table} has no rows below its header; give a table with labels")
-    if each is not None and len(each) != count:
-        said = f"--prior {prior} has {len(each)} rows for {count} labels"
-        raise InputError(f"{said}; give one for each label, or a single one")
-    if persons == column:
-        raise InputError(f"--persons {persons} is the column of the labels; name the column of ids")
-    ids = None if persons is None or not Unit(unit).per_person else source.column(persons)
-    sizes = labels_of_persons(persons if ids is None else ids, Unit(unit), count)
+    count = _count_labels(source, table, column, partial(encode, listed=listed))
+    if label_priors is not None and len(label_priors) != count:
+        fault = f"--prior {prior} has {len(label_priors)} rows for {count} labels"
+        raise InputError(f"{fault}; give one for each label, or a single one")
+    sizes = _labels_of_persons(source, column, persons, Unit(unit), count)
 
-    def make(m: int, of_labels: NDArray[Any], first: int) -> Any:
-        """The randomizer of labels with these priors, of persons with m labels."""
-        return of_classes(
-            randomizer, share_of(allowed, m, randomizer), len(listed), of_labels, k, first=first
-        )
-
-    def single(m: int) -> Any:
-        """The randomizer of all labels of persons with m labels, where they share a prior."""
-        of_all = mechanism if m == 1 else choose(share_of(allowed, m, randomizer))[1]
-        if randomizer not in OF_BLOCKS:
-            return of_all
-        return dealt_out(
-            of_all, None if rows is None else prior_table(rows), None, order_count(len(listed))
-        )[0]
-
+    # 2. the randomizers, the guarantee and the charge
     allowed = Budget.parse(budget)
-    numbers = [1] if sizes is None else np.unique(sizes).tolist()
+    answer_counts = [1] if sizes is None else np.unique(sizes).tolist()
     # a share that is too small is refused before a charge
-    share_of(allowed, numbers[-1], randomizer)
-    randomizers = _Randomizers(
-        {} if each is not None else {m: single(m) for m in numbers}, make, each, sizes
-    )
+    share_of(allowed, answer_counts[-1], randomizer)
+    randomizers = _Randomizers(choice, allowed, listed, label_priors, sizes)
+    if label_priors is None:
+        randomizers.prepare(answer_counts, mechanism)
     event = randomizers.event if sizes is None else event_of_person(allowed, randomizer)
     if not event.bounded and not allow_research:
-        raise InputError(
-            "an infinite budget protects nothing: not for release; add --allow-research to keep"
-            " it so"
-        )
+        fault = "an infinite budget protects nothing: not for release"
+        raise InputError(f"{fault}; add --allow-research to keep it so")
     book = Ledger.in_use(ledger, table, identity or table.stem)
     guarantee = guarantee_of(event, book, Unit(unit))
-    drawn = noise_source(noise, seed)
+    source_of_noise = noise_source(noise, seed)
     if book is not None:
         book.charge(guarantee, what=f"labels of {table.name} randomized by {randomizer}")
 
+    # 3. the facts and the copy
     arguments = {"column": column, "rows": count, "randomizer": randomizer, "k": k, "noise": noise}
-    if prior is not None and rows is not None:
-        arguments["prior"] = rows.tolist() if each is None else prior.name
+    if label_priors is not None and prior is not None:
+        arguments["prior"] = prior.name
+    elif shared_prior is not None:
+        arguments["prior"] = shared_prior.tolist()
     if randomizer in OF_BLOCKS:
-        arguments["partitions"] = partitions.name
-        arguments["partition_of_row"] = (
-            "row i of the table, from 0, has partition i, modulo their number"
-        )
+        arguments["partitions"] = outputs.partitions.name
+        arguments["partition_of_row"] = PARTITION_OF_ROW
         arguments["answers"] = ANSWERS
     if sizes is not None:
-        arguments["persons"] = (
-            f"column {persons}; each of a person's m labels spends an m-th of the budget"
-        )
-    alike = each is None and sizes is None and randomizer not in OF_BLOCKS
-    stated = _stated(guarantee, mechanism if alike else None, listed, arguments)
-    with ExitStack() as written:
-        facts_part, part = (
-            written.enter_context(atomic_file(path, force=force)) for path in (facts, out)
-        )
-        saved = None
-        if "partitions" in arguments:
-            saved = written.enter_context(
-                written.enter_context(atomic_file(partitions, force=force)).open("wb")
-            )
-        names = listed if randomizer in OF_CLASSES else None
-        answers = _Answers(randomizers, encode, listed, names, drawn, saved, count)
-        source.write_replaced(column, answers, part, randomizers.step, stated)
-        facts_part.write_text(stated + "\n", encoding="utf-8")
-    if saved is None:
-        partitions.unlink(missing_ok=True)  # of an earlier run that --force replaced
+        share = "each of a person's m labels spends an m-th of the budget"
+        arguments["persons"] = f"column {persons}; {share}"
+    all_alike = label_priors is None and sizes is None and randomizer not in OF_BLOCKS
+    facts = _facts(guarantee, mechanism if all_alike else None, listed, arguments)
+    names = listed if randomizer in OF_CLASSES else None
+    answers = _Answers(
+        randomizers, partial(encode, listed=listed), names, len(listed), source_of_noise, count
+    )
+    outputs.write(source, column, answers, facts, force=force)
     return count, guarantee
 
 
+@dataclass(frozen=True)
+class _Outputs:
+    """The copy of a table, and the two files beside it."""
+
+    table: Path
+    facts: Path
+    partitions: Path
+
+    @classmethod
+    def of(cls, out: Path) -> _Outputs:
+        if not out.name or out.is_dir():
+            raise InputError(f"{out} is a folder; name a file")
+        return cls(out, out.with_name(out.name + FACTS), out.with_name(out.name + PARTITIONS))
+
+    def check(self, force: bool) -> None:
+        """Refuse files that exist or cannot be written, and remove what a killed run left."""
+        for path in (self.table, self.facts, self.partitions):
+            check_writable(path, force=force)
+            if path.is_dir():
+                raise InputError(f"{path} is a folder; name a file")
+            remove_parts(path)
+
+    def write(
+        self, source: Csv | Parquet, column: str, answers: _Answers, facts: str, *, force: bool
+    ) -> None:
+        """Write all files, or none of them."""
+        has_partitions = answers.randomizers.choice.randomizer in OF_BLOCKS
+        with ExitStack() as files:
+            facts_part = files.enter_context(atomic_file(self.facts, force=force))
+            table_part = files.enter_context(atomic_file(self.table, force=force))
+            if has_partitions:
+                partitions_part = files.enter_context(atomic_file(self.partitions, force=force))
+                answers.partitions_file = files.enter_context(partitions_part.open("wb"))
+            step = answers.randomizers.step
+            source.write_replaced(column, answers, table_part, step, facts)
+            facts_part.write_text(facts + "\n", encoding="utf-8")
+        if not has_partitions:
+            self.partitions.unlink(missing_ok=True)  # of an earlier run that --force replaced
+
+
 @dataclass(frozen=True, eq=False)
+class _Choice:
+    """The randomizer that was asked for, without its budget; `prior` is that of all labels."""
+
+    randomizer: str
+    classes: Any
+    values: Any
+    prior: NDArray[Any] | None
+    k: int | None
+    loss: str
+
+    def mechanism(self, budget: Budget | str) -> tuple[NDArray[Any], Any]:
+        """Return the classes or values, and the randomizer of a label with this budget."""
+        listed, mechanism, _ = chosen(
+            budget,
+            classes=self.classes,
+            values=self.values,
+            randomizer=self.randomizer,
+            prior=self.prior,
+            k=self.k,
+            loss=self.loss,
+        )
+        return listed, mechanism
+
+
+def _priors(
+    path: Path | None, randomizer: str, classes: Any
+) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+    """Read the prior of all labels, of shape (C,), or the priors of each label, (n, C).
+
+    With priors of labels, the first of them stands for the prior of all: it decides how many
+    classes there are.
+    """
+    if path is None:
+        return None, None
+    rows = read_prior(path)
+    if rows.ndim == 1:
+        return rows, None
+    _check_priors(rows, f"--prior {path}", randomizer, classes)
+    return rows[0], rows
+
+
+def _count_labels(
+    source: Csv | Parquet, table: Path, column: str, encode: Callable[..., Any]
+) -> int:
+    """Check every label of a table, and count them."""
+    count = 0
+    for labels in source.chunks(column, CHUNK, check_all=True):
+        encode(labels, start=count + 1)
+        count += len(labels)
+    if count == 0:
+        raise InputError(f"{table} has no rows below its header; give a table with labels")
+    return count
+
+
+def _labels_of_persons(
+    source: Csv | Parquet, column: str, persons: str | None, unit: Unit, count: int
+) -> Integers | None:
+    """For each label, count the labels of its person; None under a unit per label."""
+    if persons == column:
+        raise InputError(f"--persons {persons} is the column of the labels; name the column of ids")
+    ids: Any = persons
+    if persons is not None and unit.per_person:
+        ids = source.column(persons)
+    return labels_of_persons(ids, unit, count)
+
+
+@dataclass(eq=False)
 class _Randomizers:
     """The randomizers of a table's labels.
 
-    Where all labels share a prior, `made` has one for each number of labels of a person. Else
-    `make` makes them for the rows of `priors`, part by part. Under a unit per person `sizes`, of
-    shape (n,), has for each label the number of labels of its person.
+    Labels of persons with equally many labels have equal shares of the budget. Where all labels
+    share a prior, `prepare` makes one randomizer for each such number. Else randomizers are made
+    for the rows of `priors`, (n, C), part by part.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n,), optional
+        Under a unit per person, for each label the number of labels of its person.
     """
 
-    made: dict[int, Any]
-    make: Callable[[int, NDArray[Any], int], Any]
+    choice: _Choice
+    budget: Budget
+    listed: NDArray[Any]
     priors: NDArray[Any] | None
     sizes: Integers | None
+    prepared: dict[int, Any] = field(default_factory=dict)
+
+    def prepare(self, answer_counts: list[int], mechanism: Any) -> None:
+        """Make the randomizers of labels that share a prior; `mechanism` has the whole budget."""
+        for m in answer_counts:
+            of_share = mechanism
+            if m != 1:
+                _, of_share = self.choice.mechanism(self._share(m))
+            if self.choice.randomizer in OF_BLOCKS:
+                prior = None if self.choice.prior is None else prior_table(self.choice.prior)
+                of_share, _ = dealt_out(of_share, prior, None, order_count(len(self.listed)))
+            self.prepared[m] = of_share
+
+    def _share(self, m: int) -> Budget:
+        return share_of(self.budget, m, self.choice.randomizer)
+
+    def _with_priors(self, m: int, priors: NDArray[Any], first: int) -> Any:
+        """Make the randomizer of labels with these priors, of persons with m labels."""
+        choice = self.choice
+        n_classes = len(self.listed)
+        return of_classes(
+            choice.randomizer, self._share(m), n_classes, priors, choice.k, first=first
+        )
 
     @property
     def step(self) -> int:
         """Number of labels in a part."""
-        return CHUNK if self.priors is None else max(1, min(CHUNK, PRIORS // self.priors.shape[1]))
+        if self.priors is None:
+            return CHUNK
+        return max(1, min(CHUNK, int(PRIORS // self.priors.shape[1])))
 
     @property
     def event(self) -> Any:
         """Privacy cost of a label: that of the fewest answers, which is the highest."""
         if self.priors is None:
-            return self.made[1].event
+            return self.prepared[1].event
         starts = range(0, len(self.priors), self.step)
-        events = (
-            self.make(1, self.priors[start : start + self.step], start).event for start in starts
-        )
+        parts = [(self.priors[start : start + self.step], start) for start in starts]
+        events = (self._with_priors(1, priors, start).event for priors, start in parts)
         return min(events, key=lambda event: int(event.n_classes))
 
     @property
     def shared(self) -> int:
         """Number of partitions that all labels share; 0 if labels have their own."""
-        return self.made[1].n_priors if self.priors is None and self.sizes is None else 0
+        if self.priors is None and self.sizes is None:
+            n_priors: int = self.prepared[1].n_priors
+            return n_priors
+        return 0
 
     def of(self, start: int, count: int) -> Iterator[tuple[Integers, Any, Integers]]:
-        """Of `count` labels from `start`: positions, their randomizer, and the row of its priors
-        for each.
+        """Yield the randomizers of `count` labels from `start`.
+
+        Each comes with the positions of its labels, and the row of its priors for each of them.
         """
-        sizes = (
-            np.ones(count, dtype=np.int64)
-            if self.sizes is None
-            else self.sizes[start : start + count]
-        )
-        for m, at in by_size(sizes):
+        sizes = np.ones(count, dtype=np.int64)
+        if self.sizes is not None:
+            sizes = self.sizes[start : start + count]
+        for m, positions in by_size(sizes):
             if self.priors is None:
-                randomizer = self.made[m]
-                yield at, randomizer, (start + at) % getattr(randomizer, "n_priors", 1)
+                randomizer = self.prepared[m]
+                rows = (start + positions) % getattr(randomizer, "n_priors", 1)
             else:
-                yield at, self.make(m, self.priors[start + at], start), np.arange(len(at))
+                randomizer = self._with_priors(m, self.priors[start + positions], start)
+                rows = np.arange(len(positions))
+            yield positions, randomizer, rows
 
 
 @dataclass(eq=False)
 class _Answers:
-    """Randomizes the labels of a table from part to part; partitions of the labels go to a `.npy`
-    file, if it is open.
+    """Randomize the labels of a table part by part.
 
-    Answers are places in `names`, or stand for themselves.
+    Answers are places in `names`, or stand for themselves. Partitions of the labels go to a `.npy`
+    file, if it is open.
     """
 
     randomizers: _Randomizers
-    encode: Callable[[list[Any], Any, int], Any]
-    listed: NDArray[Any]
+    encode: Callable[..., Any]
     names: NDArray[Any] | None
+    n_classes: int
     noise: NoiseSource
-    saved: IO[bytes] | None
     count: int
+    partitions_file: IO[bytes] | None = None
     position: int = 0
 
     def __call__(self, labels: list[Any]) -> list[Any]:
-        start, count = self.position, len(labels)
-        self.position += count
-        places = self.encode(labels, self.listed, 1)
-        positions, answers, partitions = [], [], []
-        for at, randomizer, which in self.randomizers.of(start, count):
-            several = getattr(randomizer, "n_priors", 1) > 1
-            answers.append(randomizer.sample(places[at], self.noise, *([which] if several else [])))
-            positions.append(at)
-            if self.saved is not None:
-                shared = self.randomizers.shared
-                partitions.append(randomizer.partitions if shared else randomizer.partitions[which])
-        in_order = np.argsort(np.concatenate(positions))
-        if partitions:
-            self._save(partitions, in_order, start)
-        of_labels = np.concatenate(answers)[in_order]
-        return list((of_labels if self.names is None else self.names[of_labels]).tolist())
+        start = self.position
+        self.position += len(labels)
+        places = self.encode(labels, start=1)
 
-    def _save(self, partitions: list[NDArray[Any]], in_order: Integers, start: int) -> None:
+        positions = []
+        answers = []
+        partitions = []
+        for part, randomizer, rows in self.randomizers.of(start, len(labels)):
+            # a randomizer with several priors takes the row of each label's prior
+            has_rows = getattr(randomizer, "n_priors", 1) > 1
+            extra = [rows] if has_rows else []
+            answers.append(randomizer.sample(places[part], self.noise, *extra))
+            positions.append(part)
+            if self.partitions_file is not None:
+                shared = self.randomizers.shared
+                partitions.append(randomizer.partitions if shared else randomizer.partitions[rows])
+
+        order = np.argsort(np.concatenate(positions))
+        if self.partitions_file is not None:
+            self._save(self.partitions_file, partitions, order, start)
+        values = np.concatenate(answers)[order]
+        if self.names is not None:
+            values = self.names[values]
+        return list(values.tolist())
+
+    def _save(
+        self, file: IO[bytes], partitions: list[NDArray[Any]], order: Integers, start: int
+    ) -> None:
         """Write the partitions of a part's labels, or once those that all labels share."""
-        assert self.saved is not None
         shared = self.randomizers.shared
         if start == 0:
-            kind = {"descr": partitions[0].dtype.str, "fortran_order": False}
-            shape = (shared or self.count, len(self.listed))
-            np.lib.format.write_array_header_1_0(self.saved, kind | {"shape": shape})
-        if shared and start == 0:
-            self.saved.write(partitions[0].tobytes())
-        elif not shared:
-            self.saved.write(np.concatenate(partitions)[in_order].tobytes())
+            header = {
+                "descr": partitions[0].dtype.str,
+                "fortran_order": False,
+                "shape": (shared or self.count, self.n_classes),
+            }
+            np.lib.format.write_array_header_1_0(file, header)
+        if not shared:
+            file.write(np.concatenate(partitions)[order].tobytes())
+        elif start == 0:
+            file.write(partitions[0].tobytes())
 
 
 def _check_priors(priors: NDArray[Any], name: str, randomizer: str, classes: Any) -> None:
-    """Refuse a prior for each label that a randomizer cannot use, or whose rows are no
-    probabilities.
-    """
+    """Refuse priors of labels that a randomizer cannot use, or that are not probabilities."""
     if randomizer in OF_NUMBERS:
-        raise InputError(
-            f"{name} has {len(priors)} rows, and {randomizer} takes one for all labels; give one"
-            " per line"
-        )
-    n_classes = priors.shape[1] if classes is None else len(class_list(classes))
-    if priors.shape[1] != n_classes:
-        raise InputError(
-            f"{name} has {priors.shape[1]} columns for {n_classes} classes; give one for each"
-        )
-    step = max(1, PRIORS // priors.shape[1])
+        fault = f"{name} has {len(priors)} rows, and {randomizer} takes one for all labels"
+        raise InputError(f"{fault}; give one per line")
+
+    width = priors.shape[1]
+    n_classes = width if classes is None else len(class_list(classes))
+    if width != n_classes:
+        fault = f"{name} has {width} columns for {n_classes} classes"
+        raise InputError(f"{fault}; give one for each")
+    step = max(1, PRIORS // width)
     for start in range(0, len(priors), step):
         rows = np.asarray(priors[start : start + step], dtype=np.float64)
         check_rows_of_prior(rows, f"{name} row", start + 1)
@@ -308,30 +423,22 @@ def _check_options(
 ) -> None:
     """Refuse options that do not fit the randomizer, and noise that is not for release."""
     if randomizer in OF_VECTORS:
-        raise InputError(
-            f"--randomizer {randomizer} answers with a vector, which no column holds; use it from"
-            " Python"
-        )
+        fault = f"--randomizer {randomizer} answers with a vector, which no column holds"
+        raise InputError(f"{fault}; use it from Python")
     if randomizer == "rr-top-k" and k is None:
-        raise InputError(
-            "--randomizer rr-top-k answers with the k likeliest classes; add --k, such as --k 2"
-        )
+        fault = "--randomizer rr-top-k answers with the k likeliest classes"
+        raise InputError(f"{fault}; add --k, such as --k 2")
     if randomizer != "rr-top-k" and k is not None:
         raise InputError(f"--k {k} is for rr-top-k, not {randomizer}; leave it out")
     if randomizer == "rr-with-prior" and prior is None:
-        raise InputError(
-            "--randomizer rr-with-prior without a prior is plain rr; add --prior FILE, or leave"
-            " it out"
-        )
+        fault = "--randomizer rr-with-prior without a prior is plain rr"
+        raise InputError(f"{fault}; add --prior FILE, or leave it out")
     if randomizer == "rr-top-k" and prior is None:
-        raise InputError(
-            "--randomizer rr-top-k takes the k likeliest classes from a prior; add --prior FILE"
-        )
+        fault = "--randomizer rr-top-k takes the k likeliest classes from a prior"
+        raise InputError(f"{fault}; add --prior FILE")
     if noise != "secure" and not allow_research:
-        raise InputError(
-            f"--noise {noise} is seeded, so this is not for release; add --allow-research to keep"
-            " it so"
-        )
+        fault = f"--noise {noise} is seeded, so this is not for release"
+        raise InputError(f"{fault}; add --allow-research to keep it so")
 
 
 def _opened(table: Path, out: Path) -> Csv | Parquet:
@@ -345,11 +452,13 @@ def _opened(table: Path, out: Path) -> Csv | Parquet:
 
 
 def _places_of_classes(labels: list[Any], listed: Any, start: int) -> Any:
-    """Class indices of labels, whose rows are counted from `start`."""
-    places = {str(label): place for place, label in enumerate(listed.tolist())}
-    indices = np.array(
-        [-1 if label is None else places.get(str(label), -1) for label in labels], dtype=np.int64
-    )
+    """Return the class indices of labels, whose rows are counted from `start`."""
+    places: dict[str | None, int] = {
+        str(label): place for place, label in enumerate(listed.tolist())
+    }
+    # an empty cell is no label, even where a class is called "None"
+    texts = [None if label is None else str(label) for label in labels]
+    indices = np.array([places.get(text, -1) for text in texts], dtype=np.int64)
     if (indices < 0).any():
         row = int(np.argmax(indices < 0))
         fault = f"row {start + row} has label {quoted(labels[row])}"
@@ -359,36 +468,34 @@ def _places_of_classes(labels: list[Any], listed: Any, start: int) -> Any:
     return indices
 
 
-def _places_of_numbers(labels: list[Any], values: Any, start: int) -> Any:
-    """Places of the values that are nearest to labels, whose rows are counted from `start`."""
-    return nearest(
-        np.array([_number(label, row) for row, label in enumerate(labels, start)]), values, start
-    )
+def _places_of_numbers(labels: list[Any], listed: Any, start: int) -> Any:
+    """Return the places of the values nearest to labels, whose rows are counted from `start`."""
+    numbers = np.array([_number(label, row) for row, label in enumerate(labels, start)])
+    return nearest(numbers, listed, start)
 
 
 def _number(label: Any, row: int) -> float:
     try:
         return float(label)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"row {row} has a label that is not a number; drop or correct it"
-        ) from error
+        fault = f"row {row} has a label that is not a number"
+        raise InputError(f"{fault}; drop or correct it") from error
 
 
-def _stated(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[str, Any]) -> str:
-    """How the table was made, as JSON; arguments that are None are left out."""
-    facts = {
-        "made_by": f"tacit {__version__} privatize-labels",
-        **{name: value for name, value in arguments.items() if value is not None},
-        "values" if arguments["randomizer"] in OF_NUMBERS else "classes": listed.tolist(),
-        "for_release": arguments["noise"] == "secure" and guarantee.bounded,
-        "guarantee": guarantee.to_json(),
-        "statement": guarantee.statement(),
-    }
-    if mechanism is None:  # not all labels have the same randomizer
-        return json.dumps(facts, indent=1)
-    if len(listed) ** 2 <= MOST_STATED:
-        facts["matrix"] = mechanism.matrix().tolist()
-    if hasattr(mechanism, "outputs"):
-        facts["outputs"] = mechanism.outputs.tolist()
+def _facts(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[str, Any]) -> str:
+    """Write how the table was made, as JSON; arguments that are None are left out.
+
+    `mechanism` is None where not all labels have the same randomizer.
+    """
+    facts: dict[str, Any] = {"made_by": f"tacit {__version__} privatize-labels"}
+    facts |= {name: value for name, value in arguments.items() if value is not None}
+    facts["values" if arguments["randomizer"] in OF_NUMBERS else "classes"] = listed.tolist()
+    facts["for_release"] = arguments["noise"] == "secure" and guarantee.bounded
+    facts["guarantee"] = guarantee.to_json()
+    facts["statement"] = guarantee.statement()
+    if mechanism is not None:
+        if len(listed) ** 2 <= MAX_ENTRIES:
+            facts["matrix"] = mechanism.matrix().tolist()
+        if hasattr(mechanism, "outputs"):
+            facts["outputs"] = mechanism.outputs.tolist()
     return json.dumps(facts, indent=1)
