@@ -415,7 +415,7 @@ def _add_triangles_of_persons(
     scale = UNIT * SLACK
 
     def sums_of(strip: slice) -> Floats:
-        """Sums of a strip of the triangle, which stays in the caches while all persons are added."""
+        """Sums of a strip of the triangle, which stays in the caches for all persons."""
         left = np.ascontiguousarray(integers[:, strip])
         right = np.ascontiguousarray(integers[:, strip.start :])
         sums = np.zeros((left.shape[1], right.shape[1]))

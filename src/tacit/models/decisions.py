@@ -1,4 +1,4 @@
-"""How released arrays decide: all that a prediction needs, for learners and for releases alike.
+"""Decisions by released arrays: all that a prediction needs, for learners and for releases alike.
 
 To add a decision: a frozen dataclass here that fills in `Decision`, and its name in `AnyDecision`.
 The schema of a release is derived from its fields.
@@ -20,19 +20,21 @@ from tacit.errors import InputError
 from tacit.models.networks import NETWORKS, network, scores, weight_shapes
 from tacit.models.rows import Floats, inner_products, unit_rows_about, with_lengths_about
 
-BLOCK = 256  # rows that are predicted at once, in a thread
+# Rows that are predicted at once, in a thread.
+BLOCK = 256
+
 METRICS = ("cosine", "euclidean")
 
 Arrays = Mapping[str, NDArray[Any]]
 
 InnerProducts = Callable[[Floats, Floats], Floats]
-"""From rows of shapes (b, d) and (C, d) to their inner products, of shape (b, C)."""
+"""Maps rows of shapes (b, d) and (C, d) to their inner products, of shape (b, C)."""
 
 
 @dataclass(frozen=True)
 class Decision(ABC):
-    """The class of a row is the one that it is most similar to; each decision says what similar
-    means.
+    """The class of a row is the class that it is most similar to, by a similarity that each
+    decision defines.
     """
 
     rule: str = field(kw_only=True)
@@ -42,19 +44,20 @@ class Decision(ABC):
 
     @abstractmethod
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
-        """What keeps these arrays from deciding about rows of this width; None if nothing does."""
+        """Return why these arrays cannot decide about rows of this width; None if they can."""
 
     @abstractmethod
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
-        """The function from rows of shape (b, d) to similarities of shape (b, C): row by row, but
-        for `products`.
+        """Return the function from rows of shape (b, d) to similarities of shape (b, C).
+
+        It treats each row by itself, except in `products`.
         """
 
     def similarities(
         self, arrays: Arrays, rows: NDArray[Any], *, products: InnerProducts = inner_products
     ) -> Floats:
-        """How near each row (n, d) is to each class, by the released arrays, of shape (n, C);
-        larger is nearer.
+        """Return the similarity of each row (n, d) to each class, of shape (n, C); larger is
+        nearer.
 
         With `rowwise_inner_products` each row's similarities are independent of the other rows, to
         the last bit.
@@ -62,8 +65,8 @@ class Decision(ABC):
         return self._by_blocks(self._similarity(arrays, products), rows)
 
     def nearest(self, arrays: Arrays, rows: Any) -> NDArray[np.int64]:
-        """Position of the class that each row is most similar to, the first of equals, of shape
-        (n,).
+        """Return the position of the class that each row is most similar to, the first of equals,
+        of shape (n,).
 
         Rows are read in blocks, since they may lie in files that are larger than the memory.
         """
@@ -72,17 +75,20 @@ class Decision(ABC):
 
     def _by_blocks(self, function: Callable[[Floats], NDArray[Any]], rows: Any) -> NDArray[Any]:
         """The results of a function on blocks of rows (b, d), joined along their first axis."""
+
+        def block_result(start: int) -> NDArray[Any]:
+            return function(np.asarray(rows[start : start + BLOCK], np.float64))
+
+        # Without rows there is one empty block, which gives the result its shape.
         starts = range(0, max(len(rows), 1), BLOCK)
-        blocks = in_threads(
-            lambda start: function(np.asarray(rows[start : start + BLOCK], np.float64)), starts
-        )
-        result = np.empty(0)
-        for start, block in zip(
-            starts, progress(blocks, "predicting", len(rows), len), strict=True
-        ):
-            result = result if start else np.empty((len(rows), *block.shape[1:]), block.dtype)
-            result[start : start + BLOCK] = block
-        return result
+        results = progress(in_threads(block_result, starts), "predicting", len(rows), len)
+
+        joined = np.empty(0)
+        for start, result in zip(starts, results, strict=True):
+            if start == 0:
+                joined = np.empty((len(rows), *result.shape[1:]), result.dtype)
+            joined[start : start + BLOCK] = result
+        return joined
 
 
 @dataclass(frozen=True)
@@ -119,26 +125,29 @@ class NearestPrototype(Decision):
 
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
         prototypes = arrays.get("prototypes")
-        columns = width // self.pooling
         if prototypes is None or prototypes.dtype.kind != "f" or prototypes.ndim not in (2, 3):
             return "there is no floating-point array 'prototypes' of shape (C, d) or (C, k, d)"
-        if (len(prototypes), prototypes.shape[-1]) != (n_classes, columns):
+
+        columns = width // self.pooling
+        if len(prototypes) != n_classes or prototypes.shape[-1] != columns:
             return (
                 f"prototypes of shape {prototypes.shape} do not fit {n_classes} classes and"
                 f" {columns} columns"
             )
+
+        # One index for each prototype, if there are any.
         indices = arrays.get("indices")
-        if indices is not None and (indices.dtype.kind, indices.shape) != (
-            "i",
-            prototypes.shape[:-1],
+        if indices is not None and (
+            indices.dtype.kind != "i" or indices.shape != prototypes.shape[:-1]
         ):
             return (
                 f"indices of shape {indices.shape} do not fit prototypes of shape"
                 f" {prototypes.shape}"
             )
-        if "centre" in arrays and (self.metric, self.pooling) != ("cosine", 1):
+
+        if "centre" in arrays and (self.metric != "cosine" or self.pooling != 1):
             return "a centre needs metric 'cosine' and pooling 1"
-        return _not_of_shape(arrays, "centre", (width,)) or _unknown(
+        return _not_of_shape(arrays, "centre", (width,)) or _superfluous(
             arrays, "prototypes", "indices", "centre"
         )
 
@@ -146,16 +155,16 @@ class NearestPrototype(Decision):
         prototypes = np.asarray(arrays["prototypes"], dtype=np.float64)
         if prototypes.ndim == 2:
             prototypes = prototypes[:, None, :]
-        if self.metric == "cosine":
-            centre = np.asarray(arrays["centre"], dtype=np.float64) if "centre" in arrays else None
-            return _cosine(
-                prototypes,
-                centre,
-                None if self.centred == "rows" else centre,
-                self.pooling,
-                products,
-            )
-        return _euclidean(prototypes, self.pooling)
+        if self.metric == "euclidean":
+            return _euclidean(prototypes, self.pooling)
+
+        centre = None
+        if "centre" in arrays:
+            centre = np.asarray(arrays["centre"], dtype=np.float64)
+        prototype_centre = None
+        if self.centred == "rows and prototypes":
+            prototype_centre = centre
+        return _cosine(prototypes, centre, prototype_centre, self.pooling, products)
 
 
 @dataclass(frozen=True)
@@ -176,7 +185,7 @@ class LinearHead(Decision):
             _not_of_shape(arrays, "coefficients", (n_classes, width))
             or _not_of_shape(arrays, "intercepts", (n_classes,))
             or _not_of_shape(arrays, "centre", (width,))
-            or _unknown(arrays, "coefficients", "intercepts", "centre")
+            or _superfluous(arrays, "coefficients", "intercepts", "centre")
         )
 
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
@@ -194,7 +203,8 @@ class QuadraticHead(Decision):
     rule: Literal["quadratic"] = field(default="quadratic", kw_only=True)
 
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
-        axes, squares = arrays.get("axes"), arrays.get("squares")
+        axes = arrays.get("axes")
+        squares = arrays.get("squares")
         if axes is None or squares is None or axes.ndim != 2:
             return "there are no arrays 'axes' of shape (d, p) and 'squares' of shape (C, p)"
         linear = {name: array for name, array in arrays.items() if name not in ("axes", "squares")}
@@ -242,9 +252,11 @@ class NetworkHead(Decision):
     def fits(self, arrays: Arrays, n_classes: int, width: int) -> str | None:
         if math.prod(self.shape) != width:
             return f"shape {self.shape} does not fit {width} columns"
-        weights = weight_shapes(self.network, tuple(self.shape), n_classes)
+
+        required_shapes = weight_shapes(self.network, tuple(self.shape), n_classes)
         shapes = {name: array.shape for name, array in arrays.items()}
-        if weights != shapes or any(array.dtype != np.float32 for array in arrays.values()):
+        is_float32 = all(array.dtype == np.float32 for array in arrays.values())
+        if shapes != required_shapes or not is_float32:
             return (
                 f"arrays are not the float32 weights of network {self.network!r} for {n_classes}"
                 " classes"
@@ -254,33 +266,37 @@ class NetworkHead(Decision):
     def module(self, arrays: Arrays, n_classes: int) -> Any:
         """The network with these weights, a torch module."""
         torch = load_torch()
+        tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
         module = network(self.network)(tuple(self.shape), n_classes)
-        module.load_state_dict(
-            {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
-        )
+        module.load_state_dict(tensors)
         return module
 
     def _similarity(self, arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
-        last = max(int(name.split(".")[0]) for name in arrays)
+        # Names of arrays begin with the place of their layer; the last layer has the classes.
+        last_layer = max(int(name.split(".")[0]) for name in arrays)
         if self.network in ("linear", "mlp"):
-            return self._of_layers(arrays, last, products)
-        module = self.module(arrays, len(arrays[f"{last}.bias"]))
+            return self._layers_similarity(arrays, last_layer, products)
+
+        module = self.module(arrays, len(arrays[f"{last_layer}.bias"]))
 
         def similarity(rows: Floats) -> Floats:
-            return np.asarray(
-                scores(module, (rows / self.scale).reshape(-1, *self.shape)), dtype=np.float64
-            )
+            records = (rows / self.scale).reshape(-1, *self.shape)
+            return np.asarray(scores(module, records), dtype=np.float64)
 
         return similarity
 
-    def _of_layers(
-        self, arrays: Arrays, last: int, products: InnerProducts
+    def _layers_similarity(
+        self, arrays: Arrays, last_layer: int, products: InnerProducts
     ) -> Callable[[Floats], Floats]:
-        """In float64, with float32 between layers, as the exported graph has it."""
-        layers = [
-            tuple(np.asarray(arrays[f"{place}.{name}"], np.float64) for name in ("weight", "bias"))
-            for place in range(1, last + 1, 2)
-        ]
+        """The similarity by linear layers, in float64, with float32 between layers, as the exported
+        graph has it.
+        """
+        # Every other layer has weights: the others flatten rows, or are rectifiers.
+        layers = []
+        for place in range(1, last_layer + 1, 2):
+            weight = np.asarray(arrays[f"{place}.weight"], np.float64)
+            bias = np.asarray(arrays[f"{place}.bias"], np.float64)
+            layers.append((weight, bias))
 
         def similarity(rows: Floats) -> Floats:
             values = (rows / self.scale).astype(np.float32)
@@ -300,26 +316,30 @@ def pooled(rows: Floats, pooling: int) -> Floats:
     """Rows of shape (n, d) averaged over `pooling` consecutive columns, of shape (n, d //
     pooling).
     """
+    if pooling == 1:
+        return rows
+
     width = rows.shape[1] // pooling
-    return (
-        rows
-        if pooling == 1
-        else rows[:, : width * pooling].reshape(len(rows), width, pooling).mean(axis=2)
-    )
+    groups = rows[:, : width * pooling].reshape(len(rows), width, pooling)
+    return np.asarray(groups.mean(axis=2))
 
 
 def mean_directions(prototypes: Floats, centre: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
     """Means (C, d) of the unit prototypes (C, k, d) of each class about a centre; and which classes
     have none, (C,).
     """
-    each = (unit_rows_about(prototypes[:, j], centre) for j in range(prototypes.shape[1]))
-    directions = np.stack(list(each), axis=1)
-    return directions.mean(axis=1), np.asarray(~directions.any(axis=(1, 2)))
+    k = prototypes.shape[1]
+    directions = np.stack([unit_rows_about(prototypes[:, j], centre) for j in range(k)], axis=1)
+    is_empty = ~directions.any(axis=(1, 2))
+    return directions.mean(axis=1), np.asarray(is_empty)
 
 
 def _not_of_shape(arrays: Arrays, name: str, shape: tuple[int, ...]) -> str | None:
+    """Return the fault of an array that has another shape or no floats; None if it is absent."""
     array = arrays.get(name)
-    if array is None or (array.dtype.kind, array.shape) == ("f", shape):
+    if array is None:
+        return None
+    if array.dtype.kind == "f" and array.shape == shape:
         return None
     return (
         f"{name} of type {array.dtype} and shape {array.shape} must be floating point of shape"
@@ -327,36 +347,39 @@ def _not_of_shape(arrays: Arrays, name: str, shape: tuple[int, ...]) -> str | No
     )
 
 
-def _unknown(arrays: Arrays, *known: str) -> str | None:
-    unknown = sorted(set(arrays) - set(known))
-    return f"arrays {', '.join(unknown)} have no part in the decision" if unknown else None
+def _superfluous(arrays: Arrays, *names: str) -> str | None:
+    """Return the fault that there are arrays of other names; None if there are none."""
+    superfluous = sorted(set(arrays) - set(names))
+    if superfluous:
+        return f"arrays {', '.join(superfluous)} have no part in the decision"
+    return None
 
 
 def _cosine(
     prototypes: Floats,
     centre: Floats | None,
-    of_prototypes: Floats | None,
+    prototype_centre: Floats | None,
     pooling: int,
     products: InnerProducts,
 ) -> Callable[[Floats], Floats]:
-    mean, empty = mean_directions(prototypes, of_prototypes)
+    """Mean cosine of a row and the prototypes of each class; minus infinity for zeros."""
+    mean, is_empty = mean_directions(prototypes, prototype_centre)
 
     def similarity(rows: Floats) -> Floats:
         rows, lengths = with_lengths_about(pooled(rows, pooling), centre)
         result = products(rows, mean) / lengths
-        result[:, empty] = -np.inf
+        result[:, is_empty] = -np.inf
         return result
 
     return similarity
 
 
 def _linear(arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Floats]:
+    """Linear score of the unit row, and its quadratic score where there are "squares"."""
     floats = {name: np.asarray(array, np.float64) for name, array in arrays.items()}
-    coefficients, intercepts, centre = (
-        floats["coefficients"],
-        floats["intercepts"],
-        floats.get("centre"),
-    )
+    coefficients = floats["coefficients"]
+    intercepts = floats["intercepts"]
+    centre = floats.get("centre")
 
     def similarity(rows: Floats) -> Floats:
         rows, lengths = with_lengths_about(rows, centre)
@@ -370,12 +393,14 @@ def _linear(arrays: Arrays, products: InnerProducts) -> Callable[[Floats], Float
 
 
 def _euclidean(prototypes: Floats, pooling: int) -> Callable[[Floats], Floats]:
+    """Minus the mean distance of a row and the prototypes of each class."""
     from scipy.spatial.distance import cdist
 
+    k = prototypes.shape[1]
+
     def similarity(rows: Floats) -> Floats:
-        distances = [
-            cdist(pooled(rows, pooling), prototypes[:, j]) for j in range(prototypes.shape[1])
-        ]
+        pooled_rows = pooled(rows, pooling)
+        distances = [cdist(pooled_rows, prototypes[:, j]) for j in range(k)]
         return np.asarray(-np.mean(distances, axis=0))
 
     return similarity

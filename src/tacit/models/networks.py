@@ -1,4 +1,4 @@
-"""Small torch networks by name: what teachers and students of pictures and rows are made of.
+"""Small torch networks by name, for teachers and students of pictures and of rows.
 
 None holds statistics of its training batches (no BatchNorm) or draws at random (no dropout), so
 that many of them can be trained side by side in one program.
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 Factory = Callable[[Shape, int], "nn.Module"]
 
-GROUPS = 8  # of channels that are normalised together
+# Groups of channels, each of which is normalised together.
+GROUPS = 8
+
+# The least side of a picture, and the records that are scored at once.
 LEAST_SIDE = 8
 BLOCK_ROWS = 1024
 
@@ -51,12 +54,19 @@ def cnn(shape: Shape, n_classes: int) -> nn.Module:
     """Two convolutions of 16 and 32 channels, each pooled, and a hidden layer of 64 units."""
     nn = load_torch().nn
     channels, height, width = _picture(shape, "cnn")
+    flat_width = 32 * (height // 4) * (width // 4)
     return nn.Sequential(
-        nn.Conv2d(channels, 16, 3, padding=1), nn.MaxPool2d(2), nn.ReLU(),
-        nn.Conv2d(16, 32, 3, padding=1), nn.MaxPool2d(2), nn.ReLU(),
-        nn.Flatten(), nn.Linear(32 * (height // 4) * (width // 4), 64), nn.ReLU(),
+        nn.Conv2d(channels, 16, 3, padding=1),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(flat_width, 64),
+        nn.ReLU(),
         nn.Linear(64, n_classes),
-    )  # fmt: skip
+    )
 
 
 def vgg(shape: Shape, n_classes: int) -> nn.Module:
@@ -64,18 +74,16 @@ def vgg(shape: Shape, n_classes: int) -> nn.Module:
     nn = load_torch().nn
     channels, height, width = _picture(shape, "vgg")
     layers: list[Any] = []
-    for after in (16, 32, 64):
-        layers += [
-            *_convolution(channels, after),
-            nn.ReLU(),
-            *_convolution(after, after),
-            nn.MaxPool2d(2),
-            nn.ReLU(),
-        ]
-        channels = after
-    return nn.Sequential(
-        *layers, nn.Flatten(), nn.Linear(channels * (height // 8) * (width // 8), n_classes)
-    )
+    n_inputs = channels
+    for n_outputs in (16, 32, 64):
+        layers += _convolution(n_inputs, n_outputs)
+        layers.append(nn.ReLU())
+        layers += _convolution(n_outputs, n_outputs)
+        layers += [nn.MaxPool2d(2), nn.ReLU()]
+        n_inputs = n_outputs
+
+    flat_width = 64 * (height // 8) * (width // 8)
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat_width, n_classes))
 
 
 def resnet(shape: Shape, n_classes: int) -> nn.Module:
@@ -85,23 +93,34 @@ def resnet(shape: Shape, n_classes: int) -> nn.Module:
     class Residual(nn.Module):  # type: ignore[misc, name-defined]  # torch is not looked into
         """Two convolutions beside a shortcut; where the channels grow, the sides are halved."""
 
-        def __init__(self, before: int, after: int) -> None:
+        def __init__(self, n_inputs: int, n_outputs: int) -> None:
             super().__init__()
-            stride = 1 if before == after else 2
+            grows = n_inputs != n_outputs
+            stride = 2 if grows else 1
             self.main = nn.Sequential(
-                *_convolution(before, after, stride), nn.ReLU(), *_convolution(after, after)
+                *_convolution(n_inputs, n_outputs, stride),
+                nn.ReLU(),
+                *_convolution(n_outputs, n_outputs),
             )
-            self.shortcut = nn.Identity() if stride == 1 else nn.Conv2d(before, after, 1, stride)
+            if grows:
+                self.shortcut = nn.Conv2d(n_inputs, n_outputs, 1, stride)
+            else:
+                self.shortcut = nn.Identity()
 
         def forward(self, x: Tensor) -> Tensor:
             return nn.functional.relu(self.main(x) + self.shortcut(x))
 
     channels, height, width = _picture(shape, "resnet")
+    flat_width = 64 * math.ceil(height / 4) * math.ceil(width / 4)
     return nn.Sequential(
-        *_convolution(channels, 16), nn.ReLU(),
-        Residual(16, 16), Residual(16, 32), Residual(32, 64),
-        nn.Flatten(), nn.Linear(64 * math.ceil(height / 4) * math.ceil(width / 4), n_classes),
-    )  # fmt: skip
+        *_convolution(channels, 16),
+        nn.ReLU(),
+        Residual(16, 16),
+        Residual(16, 32),
+        Residual(32, 64),
+        nn.Flatten(),
+        nn.Linear(flat_width, n_classes),
+    )
 
 
 NETWORKS: dict[str, Factory] = {
@@ -114,52 +133,77 @@ NETWORKS: dict[str, Factory] = {
 
 
 def weight_shapes(kind: str, shape: Shape, n_classes: int) -> dict[str, Shape]:
-    """The shape of each array of `weights` of a network in `NETWORKS`; torch is not needed."""
+    """The shape of each array of `weights` of a network in `NETWORKS`; torch is not needed.
+
+    Names begin with the place of a layer in its sequence; layers without weights count too.
+    """
     if kind == "linear":
         return _layer(1, math.prod(shape), n_classes)
     if kind == "mlp":
         return _layer(1, math.prod(shape), 128) | _layer(3, 128, n_classes)
+
     channels, height, width = _picture(shape, kind)
     if kind == "cnn":
-        flat = 32 * (height // 4) * (width // 4)
-        convolutions = {
-            "0.weight": (16, channels, 3, 3),
-            "0.bias": (16,),
-            "3.weight": (32, 16, 3, 3),
-            "3.bias": (32,),
-        }
-        return convolutions | _layer(7, flat, 64) | _layer(9, 64, n_classes)
+        return _cnn_shapes(channels, height, width, n_classes)
     if kind == "vgg":
-        shapes: dict[str, Shape] = {}
-        for place, after in ((0, 16), (7, 32), (14, 64)):
-            shapes |= _normalised("", place, channels, after) | _normalised(
-                "", place + 3, after, after
-            )
-            channels = after
-        return shapes | _layer(22, 64 * (height // 8) * (width // 8), n_classes)
-    shapes = _normalised("", 0, channels, 16)
-    for place, before, after in ((3, 16, 16), (4, 16, 32), (5, 32, 64)):
+        return _vgg_shapes(channels, height, width, n_classes)
+    return _resnet_shapes(channels, height, width, n_classes)
+
+
+def _cnn_shapes(channels: int, height: int, width: int, n_classes: int) -> dict[str, Shape]:
+    """The shapes of `cnn`."""
+    convolutions = {
+        "0.weight": (16, channels, 3, 3),
+        "0.bias": (16,),
+        "3.weight": (32, 16, 3, 3),
+        "3.bias": (32,),
+    }
+    flat_width = 32 * (height // 4) * (width // 4)
+    return convolutions | _layer(7, flat_width, 64) | _layer(9, 64, n_classes)
+
+
+def _vgg_shapes(channels: int, height: int, width: int, n_classes: int) -> dict[str, Shape]:
+    """The shapes of `vgg`."""
+    shapes: dict[str, Shape] = {}
+    n_inputs = channels
+    for place, n_outputs in ((0, 16), (7, 32), (14, 64)):
+        shapes |= _normalised_convolution("", place, n_inputs, n_outputs)
+        shapes |= _normalised_convolution("", place + 3, n_outputs, n_outputs)
+        n_inputs = n_outputs
+
+    flat_width = 64 * (height // 8) * (width // 8)
+    return shapes | _layer(22, flat_width, n_classes)
+
+
+def _resnet_shapes(channels: int, height: int, width: int, n_classes: int) -> dict[str, Shape]:
+    """The shapes of `resnet`."""
+    shapes = _normalised_convolution("", 0, channels, 16)
+    for place, n_inputs, n_outputs in ((3, 16, 16), (4, 16, 32), (5, 32, 64)):
         main = f"{place}.main."
-        shapes |= _normalised(main, 0, before, after) | _normalised(main, 3, after, after)
-        if before != after:
-            shapes |= {
-                f"{place}.shortcut.weight": (after, before, 1, 1),
-                f"{place}.shortcut.bias": (after,),
-            }
-    return shapes | _layer(7, 64 * math.ceil(height / 4) * math.ceil(width / 4), n_classes)
+        shapes |= _normalised_convolution(main, 0, n_inputs, n_outputs)
+        shapes |= _normalised_convolution(main, 3, n_outputs, n_outputs)
+        if n_inputs != n_outputs:
+            shapes[f"{place}.shortcut.weight"] = (n_outputs, n_inputs, 1, 1)
+            shapes[f"{place}.shortcut.bias"] = (n_outputs,)
+
+    flat_width = 64 * math.ceil(height / 4) * math.ceil(width / 4)
+    return shapes | _layer(7, flat_width, n_classes)
 
 
-def _layer(place: int, before: int, after: int) -> dict[str, Shape]:
-    return {f"{place}.weight": (after, before), f"{place}.bias": (after,)}
+def _layer(place: int, n_inputs: int, n_outputs: int) -> dict[str, Shape]:
+    """The shapes of a linear layer."""
+    return {f"{place}.weight": (n_outputs, n_inputs), f"{place}.bias": (n_outputs,)}
 
 
-def _normalised(prefix: str, place: int, before: int, after: int) -> dict[str, Shape]:
-    """Of a convolution and its normalisation, as `_convolution` makes them."""
+def _normalised_convolution(
+    prefix: str, place: int, n_inputs: int, n_outputs: int
+) -> dict[str, Shape]:
+    """The shapes of a convolution and its normalisation, as `_convolution` makes them."""
     norm = f"{prefix}{place + 1}"
     return {
-        f"{prefix}{place}.weight": (after, before, 3, 3),
-        f"{norm}.weight": (after,),
-        f"{norm}.bias": (after,),
+        f"{prefix}{place}.weight": (n_outputs, n_inputs, 3, 3),
+        f"{norm}.weight": (n_outputs,),
+        f"{norm}.bias": (n_outputs,),
     }
 
 
@@ -181,8 +225,12 @@ def predict(module: nn.Module, X: Any, *, among: NDArray[Any] | None = None) -> 
     """Class index of each record of X, of shape (n,), chosen among these class indices, by default
     among all.
     """
-    best = scores(module, X)[:, slice(None) if among is None else among].argmax(axis=1)
-    return best if among is None else np.asarray(among[best], dtype=np.int64)
+    class_scores = scores(module, X)
+    if among is None:
+        return np.asarray(class_scores.argmax(axis=1), dtype=np.int64)
+
+    positions = class_scores[:, among].argmax(axis=1)
+    return np.asarray(among[positions], dtype=np.int64)
 
 
 def scores(module: nn.Module, X: Any) -> NDArray[np.float32]:
@@ -191,11 +239,14 @@ def scores(module: nn.Module, X: Any) -> NDArray[np.float32]:
     """
     torch = load_torch()
     module.eval()
-    place, starts = next(module.parameters()).device, range(0, max(len(X), 1), BLOCK_ROWS)
+    module_device = next(module.parameters()).device
+
+    # Without records there is one empty block, which gives the scores their shape.
+    blocks = []
     with torch.no_grad(), exactly():
-        blocks = [
-            module(as_tensor(X[start : start + BLOCK_ROWS]).to(place)).cpu() for start in starts
-        ]
+        for start in range(0, max(len(X), 1), BLOCK_ROWS):
+            records = as_tensor(X[start : start + BLOCK_ROWS])
+            blocks.append(module(records.to(module_device)).cpu())
     return np.asarray(torch.cat(blocks).numpy())
 
 
@@ -208,9 +259,11 @@ def weights(module: nn.Module) -> dict[str, NDArray[Any]]:
 
 
 def device() -> str:
-    """Where networks are trained: "cuda" where there is one, else "cpu"."""
+    """The device on which networks are trained: "cuda" where there is one, else "cpu"."""
     torch = load_torch()
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    if torch.cuda.is_available():
+        return "cuda"
+    return "cpu"
 
 
 def exactly() -> AbstractContextManager[None]:
@@ -229,15 +282,20 @@ def as_tensor(records: Any) -> Tensor:
     torch = load_torch()
     records = np.asarray(records)
     tensor = torch.from_numpy(np.array(records, dtype=np.float32))
-    return tensor / 255 if records.dtype == np.uint8 else tensor
+    if records.dtype == np.uint8:
+        return tensor / 255
+    return tensor
 
 
-def _convolution(before: int, after: int, stride: int = 1) -> list[nn.Module]:
+def _convolution(n_inputs: int, n_outputs: int, stride: int = 1) -> list[nn.Module]:
+    """A convolution and its normalisation, which has a bias."""
     nn = load_torch().nn
-    return [nn.Conv2d(before, after, 3, stride, padding=1, bias=False), nn.GroupNorm(GROUPS, after)]
+    convolution = nn.Conv2d(n_inputs, n_outputs, 3, stride, padding=1, bias=False)
+    return [convolution, nn.GroupNorm(GROUPS, n_outputs)]
 
 
 def _picture(shape: Shape, name: str) -> tuple[int, int, int]:
+    """Channels, height and width of pictures; refuse other shapes."""
     if len(shape) != 3 or min(shape[1:]) < LEAST_SIDE:
         rule = (
             f"needs pictures of shape (channels, height, width) with sides of {LEAST_SIDE} or more"
