@@ -36,10 +36,14 @@ from tacit.encoding.sources.base import Source
 
 SIDECAR = Path(__file__).resolve().parents[1] / "examples" / "mobilenetv2_in1k_160.json"
 BATCHES = (8, 16, 32, 64)
-CEILING = """| encoder | pictures | its library alone, best batch | our slices alone | the whole way | share | of ours |
-|---|---|---|---|---|---|---|"""
-REAL = """| records | encoder | rows | largest difference | in float16 units | smallest cosine | noisy-sum, rho = 0.5 |
-|---|---|---|---|---|---|---|"""
+CEILING = (
+    "| encoder | pictures | its library alone, best batch | our slices alone | the whole way"
+    " | share | of ours |\n|---|---|---|---|---|---|---|"
+)
+REAL = (
+    "| records | encoder | rows | largest difference | in float16 units | smallest cosine"
+    " | noisy-sum, rho = 0.5 |\n|---|---|---|---|---|---|---|"
+)
 
 
 def main() -> None:

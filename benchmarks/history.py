@@ -3,9 +3,9 @@
 python benchmarks/history.py run benchmarks/votes.py [more scripts] [--quick]
 python benchmarks/history.py draw [--check]
 
-`run` runs each script and appends one line to history.jsonl: date, commit, machine,
-load before the run, script, and the ratios of its tables
-(the cells of columns whose header says "ratio" or "over"). `draw` writes docs/pictures/history.svg from that file.
+`run` runs each script and appends one line to history.jsonl: date, commit, machine, load before the
+run, script, and the ratios of its tables (the cells of columns whose header says "ratio" or
+"over"). `draw` writes docs/pictures/history.svg from that file.
 """
 
 import argparse

@@ -53,7 +53,8 @@ def against_peers(n: int, d: int, n_classes: int) -> None:
             [name, f"{own_fit / fit:.2f}", f"{own_predict / predict:.2f}", f"{own_fit:.3f} s"]
         )
     table(
-        f"Time over that of scikit-learn's NearestCentroid ({n} x {d}, {n_classes} classes; theirs {fit:.3f} s fit)",
+        f"Time over that of scikit-learn's NearestCentroid ({n} x {d}, {n_classes} classes; theirs"
+        f" {fit:.3f} s fit)",
         ["learner", "fit, ratio", "predict, ratio", "fit"],
         rows,
     )

@@ -39,8 +39,10 @@ budgets: BUDGETS
 imbalance: [1, 10, 50, 100]
 seeds: SEEDS
 """
-HEADER = """| sweep | cells | workers | time | fits alone | time over fits by worker | beyond learners, a cell |
-|---|---|---|---|---|---|---|"""
+HEADER = (
+    "| sweep | cells | workers | time | fits alone | time over fits by worker"
+    " | beyond learners, a cell |\n|---|---|---|---|---|---|---|"
+)
 BUDGETS = [f"rho={rho}" for rho in (0.005, 0.02, 0.045, 0.125, 0.3, 0.5, 1, 2, 8, 32)]
 
 

@@ -1,7 +1,8 @@
 """Pin each library to the lower bound that pyproject.toml states, to test that the bounds are true.
 
-`python tools/lowest.py --out FILE` writes the pins as constraints of pip. `python tools/lowest.py --installed`, run by the
-Python of an environment, exits with 1 and one line for each library that is absent or newer than its bound there.
+`python tools/lowest.py --out FILE` writes the pins as constraints of pip. `python tools/lowest.py
+--installed`, run by the Python of an environment, exits with 1 and one line for each library that
+is absent or newer than its bound there.
 `make lowest` does both and runs the checks of `make check` between them.
 """
 
@@ -16,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def bounds(root: Path) -> dict[str, str]:
-    """Return the lower bound of every library, also of extras and of the build, by normalized name."""
+    """Return the lower bound of every library, also of extras and of the build, by normalized
+    name.
+    """
     content = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     requirements = content["build-system"]["requires"] + content["project"]["dependencies"]
     for extra in content["project"]["optional-dependencies"].values():

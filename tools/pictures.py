@@ -188,7 +188,10 @@ def svg(width: int, height: int, label: str, parts: list[str]) -> str:
     """A picture on a ground of its own, dark where the reader prefers dark pages."""
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">',
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"'
+                f' aria-label="{label}">'
+            ),
             f"<style>{STYLE}</style>",
             f'<rect width="{width}" height="{height}" rx="14" class="ground"/>',
             *parts,

@@ -52,7 +52,8 @@ def problems(root: Path, tag: str) -> list[str]:
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     if versions_without_files(changelog, number, root / "tests" / "formats" / "written"):
         return [
-            f"tests/formats/written lacks {number} or an earlier version: run python tools/written.py"
+            f"tests/formats/written lacks {number} or an earlier version: run python"
+            " tools/written.py"
         ]
     citation = (root / "CITATION.cff").read_text(encoding="utf-8")
     needed = [f"version: {number}", f'date-released: "{text[0]}"']

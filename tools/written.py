@@ -1,8 +1,9 @@
 """Write one small file of each format, to keep with the version of tacit that wrote it.
 
-`python tools/written.py` writes tests/formats/written/VERSION, with a store, a ledger and a release. From 1.0 on every
-version has this folder, and every later version reads it (docs/releases.md, "Which formats are read").
-`tests/formats/test_formats.py` fails if a folder is missing or cannot be read.
+`python tools/written.py` writes tests/formats/written/VERSION, with a store, a ledger and a
+release. From 1.0 on every version has this folder, and every later version reads it
+(docs/releases.md, "Which formats are read"). `tests/formats/test_formats.py` fails if a folder is
+missing or cannot be read.
 """
 
 import argparse
@@ -16,7 +17,9 @@ WRITTEN = Path(__file__).resolve().parents[1] / "tests" / "formats" / "written"
 
 
 def write(folder: Path) -> None:
-    """Write a store of 30 records of 3 classes, a ledger with one charge, and the release that it was charged for."""
+    """Write a store of 30 records of 3 classes, a ledger with one charge, and the release that it
+    was charged for.
+    """
     folder.mkdir(parents=True)
     rng = np.random.default_rng(0)
     labels = np.arange(30) % 3

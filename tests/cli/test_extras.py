@@ -20,9 +20,14 @@ SETTINGS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_tex
 PROJECT = SETTINGS["project"]
 NOT_IMPORTED = {"OpenSSL", "pandas"}  # which other libraries import
 DISTRIBUTIONS = {
-    "PIL": "pillow", "mlflow": "mlflow-skinny", "model_signing": "model-signing", "open_clip": "open_clip_torch",
-    "OpenSSL": "pyopenssl", "sentence_transformers": "sentence-transformers", "vl_convert": "vl-convert-python",
-}  # fmt: skip
+    "PIL": "pillow",
+    "mlflow": "mlflow-skinny",
+    "model_signing": "model-signing",
+    "open_clip": "open_clip_torch",
+    "OpenSSL": "pyopenssl",
+    "sentence_transformers": "sentence-transformers",
+    "vl_convert": "vl-convert-python",
+}
 PLAN = """
 name: p
 data: [{name: digits, encoder: pixels, builtin: digits}]

@@ -164,9 +164,13 @@ def test_a_ledger_outlives_what_lies_beside_it(stores, run):
 def test_force_replaces_only_its_own_kind(stores, run):
     Path("thesis").mkdir()
     Path("thesis/text").write_text("years of work")
-    for line in ("import private --out thesis --force", "demo --out thesis --force --seeds 1",
-                 "fit noisy-sum private --budget rho=1 --out thesis --force", "demo --out private --force",
-                 "fit noisy-sum private --budget rho=1 --out test --force"):  # fmt: skip
+    for line in (
+        "import private --out thesis --force",
+        "demo --out thesis --force --seeds 1",
+        "fit noisy-sum private --budget rho=1 --out thesis --force",
+        "demo --out private --force",
+        "fit noisy-sum private --budget rho=1 --out test --force",
+    ):
         status, _, err = run(line)
         assert status == 2
         assert not lacking(err, "not replaced")
@@ -175,9 +179,13 @@ def test_force_replaces_only_its_own_kind(stores, run):
 
 def test_nothing_is_written_into_the_folder_of_a_release(stores, run):
     assert run("fit noisy-sum private --budget rho=1 --out release")[0] == 0
-    for line in ("page release --out release/page.html", "predict release test --out release/labels.csv",
-                 "export release --onnx release/head.onnx", "publish release --to release/hub",
-                 "inspect release --registry release/entry.yaml"):  # fmt: skip
+    for line in (
+        "page release --out release/page.html",
+        "predict release test --out release/labels.csv",
+        "export release --onnx release/head.onnx",
+        "publish release --to release/hub",
+        "inspect release --registry release/entry.yaml",
+    ):
         status, _, err = run(line)
         assert status == 2
         assert not lacking(err, "inside", "release release")
@@ -188,8 +196,15 @@ def test_a_fit_that_cannot_be_saved_costs_nothing(stores, run):
     run("ledger private --allow rho=1")
     Path("taken").mkdir()
     Path("taken/thesis.txt").write_text("years of work")
-    for options in ("--out taken", "--out taken --force", "--out none/such", "--out /proc/release", "--out r --k 3",
-                    "--out r --noise research", "--out r --public private"):  # fmt: skip
+    for options in (
+        "--out taken",
+        "--out taken --force",
+        "--out none/such",
+        "--out /proc/release",
+        "--out r --k 3",
+        "--out r --noise research",
+        "--out r --public private",
+    ):
         status, _, err = run(f"fit noisy-sum private --budget rho=0.5 {options}")
         assert status == 2, options
         assert err.count("\n") == 1
@@ -461,8 +476,12 @@ def test_demo_makes_a_release_and_a_page(tmp_path, run, monkeypatch):
     assert status == 0
     assert all(method in out for method in ("auto", "noisy-sum", "coinpress", "public"))
     assert {path.name for path in Path("show").iterdir()} == {
-        "accuracy.png", "page.html", "release", "results.csv", "stores",
-    }  # fmt: skip
+        "accuracy.png",
+        "page.html",
+        "release",
+        "results.csv",
+        "stores",
+    }
     page = Path("show/page.html").read_text()
     assert tacit.Release.load("show/release").guarantee.in_words() in page
     assert "tacit inspect show/release" in page
@@ -578,8 +597,24 @@ def test_an_interrupted_fit_stays_charged_and_writes_nothing(stores, run):
     run("ledger private --allow rho=1")
     rng = np.random.default_rng(0)
     tacit.EmbeddingStore.write("pool", np.abs(rng.normal(size=(1_000_000, 5))))
-    command = [sys.executable, "-m", "tacit.cli.main", "fit", "public", "private", "--public", "pool", "--k", "2",
-               "--d-min", "1", "--budget", "rho=0.5", "--out", "release"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "tacit.cli.main",
+        "fit",
+        "public",
+        "private",
+        "--public",
+        "pool",
+        "--k",
+        "2",
+        "--d-min",
+        "1",
+        "--budget",
+        "rho=0.5",
+        "--out",
+        "release",
+    ]
     process = start(command)
     ledger = Ledger.beside("private", "private")
     interrupt_when(process, lambda: len(ledger.account().charges) == 1)

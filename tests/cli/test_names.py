@@ -47,9 +47,12 @@ def test_names_of_a_store_are_matched_by_label_and_stated(named, run):
     )
     assert facts.pop("premise").startswith(premise)
     assert facts == {
-        "rows": 3, "name": "words", "hash": tacit.EmbeddingStore.open("words").content_hash, "encoder": "some:text",
+        "rows": 3,
+        "name": "words",
+        "hash": tacit.EmbeddingStore.open("words").content_hash,
+        "encoder": "some:text",
         "templates": ["{}", "a {}"],
-    }  # fmt: skip
+    }
     assert "rows = 3, name = words" in card
     assert premise in card
     assert run("inspect release")[0] == 0

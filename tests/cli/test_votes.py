@@ -96,9 +96,13 @@ def test_votes_of_every_format_give_the_same_labels(ballots, run):
 )
 def test_files_of_votes_that_cannot_be_read(ballots, run, file, message):
     for name, text in {
-        "bare.csv": "0,1\n1,1\n", "gap.csv": "a,b\n0,1\n1,\n", "empty.csv": "a,b\n", "half.csv": "a,b\n0,.5\n",
-        "votes.txt": "0 1\n", "cut.parquet": "PAR1",
-    }.items():  # fmt: skip
+        "bare.csv": "0,1\n1,1\n",
+        "gap.csv": "a,b\n0,1\n1,\n",
+        "empty.csv": "a,b\n",
+        "half.csv": "a,b\n0,.5\n",
+        "votes.txt": "0 1\n",
+        "cut.parquet": "PAR1",
+    }.items():
         Path(name).write_text(text)
     np.savez("several.npz", a=ballots, b=ballots)
     status, out, err = run(f"votes {file} {GNMAX} --out labels")
@@ -119,9 +123,15 @@ def test_interactive_votes_as_the_library_does(ballots, run):
     )
     assert run(f"{line} --student-scores scores.npy --out labels")[0] == 0
     expected = aggregate(
-        votes, classes=10, aggregator="interactive", student_scores=scores, budgets=1.0, noise="research",
-        random_state=1, **noise,
-    )  # fmt: skip
+        votes,
+        classes=10,
+        aggregator="interactive",
+        student_scores=scores,
+        budgets=1.0,
+        noise="research",
+        random_state=1,
+        **noise,
+    )
     np.testing.assert_array_equal(_labels("labels"), expected.labels)
     assert np.sum(expected.labels >= 0) > expected.answered
     assert "needs student_scores" in run(f"{line} --out more")[2]
@@ -133,9 +143,16 @@ def test_groups_of_teachers_from_a_file(ballots, run):
     line = GNMAX.replace("--budgets 1", "--budgets a=1,b=2") + " --collector weighting"
     assert run(f"votes votes.npy {line} --teacher-groups groups.txt --out labels")[0] == 0
     expected = aggregate(
-        np.load("votes.npy"), classes=10, aggregator="gnmax", collector="weighting", sigma=60.0,
-        budgets={"a": 1.0, "b": 2.0}, teacher_groups=[name.split() for name in names], noise="research", random_state=1,
-    )  # fmt: skip
+        np.load("votes.npy"),
+        classes=10,
+        aggregator="gnmax",
+        collector="weighting",
+        sigma=60.0,
+        budgets={"a": 1.0, "b": 2.0},
+        teacher_groups=[name.split() for name in names],
+        noise="research",
+        random_state=1,
+    )
     np.testing.assert_array_equal(_labels("labels"), expected.labels)
     unnamed = "a\n" * 124 + "\n" + "b\n" * 125
     for text, message in (

@@ -20,9 +20,15 @@ def test_every_float16_alone_and_beside_others():
 def test_wider_floats(kind):
     facts = np.finfo(kind)
     rows = np.array(
-        [[0.0, -0.0, 0.0], [0.0, facts.smallest_subnormal, -0.0], [-0.0, -facts.smallest_subnormal, 0.0],
-         [facts.max, 0.0, -facts.max], [-0.0, -0.0, -0.0], [1.0, -0.0, -0.0]]
-    ).astype(kind)  # fmt: skip
+        [
+            [0.0, -0.0, 0.0],
+            [0.0, facts.smallest_subnormal, -0.0],
+            [-0.0, -facts.smallest_subnormal, 0.0],
+            [facts.max, 0.0, -facts.max],
+            [-0.0, -0.0, -0.0],
+            [1.0, -0.0, -0.0],
+        ]
+    ).astype(kind)
     zeros = [True, False, False, False, True, False]
     assert zero_rows(rows).tolist() == zeros
     assert zero_rows(rows[::2]).tolist() == zeros[::2]

@@ -55,8 +55,12 @@ def test_the_pythons_that_are_tested_are_those_that_are_stated():
     assert f"Python {tested[0]} to {tested[-1]}" in (ROOT / "docs" / "install.md").read_text(
         encoding="utf-8"
     )
-    others = {step["with"]["python-version"] for workflow in WORKFLOWS for step in steps(workflow)
-              if step.get("uses", "").startswith("actions/setup-python@")} - {"${{ matrix.python }}"}  # fmt: skip
+    others = {
+        step["with"]["python-version"]
+        for workflow in WORKFLOWS
+        for step in steps(workflow)
+        if step.get("uses", "").startswith("actions/setup-python@")
+    } - {"${{ matrix.python }}"}
     assert others == {tested[0]}  # constraints.txt was resolved for it
 
 
@@ -226,15 +230,25 @@ def test_a_tag_whose_version_all_files_state_is_released_with_its_notes(tmp_path
     ("tag", "files", "said"),
     [
         ("1.2.0", {}, ("'1.2.0'", "src/tacit/version.py", "tag v1.2.0")),
-        ("v1.2.0", {"version": "1.2.1"},
-         ("'v1.2.0'", "src/tacit/version.py", "tag v1.2.1")),
-        ("v1.2.0", {"changelog": "## [Unreleased]\n"},
-         ("CHANGELOG.md", "'## [1.2.0] - YYYY-MM-DD'", "'## [Unreleased]'")),
-        ("v1.2.0", {"citation": "version: 1.2.0\n"}, ("CITATION.cff", 'date-released: "2027-01-31"')),
-        ("v1.2.0", {"citation": 'date-released: "2027-01-31"\n'}, ("CITATION.cff", "version: 1.2.0")),
+        ("v1.2.0", {"version": "1.2.1"}, ("'v1.2.0'", "src/tacit/version.py", "tag v1.2.1")),
+        (
+            "v1.2.0",
+            {"changelog": "## [Unreleased]\n"},
+            ("CHANGELOG.md", "'## [1.2.0] - YYYY-MM-DD'", "'## [Unreleased]'"),
+        ),
+        (
+            "v1.2.0",
+            {"citation": "version: 1.2.0\n"},
+            ("CITATION.cff", 'date-released: "2027-01-31"'),
+        ),
+        (
+            "v1.2.0",
+            {"citation": 'date-released: "2027-01-31"\n'},
+            ("CITATION.cff", "version: 1.2.0"),
+        ),
     ],
     ids=["tag", "version", "changelog", "day", "citation"],
-)  # fmt: skip
+)
 def test_what_hinders_a_release_is_said(tmp_path, tag, files, said):
     (problem,) = release["problems"](project(tmp_path, **files), tag)
     assert not lacking(problem, *said)

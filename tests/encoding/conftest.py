@@ -30,11 +30,12 @@ def onnx_model(models):
         helper.make_node("MatMul", ["flat", "weights"], ["features"]),
     ]
     graph = helper.make_graph(
-        nodes, "tiny",
+        nodes,
+        "tiny",
         [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, SIZE, SIZE])],
         [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["n", 12])],
         [numpy_helper.from_array(weights, "weights")],
-    )  # fmt: skip
+    )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     path = models / "tiny.onnx"
     onnx.save(model, path)
@@ -130,10 +131,16 @@ def vit_model(models):
     folder = models / "vit"
     ViTModel(config, add_pooling_layer=False).save_pretrained(folder)
     facts = {
-        "image_processor_type": "ViTImageProcessor", "do_resize": True, "size": {"height": SIZE, "width": SIZE},
-        "resample": 2, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True, "image_mean": [0.5] * 3,
+        "image_processor_type": "ViTImageProcessor",
+        "do_resize": True,
+        "size": {"height": SIZE, "width": SIZE},
+        "resample": 2,
+        "do_rescale": True,
+        "rescale_factor": 1 / 255,
+        "do_normalize": True,
+        "image_mean": [0.5] * 3,
         "image_std": [0.5] * 3,
-    }  # fmt: skip
+    }
     (folder / "preprocessor_config.json").write_text(json.dumps(facts))
     return folder
 
@@ -150,9 +157,13 @@ def bert_model(models):
     from transformers import BertConfig, BertModel
 
     config = BertConfig(
-        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+        vocab_size=len(WORDS),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
         max_position_embeddings=32,
-    )  # fmt: skip
+    )
     folder = models / "bert"
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
     _save_tokenizer(folder, 32)

@@ -60,24 +60,31 @@ SESSION = {
     f"promise auto {PRIVATE} --classes 2": [],
     "ledger few --allow rho=1": ["few.ledger.jsonl"],
     "ledger few": [],
-    f"fit auto parts/private --public parts/public --classes 2 {PRIVATE} --out release": ["release"],
+    f"fit auto parts/private --public parts/public --classes 2 {PRIVATE} --out release": [
+        "release"
+    ],
     f"fit noisy-sum few --classes 2 {PRIVATE} --out sums": ["sums"],
-    f"fit pate parts/private --public parts/public --classes 2 {PRIVATE} --n-teachers 5 --out student": ["student"],
+    f"fit pate parts/private --public parts/public --classes 2 {PRIVATE} --n-teachers 5 --out student": [
+        "student"
+    ],
     "inspect release": [],
     "evaluate release parts/test": [],
     "predict release parts/test --out labels.csv": ["labels.csv"],
     "export release --onnx head.onnx": ["head.onnx"],
     "page release --out page.html": ["page.html"],
     "publish release --to hub": ["hub"],
-    "votes votes.npy --classes 2 --aggregator gnmax --sigma 20 --budgets 1 --out answers": ["answers"],
+    "votes votes.npy --classes 2 --aggregator gnmax --sigma 20 --budgets 1 --out answers": [
+        "answers"
+    ],
     "privatize-labels table.csv --column y --classes 2 --budget epsilon=1 --out noisy.csv": [
-        "noisy.csv", "noisy.csv.tacit.json",
+        "noisy.csv",
+        "noisy.csv.tacit.json",
     ],
     "sweep plan.yaml --out runs --jobs 2": ["runs"],
     "results runs": [],
     "report runs --out report.html": ["report.html"],
     "encode pictures --encoder onnx:ENCODER --classes 2 --out encoded": ["encoded"],
-}  # fmt: skip
+}
 # a demonstration fits for minutes; the page of `report` is drawn by the same code
 LEFT_OUT = {"demo", "adapt"}
 

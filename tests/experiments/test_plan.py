@@ -80,9 +80,14 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
     [
         ("method: noisy-sum", "method: noisy-sums", 9, ("'noisy-sums'", "'noisy-sum'")),
         ("method: noisy-sum", "method: top-k", 9, ("write method: public, parameters: {k: 5}",)),
-        ("method: noisy-sum", "method: GNMax", 9, ('method: pate', 'voting: {kind: gnmax}')),
-        ("method: noisy-sum", "method: wgnmax", 9, ('method: pate', 'collector: weighting')),
-        ("method: noisy-sum", "method: pate\n    parameters: {sigma: 4}", 10, ("of pate; write voting: {sigma: ...}",)),
+        ("method: noisy-sum", "method: GNMax", 9, ("method: pate", "voting: {kind: gnmax}")),
+        ("method: noisy-sum", "method: wgnmax", 9, ("method: pate", "collector: weighting")),
+        (
+            "method: noisy-sum",
+            "method: pate\n    parameters: {sigma: 4}",
+            10,
+            ("of pate; write voting: {sigma: ...}",),
+        ),
         ("seeds: 2", "seed: 2", 16, ("'seed'", "'seeds'")),
         ("    method: noisy-sum", "    metod: noisy-sum", 9, ("'metod'", "'method'")),
         ("rho=0.1, inf", "rho=0.1, epsilon=1", 14, ("budget epsilon=1 is pure",)),
@@ -92,10 +97,20 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
         ("rho=0.1, inf", "rho=0.1, [1]", 14, ("is not a budget",)),
         ("[rho=0.1, inf]", "[]", 8, ("'sums' has no budgets",)),
         ("imbalance: [1, 10]", "imbalance: [1, 1]", 15, ("imbalance has 1.0 twice",)),
-        ("imbalance: [1, 10]", "imbalance: [1, 0.5]", 15, ("imbalance 0.5 must be a finite ratio >= 1",)),
+        (
+            "imbalance: [1, 10]",
+            "imbalance: [1, 0.5]",
+            15,
+            ("imbalance 0.5 must be a finite ratio >= 1",),
+        ),
         ("imbalance: [1, 10]", "imbalance: [1, .nan]", 15, ("imbalance nan",)),
         ("imbalance: [1, 10]", "imbalance: []", 15, ("imbalance",)),
-        ("imbalance: [1, 10]", "imbalance: [1, 10]\nimbalance: [1]", 16, ("'imbalance' is given twice",)),
+        (
+            "imbalance: [1, 10]",
+            "imbalance: [1, 10]\nimbalance: [1]",
+            16,
+            ("'imbalance' is given twice",),
+        ),
         ("seeds: 2", "seeds: 0", 16, ("seeds",)),
         ("seeds: 2", "seeds: [1, 1]", 16, ("seeds has 1 twice",)),
         ("seeds: 2", "seeds: 2\nunit: person", 17, ("unit.0",)),
@@ -103,20 +118,50 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
         ("grid: {k: [1, 3]}", "grid: {k: []}", 13, ("grid of k is empty",)),
         ("grid: {k: [1, 3]}", "grid: {k: [1, 1]}", 13, ("twice",)),
         ("grid: {k: [1, 3]}", "grid: {l: [1, 3]}", 13, ("'l' is not a parameter of public",)),
-        ("grid: {k: [1, 3]}", "parameters: {budget: 1}", 13, ('budget', 'plan')),
+        ("grid: {k: [1, 3]}", "parameters: {budget: 1}", 13, ("budget", "plan")),
         ("grid: {k: [1, 3]}", "parameters: {d_min: 5}", 13, ("d_min=5",)),
         ("grid: {k: [1, 3]}", "parameters: {k: 2020-01-01}", 10, ("not plain text",)),
         ("grid: {k: [1, 3]}", "public_rows: [0]", 13, ("public_rows 0",)),
-        ("grid: {k: [1, 3]}", "public_rows: [5, 398]", 13, ('public_rows', '398', '397 rows', "'own'")),
-        ("grid: {k: [1, 3]}", "grid: {k: [1, 398]}", 13, ('k=398', '397 public rows')),
-        ("imbalance: [1, 10]", "imbalance: [1, 5000]", 15, ("'digits'", 'ratio=5000')),
-        ("method: noisy-sum", "method: coinpress\n    parameters: {pooling: 65}", 10, ("pooling=65",)),
-        ("method: noisy-sum", "method: coinpress\n    parameters: {counts: [1, 2]}", 10, ("10 classes",)),
+        (
+            "grid: {k: [1, 3]}",
+            "public_rows: [5, 398]",
+            13,
+            ("public_rows", "398", "397 rows", "'own'"),
+        ),
+        ("grid: {k: [1, 3]}", "grid: {k: [1, 398]}", 13, ("k=398", "397 public rows")),
+        ("imbalance: [1, 10]", "imbalance: [1, 5000]", 15, ("'digits'", "ratio=5000")),
+        (
+            "method: noisy-sum",
+            "method: coinpress\n    parameters: {pooling: 65}",
+            10,
+            ("pooling=65",),
+        ),
+        (
+            "method: noisy-sum",
+            "method: coinpress\n    parameters: {counts: [1, 2]}",
+            10,
+            ("10 classes",),
+        ),
         ("method: noisy-sum", "method: projected\n    grid: {counts: [9, -1]}", 10, ("counts=-1",)),
-        ("method: noisy-sum", "method: noisy-sum\n    parameters: {counts: realised}", 10, ("'counts' is not a",)),
-        ("method: noisy-sum", "method: newton\n    parameters: {counts: many}", 10, ("counts='many'",)),
+        (
+            "method: noisy-sum",
+            "method: noisy-sum\n    parameters: {counts: realised}",
+            10,
+            ("'counts' is not a",),
+        ),
+        (
+            "method: noisy-sum",
+            "method: newton\n    parameters: {counts: many}",
+            10,
+            ("counts='many'",),
+        ),
         ("    public: [own]\n", "    public: [own, own]\n", 12, ("twice",)),
-        ("method: noisy-sum", "method: noisy-sum\n    public: [own]\n    shares: {a: 1}", 11, ("budget groups",)),
+        (
+            "method: noisy-sum",
+            "method: noisy-sum\n    public: [own]\n    shares: {a: 1}",
+            11,
+            ("budget groups",),
+        ),
         ("name: Top-K", "name: sums", 10, ("two entries named 'sums'",)),
         ("builtin: digits", "builtin: letters", 6, ("'digits'",)),
         ("builtin: digits", "train: nowhere", 4, ("has no test set",)),
@@ -126,7 +171,7 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
         ("data:", "other:", 3, ("'other' is not a key here",)),
         ("name: small\n", "", 2, ("name is missing; add it",)),
     ],
-)  # fmt: skip
+)
 def test_wrong_plans_name_the_line_and_run_nothing(plan, tmp_path, old, new, line, says):
     assert old in SMALL
     path = plan(SMALL.replace(old, new, 1))
@@ -205,8 +250,11 @@ imbalance: [2]
 
 def test_keys_tell_parts_of_a_file_and_public_sets_from_private_ones(plan, tmp_path):
     rng = np.random.default_rng(0)
-    parts = {f"{name}_{what}": rng.normal(size=(30, 3)) if what == "x" else np.arange(30) % 2
-             for name in ("train", "test", "own") for what in "xy"}  # fmt: skip
+    parts = {
+        f"{name}_{what}": rng.normal(size=(30, 3)) if what == "x" else np.arange(30) % 2
+        for name in ("train", "test", "own")
+        for what in "xy"
+    }
     np.savez(tmp_path / "d.npz", **parts)
     np.savez(tmp_path / "t.npz", x=rng.normal(size=(30, 3)), y=np.arange(30) % 2)
 
@@ -220,9 +268,15 @@ def test_keys_tell_parts_of_a_file_and_public_sets_from_private_ones(plan, tmp_p
         return cell.key
 
     keys = [
-        key(), key("d.npz#test", "d.npz#train"), key(public="d.npz#test"), key(public="t.npz"), key("t.npz"),
-        key(test="t.npz"), key(name="train", public="d.npz"), key("t.npz", name="train", public="d.npz"),
-    ]  # fmt: skip
+        key(),
+        key("d.npz#test", "d.npz#train"),
+        key(public="d.npz#test"),
+        key(public="t.npz"),
+        key("t.npz"),
+        key(test="t.npz"),
+        key(name="train", public="d.npz"),
+        key("t.npz", name="train", public="d.npz"),
+    ]
     assert len(set(keys)) == len(keys)
     with pytest.raises(PlanError, match="no array other_x"):
         key(public="d.npz#other")
@@ -265,28 +319,60 @@ SEARCHED = "{method: public, public: [own], search: {how: grid, candidates: []}}
 @pytest.mark.parametrize(
     ("learner", "budget", "says"),
     [
-        ("{method: pate, public: [own], shares: {a: -1, b: 2}}", "{groups: {a: 1, b: 2}, delta: 1.0e-5}", "shares.a"),
-        ("{method: pate, public: [own], shares: {a: .nan}}", "{groups: {a: 1}, delta: 1.0e-5}", "shares.a"),
-        ("{method: pate, public: [own], shares: {a: 1, c: 2}}", "{groups: {a: 1, b: 2}, delta: 1.0e-5}", "same groups"),
-        ("{method: pate, public: [own]}", "{groups: {a: 1, b: 2}, delta: 1.0e-5}", "shares of no group"),
-        ("{method: pate, public: [own], shares: {a: 1}}", "'epsilon=1,delta=1e-5'", "budget of no group"),
+        (
+            "{method: pate, public: [own], shares: {a: -1, b: 2}}",
+            "{groups: {a: 1, b: 2}, delta: 1.0e-5}",
+            "shares.a",
+        ),
+        (
+            "{method: pate, public: [own], shares: {a: .nan}}",
+            "{groups: {a: 1}, delta: 1.0e-5}",
+            "shares.a",
+        ),
+        (
+            "{method: pate, public: [own], shares: {a: 1, c: 2}}",
+            "{groups: {a: 1, b: 2}, delta: 1.0e-5}",
+            "same groups",
+        ),
+        (
+            "{method: pate, public: [own]}",
+            "{groups: {a: 1, b: 2}, delta: 1.0e-5}",
+            "shares of no group",
+        ),
+        (
+            "{method: pate, public: [own], shares: {a: 1}}",
+            "'epsilon=1,delta=1e-5'",
+            "budget of no group",
+        ),
         ("{method: pate}", "rho=1", "needs public rows"),
         ("{method: public}", "rho=1", "needs public rows"),
         ("{method: projected, parameters: {prototypes: public}}", "rho=1", "needs public rows"),
         ("{method: noisy-sum}", "{groups: {a: 1}, delta: 1.0e-5}", "has no personal budgets"),
         ("{method: noisy-sum, public_rows: [5]}", "rho=1", "name one with public"),
         ("{method: noisy-sum}", "-.inf", "is not a budget"),
-        ("{method: pate, public: [own], parameters: {student: {model: tree}}}", "rho=1", "model 'tree' is unknown"),
-        ("{method: pate, public: [own], parameters: {teachers: {number: 1001}}}", "rho=1", "teachers=1001"),
+        (
+            "{method: pate, public: [own], parameters: {student: {model: tree}}}",
+            "rho=1",
+            "model 'tree' is unknown",
+        ),
+        (
+            "{method: pate, public: [own], parameters: {teachers: {number: 1001}}}",
+            "rho=1",
+            "teachers=1001",
+        ),
         ("{method: noisy-sum, keep: [__class__]}", "rho=1", "keep"),
         (SEARCHED.replace("[]", "[{k: 1}], options: {foo: 1}"), "rho=1", "'foo'"),
         (SEARCHED, "rho=1", "candidates"),
-        (SEARCHED.replace("[]", "3"), "rho=1", stating('candidates=3', 'dicts')),
+        (SEARCHED.replace("[]", "3"), "rho=1", stating("candidates=3", "dicts")),
         (SEARCHED.replace("[]", "[3]"), "rho=1", "candidate 3 must be a dict"),
         (SEARCHED.replace("[]", "{k: [1, 5]}"), "rho=1", "must be a list of dicts"),
-        (SEARCHED.replace("[]", "{k: [1]}, options: {trials: 5}"), "rho=1", "'trials' is not an option"),
+        (
+            SEARCHED.replace("[]", "{k: [1]}, options: {trials: 5}"),
+            "rho=1",
+            "'trials' is not an option",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_only_a_fit_would_refuse_is_refused_before(plan, tmp_path, learner, budget, says):
     unit = "replace" if "pate" in learner else "add-remove"
     text = f"""

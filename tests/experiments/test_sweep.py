@@ -283,8 +283,11 @@ def test_searches_say_whether_they_were_paid(plan, tmp_path):
     """
     found = {one.learner: one for one in sweep(plan(text), tmp_path / "runs")}
     assert {name: one.tuning for name, one in found.items()} == {
-        "fixed": "none", "chosen elsewhere": "unpaid", "paid": "paid", "unpaid": "unpaid",
-    }  # fmt: skip
+        "fixed": "none",
+        "chosen elsewhere": "unpaid",
+        "paid": "paid",
+        "unpaid": "unpaid",
+    }
     assert [one.error for one in found.values()] == [None] * 4
     assert found["unpaid"].rho == float("inf")
 

@@ -44,9 +44,16 @@ seeds: 3
 def store(folder: Path) -> None:
     metadata = {"when": [f"day {i}" for i in range(30)]}
     EmbeddingStore.write(
-        folder / "s", X, NAMES, classes=["ant", "bee", "cow"], card={"encoder": {"name": "e"}}, metadata=metadata,
-        shard_rows=16, names=[X[:2], X[2], X[3:5]], persons=[f"p{i // 2}" for i in range(30)],
-    )  # fmt: skip
+        folder / "s",
+        X,
+        NAMES,
+        classes=["ant", "bee", "cow"],
+        card={"encoder": {"name": "e"}},
+        metadata=metadata,
+        shard_rows=16,
+        names=[X[:2], X[2], X[3:5]],
+        persons=[f"p{i // 2}" for i in range(30)],
+    )
 
 
 def npy(folder: Path) -> None:
@@ -146,10 +153,27 @@ def cells(folder: Path) -> None:
     (folder / "runs" / "cells").mkdir(parents=True)
     for number in range(2):
         found = results.Result(
-            key=f"{number:020x}", plan="p", data="d", encoder="e", learner="l", method="newton", parameters='{"a": 1}',
-            public=None, public_rows=None, budget="rho=1", imbalance=1.0, seed=number, unit="add-remove", tuning="none",
-            status="done", accuracy=0.5, balanced_accuracy=0.5, recall=[0.5, 0.5], class_sizes=[3, 4], rho=1.0,
-        )  # fmt: skip
+            key=f"{number:020x}",
+            plan="p",
+            data="d",
+            encoder="e",
+            learner="l",
+            method="newton",
+            parameters='{"a": 1}',
+            public=None,
+            public_rows=None,
+            budget="rho=1",
+            imbalance=1.0,
+            seed=number,
+            unit="add-remove",
+            tuning="none",
+            status="done",
+            accuracy=0.5,
+            balanced_accuracy=0.5,
+            recall=[0.5, 0.5],
+            class_sizes=[3, 4],
+            rho=1.0,
+        )
         results.write(folder / "runs", found)
 
 

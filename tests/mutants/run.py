@@ -146,8 +146,11 @@ def tests_pass(names: list[str]) -> bool:
         ]
         run = subprocess.run(
             [*command, "--dist", "worksteal", *names],
-            cwd=copy, env=os.environ | {"PYTHONPATH": str(copy / "src")}, capture_output=True, text=True,
-        )  # fmt: skip
+            cwd=copy,
+            env=os.environ | {"PYTHONPATH": str(copy / "src")},
+            capture_output=True,
+            text=True,
+        )
     if run.returncode:
         print(run.stdout + run.stderr)
     return run.returncode == 0

@@ -32,21 +32,44 @@ class Mechanism:
     ("at", "old", "new", "was", "becomes"),
     [
         # layout, quotes and order of keywords do not matter
-        ("event", "Gaussian(noise/sqrt(total),\n count=_count(shares), unit='record')", "shares",
-            "Gaussian(noise / sqrt(total), unit='record', count=_count(shares))", "shares"),
+        (
+            "event",
+            "Gaussian(noise/sqrt(total),\n count=_count(shares), unit='record')",
+            "shares",
+            "Gaussian(noise / sqrt(total), unit='record', count=_count(shares))",
+            "shares",
+        ),
         # names of local variables, private functions and private attributes do not matter
         ("event", "n / sqrt(t)", "t / n", "noise / sqrt(total)", "total / noise"),
         ("event", "_n(all_shares)", "2 * _n(all_shares)", "_count(shares)", "2 * _count(shares)"),
         ("Mechanism.price", "this._cost * 3", "this._cost", "self._price * 3", "self._price"),
         # the rest
-        ("event", "Gaussian(..., unit='record')", "Gaussian(..., unit='person')", "unit='record'", "unit='person'"),
-        ("event", "if ...: ...", "pass", "if noise < 0:\n        raise ValueError('noise')", "pass"),
-        ("event", "total = ...\n...\nreturn ...", "total = 2 * ...\n...\nreturn ...", "sum(shares)", "2 * sum(shares)"),
+        (
+            "event",
+            "Gaussian(..., unit='record')",
+            "Gaussian(..., unit='person')",
+            "unit='record'",
+            "unit='person'",
+        ),
+        (
+            "event",
+            "if ...: ...",
+            "pass",
+            "if noise < 0:\n        raise ValueError('noise')",
+            "pass",
+        ),
+        (
+            "event",
+            "total = ...\n...\nreturn ...",
+            "total = 2 * ...\n...\nreturn ...",
+            "sum(shares)",
+            "2 * sum(shares)",
+        ),
         # the whole module
         ("", "len(values) + SLACK", "len(values)", "len(values) + SLACK", "len(values)"),
         ("", "SLACK = 2.0", "SLACK = 1.0", "SLACK = 2.0", "SLACK = 1.0"),
     ],
-)  # fmt: skip
+)
 def test_the_one_place_that_matches_is_replaced(at, old, new, was, becomes):
     source = ast.unparse(ast.parse(SOURCE))
     assert source.count(was) == 1

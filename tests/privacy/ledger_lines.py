@@ -4,7 +4,9 @@ from tacit.privacy.chain import Chain
 
 
 def record(ledger, guarantee, what):
-    """Add a charge to a ledger without an allowance, as ledgers were kept before they had to exist."""
+    """Add a charge to a ledger without an allowance, as ledgers were kept before they had to
+    exist.
+    """
     chain = Chain()
     if ledger.path.exists():
         for line in ledger.path.read_bytes().splitlines(keepends=True):

@@ -44,8 +44,9 @@ BASE = Release.of(
     tacit.NoisySumPrototypes("rho=0.5", classes=CLASSES).fit(
         RNG.normal(size=(60, WIDTH)) + APART, np.repeat(CLASSES, 12)
     ),
-    name="pets <script>alert(1)</script>", description="[x](http://example.com) `code`",
-)  # fmt: skip
+    name="pets <script>alert(1)</script>",
+    description="[x](http://example.com) `code`",
+)
 ROWS = np.concatenate(
     [
         RNG.normal(size=(300, WIDTH)),
@@ -69,34 +70,49 @@ DECISIONS = {
     "cosine, pooled": (NearestPrototype(pooling=5), {"prototypes": drawn(5, 2, dtype=np.float32)}),
     "k-set": (
         NearestPrototype(),
-        {"prototypes": drawn(5, 3, WIDTH, dtype=np.float16), "indices": np.arange(15).reshape(5, 3)},
+        {
+            "prototypes": drawn(5, 3, WIDTH, dtype=np.float16),
+            "indices": np.arange(15).reshape(5, 3),
+        },
     ),
     "k-set, centred": (
         NearestPrototype(centred="rows and prototypes"),
         {"prototypes": drawn(5, 3, WIDTH), "centre": drawn(WIDTH) / 5},
     ),
     "euclidean": (NearestPrototype("euclidean"), {"prototypes": drawn(5, WIDTH)}),
-    "euclidean, pooled k-set": (NearestPrototype("euclidean", pooling=5), {"prototypes": drawn(5, 3, 2)}),
+    "euclidean, pooled k-set": (
+        NearestPrototype("euclidean", pooling=5),
+        {"prototypes": drawn(5, 3, 2)},
+    ),
     "linear": (LinearHead(), {"coefficients": drawn(5, WIDTH), "intercepts": drawn(5)}),
     "linear, centred": (
         LinearHead(),
-        {"coefficients": drawn(5, WIDTH, dtype=np.float32), "intercepts": drawn(5), "centre": drawn(WIDTH) / 5},
+        {
+            "coefficients": drawn(5, WIDTH, dtype=np.float32),
+            "intercepts": drawn(5),
+            "centre": drawn(WIDTH) / 5,
+        },
     ),
     "linear, scaled": (
         LinearHead(),
         {
-            "coefficients": drawn(5, WIDTH), "intercepts": drawn(5),
-            "input_mean": drawn(WIDTH), "input_scale": np.exp(drawn(WIDTH)),
+            "coefficients": drawn(5, WIDTH),
+            "intercepts": drawn(5),
+            "input_mean": drawn(WIDTH),
+            "input_scale": np.exp(drawn(WIDTH)),
         },
     ),
     "quadratic": (
         QuadraticHead(),
         {
-            "coefficients": drawn(5, WIDTH), "intercepts": drawn(5), "centre": drawn(WIDTH) / 5,
-            "axes": drawn(WIDTH, 4), "squares": 3 * drawn(5, 4),
+            "coefficients": drawn(5, WIDTH),
+            "intercepts": drawn(5),
+            "centre": drawn(WIDTH) / 5,
+            "axes": drawn(WIDTH, 4),
+            "squares": 3 * drawn(5, 4),
         },
     ),
-}  # fmt: skip
+}
 
 
 def with_decision(decision, arrays):

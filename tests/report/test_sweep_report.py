@@ -46,13 +46,37 @@ SIZES = {1.0: [200] * 10, 50.0: [round(500 * 50 ** (-place / 9)) for place in ra
 def one(key="a" * 20, **values):
     """A result with plain values."""
     given = {
-        "key": key, "plan": "plan", "data": "digits", "encoder": "raw", "learner": "m", "method": "m",
-        "parameters": "{}", "public": None, "public_rows": None, "budget": "rho=0.5", "imbalance": 1.0, "seed": 0,
-        "unit": "add-remove", "tuning": "none", "status": "done", "accuracy": 0.8, "balanced_accuracy": 0.7,
-        "minority_accuracy": 0.6, "recall": [0.5, math.nan], "class_sizes": [20, 10], "n_train": 30, "n_test": 10,
-        "width": 4, "n_classes": 2, "delta": 1e-6, "epsilon": 4.0, "rho": 0.5, "mu": 1.0, "guarantee": "{}",
+        "key": key,
+        "plan": "plan",
+        "data": "digits",
+        "encoder": "raw",
+        "learner": "m",
+        "method": "m",
+        "parameters": "{}",
+        "public": None,
+        "public_rows": None,
+        "budget": "rho=0.5",
+        "imbalance": 1.0,
+        "seed": 0,
+        "unit": "add-remove",
+        "tuning": "none",
+        "status": "done",
+        "accuracy": 0.8,
+        "balanced_accuracy": 0.7,
+        "minority_accuracy": 0.6,
+        "recall": [0.5, math.nan],
+        "class_sizes": [20, 10],
+        "n_train": 30,
+        "n_test": 10,
+        "width": 4,
+        "n_classes": 2,
+        "delta": 1e-6,
+        "epsilon": 4.0,
+        "rho": 0.5,
+        "mu": 1.0,
+        "guarantee": "{}",
         "fit_seconds": 0.1,
-    }  # fmt: skip
+    }
     return Result(**(given | values))
 
 
@@ -90,9 +114,18 @@ def _plausible(key, rng, data, encoder, learner, imbalance, budget, seed):
     )
     public = {"public": "tiny-imagenet", "public_rows": 10000} if method == "public" else {}
     common = {
-        "key": key, "data": data, "encoder": encoder, "learner": learner, "method": method, "budget": budget,
-        "parameters": json.dumps(parameters), "imbalance": imbalance, "seed": seed, "unit": unit, "tuning": tuning,
-    } | public  # fmt: skip
+        "key": key,
+        "data": data,
+        "encoder": encoder,
+        "learner": learner,
+        "method": method,
+        "budget": budget,
+        "parameters": json.dumps(parameters),
+        "imbalance": imbalance,
+        "seed": seed,
+        "unit": unit,
+        "tuning": tuning,
+    } | public
     if method == "coinpress" and budget == "rho=0.005" and seed == 2:
         return one(
             **common,
@@ -351,10 +384,18 @@ def test_the_best_parameter_is_the_one_with_the_highest_median_at_each_cost():
         ("rho=8", 8.0): (0.7, 0.8, 0.9),
     }
     results = [
-        one(f"{budget}{k}", method="public", learner=f"k={k}", parameters=json.dumps({"k": k, "centre": True}),
-            budget=budget, rho=rho, balanced_accuracy=value)
-        for (budget, rho), values in table.items() for k, value in zip((1, 3, 10), values, strict=True)
-    ]  # fmt: skip
+        one(
+            f"{budget}{k}",
+            method="public",
+            learner=f"k={k}",
+            parameters=json.dumps({"k": k, "centre": True}),
+            budget=budget,
+            rho=rho,
+            balanced_accuracy=value,
+        )
+        for (budget, rho), values in table.items()
+        for k, value in zip((1, 3, 10), values, strict=True)
+    ]
     figure = only(accuracy.best_parameter, results)
     assert figure.series == ("1", "3", "10")
     assert [(point.x, point.series) for point in figure.panels[0].best] == [
@@ -406,8 +447,9 @@ def test_a_panel_for_each_budget_the_strictest_first_none_last():
     }
     results = [
         one(f"{budget}{encoder}", encoder=encoder, budget=budget, rho=rho, epsilon=epsilon)
-        for budget, (rho, epsilon) in budgets.items() for encoder in "ab"
-    ]  # fmt: skip
+        for budget, (rho, epsilon) in budgets.items()
+        for encoder in "ab"
+    ]
     assert [panel.title for panel in only(accuracy.encoders, results).panels] == [
         "epsilon=1",
         "rho=2",
@@ -458,8 +500,12 @@ def test_run_times_by_phase_and_what_their_caption_says():
     assert figure.series == ("whole fit", "scoring", "set-up", "rest of the fit", "prediction")
     (panel,) = figure.panels
     assert {point.series: point.y.median for point in panel.points} == {
-        "whole fit": 3.0, "scoring": 1.5, "set-up": 0.5, "rest of the fit": 1.5, "prediction": 0.25,
-    }  # fmt: skip
+        "whole fit": 3.0,
+        "scoring": 1.5,
+        "set-up": 0.5,
+        "rest of the fit": 1.5,
+        "prediction": 0.25,
+    }
     assert panel.names == ["a"]
     for said in (
         "A first fit",
@@ -670,9 +716,16 @@ def test_tables_give_medians_quantiles_costs_unit_and_tuning():
     ((name, (row,)),) = tables.tables(SweepResults.of(results))
     assert name == "digits, raw, imbalance 1"
     assert list(row.texts) == [
-        "m", "rho=0.5", "0.5", "4 (1e-06)", "add/remove one record", "none", "3", "0.600 [0.550, 0.750]",
+        "m",
+        "rho=0.5",
+        "0.5",
+        "4 (1e-06)",
+        "add/remove one record",
+        "none",
+        "3",
+        "0.600 [0.550, 0.750]",
         "0.600 [0.600, 0.600]",
-    ]  # fmt: skip
+    ]
     ((_, (alone,)),) = tables.tables(SweepResults.of(results[:1]))
     assert alone.texts[-2:] == ("0.500", "0.600")
 

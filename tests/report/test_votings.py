@@ -15,11 +15,37 @@ from tacit.report.groups import SweepResults
 
 def one(seed, budget="epsilon=1,delta=1e-05", **kept):
     return Result(
-        f"{seed:019x}{budget[8]}", "plan", "digits", "pixels", "plain", "pate", "{}", None, None, budget, 1.0, seed,
-        "replace", "none", "done", accuracy=0.8, balanced_accuracy=0.8, minority_accuracy=0.7, recall=[0.8],
-        class_sizes=[10], n_train=10, n_test=5, width=4, n_classes=1, delta=1e-5, epsilon=1.0, rho=0.03, mu=0.2,
-        guarantee="{}", extra=json.dumps(kept),
-    )  # fmt: skip
+        f"{seed:019x}{budget[8]}",
+        "plan",
+        "digits",
+        "pixels",
+        "plain",
+        "pate",
+        "{}",
+        None,
+        None,
+        budget,
+        1.0,
+        seed,
+        "replace",
+        "none",
+        "done",
+        accuracy=0.8,
+        balanced_accuracy=0.8,
+        minority_accuracy=0.7,
+        recall=[0.8],
+        class_sizes=[10],
+        n_train=10,
+        n_test=5,
+        width=4,
+        n_classes=1,
+        delta=1e-5,
+        epsilon=1.0,
+        rho=0.03,
+        mu=0.2,
+        guarantee="{}",
+        extra=json.dumps(kept),
+    )
 
 
 def cost(asked, answered, **epsilon):
@@ -58,16 +84,20 @@ def test_a_sweep_shows_what_the_plan_keeps():
         "epsilon=2,delta=1e-05",
     ]
     assert [(p.series, p.x, p.y.median) for p in costs.panels[0].points] == [
-        ("a", 1, 0.1), ("a", 6, 0.5), ("b", 1, 0.2), ("b", 6, 1.0),
-    ]  # fmt: skip
+        ("a", 1, 0.1),
+        ("a", 6, 0.5),
+        ("b", 1, 0.2),
+        ("b", 6, 1.0),
+    ]
     assert [(p.x, p.y.median) for p in agreeing.panels[0].points if p.y.median] == [
         (95, 0.25),
         (100, 0.75),
     ]
     assert "Votes are private" in agreeing.caption
     assert [(p.x, p.y.median) for p in read.panels[0].points] == [
-        ("epsilon=0.5,delta=1e-05", 0.7), ("epsilon=1,delta=1e-05", 0.9),
-    ]  # fmt: skip
+        ("epsilon=0.5,delta=1e-05", 0.7),
+        ("epsilon=1,delta=1e-05", 0.9),
+    ]
     page = sweep.html(results, "Sweep")
     for figure in (costs, agreeing, read):
         assert f'id="{figure.name}"' in page

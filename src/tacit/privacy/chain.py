@@ -33,7 +33,7 @@ class Chain:
         if not mark:
             raise ValueError(
                 "it has no hash: it was added by hand, or by an earlier tacit, whose ledgers this"
-                " version does not read"
+                " version does not read: then start another that allows what it leaves"
             )
         if compare:
             self._previous = self._digest(body + b"}")

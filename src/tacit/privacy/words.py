@@ -113,10 +113,12 @@ def meaning(
 
     Examples
     --------
-    >>> print(meaning(Unit.ADD_REMOVE, 1.0, 1e-6, 0.25))
-    Including or leaving out any one record makes any consequence of the release at most 2.719 times as likely, plus \
-a chance of 1 in 1,000,000 (epsilon = 1 at delta = 1e-06). An attacker who knows every other record and starts from \
-even odds guesses correctly whether this one is in the data at most 62.5% of the time; a coin flip gets 50%.
+    >>> import textwrap
+    >>> print(textwrap.fill(meaning(Unit.ADD_REMOVE, 1.0, 1e-6, 0.25), 90))
+    Including or leaving out any one record makes any consequence of the release at most 2.719
+    times as likely, plus a chance of 1 in 1,000,000 (epsilon = 1 at delta = 1e-06). An
+    attacker who knows every other record and starts from even odds guesses correctly whether
+    this one is in the data at most 62.5% of the time; a coin flip gets 50%.
     """
     if epsilon == 0 and advantage == 0:
         return f"{_CHANGE[unit]} has no effect on the release (epsilon = 0)."
@@ -143,8 +145,10 @@ def standing(epsilon: float, unit: Unit) -> str:
     --------
     >>> standing(0.8, Unit.ADD_REMOVE)
     'This epsilon is within what NIST SP 800-226 calls conservative (up to 1).'
-    >>> standing(0.8, Unit.CHANGE_LABEL)
-    'This epsilon is about labels alone: features, order of records and number of records count as public.'
+    >>> import textwrap
+    >>> print(textwrap.fill(standing(0.8, Unit.CHANGE_LABEL), 90))
+    This epsilon is about labels alone: features, order of records and number of records count
+    as public.
     """
     if not unit.rows_public:
         return of_records(epsilon)

@@ -101,7 +101,7 @@ def _opset(model: ModelProto, encoder: Path) -> int:
 def _put_before(
     result: ModelProto, model: ModelProto, pictures: Any, before: Graph, after: Graph
 ) -> None:
-    """Put the encoder's model, with what comes before and after it, before the graph of a release."""
+    """Put the encoder's model, and the nodes before and after it, before the graph of a release."""
     onnx = load_onnx()
     encoder = onnx.compose.add_prefix(model, PREFIX)
     head = result.graph

@@ -14,7 +14,7 @@ MAX_LETTERS = 1000  # of a fact on a card
 ENCODER_KEYS = {"name": "name", "revision": "weights_commit", "hash": "weights_sha256"}
 
 # of an encoder's card: how records are prepared, which of its outputs is used, and what is done
-# with its features; neither the library nor the precision, which change the last bits of a row alone
+# with its features; neither the library nor the precision, which change only a row's last bits
 RECIPE_KEYS = ("files_sha256", "input", "mirror", "projection_sha256", "settings", "tensors")
 KEYS_BY_HAND = ("how", "pixel_size", "preprocessing")  # of cards that people wrote themselves
 

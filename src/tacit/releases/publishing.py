@@ -62,7 +62,8 @@ def publish(
     --------
     >>> import tempfile, numpy as np, tacit
     >>> X, y = np.repeat(np.eye(2), 50, axis=0), np.repeat([0, 1], 50)
-    >>> release = tacit.Release.of(tacit.NoisySumPrototypes("rho=0.5", classes=2).fit(X, y), name="pets")
+    >>> model = tacit.NoisySumPrototypes("rho=0.5", classes=2).fit(X, y)
+    >>> release = tacit.Release.of(model, name="pets")
     >>> folder = tacit.publish(release, tempfile.mkdtemp() + "/pets", license="apache-2.0")
     >>> sorted(file.name for file in folder.iterdir())
     ['CARD.md', 'README.md', 'arrays.safetensors', 'release.json']

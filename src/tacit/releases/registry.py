@@ -17,10 +17,12 @@ from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE
 from tacit.releases.schema import NOT_STATED, Document, Utility
 
-_HEAD = """\
-# Entry for the OpenDP deployments registry. Before submitting it, fill in what is "not stated", and add the sector
-# (data_product_sector) under basic. How many records there were is left out: the release does not tell.
-"""
+_HEAD = (
+    "# Entry for the OpenDP deployments registry. Before submitting it, fill in what is"
+    ' "not stated", and add the sector\n'
+    "# (data_product_sector) under basic. How many records there were is left out: the release"
+    " does not tell.\n"
+)
 _VARIANTS = {"pure": "Pure DP", "zCDP": "Zero-concentrated DP", "approximate": "Approximate DP"}
 
 

@@ -321,7 +321,10 @@ class PublicData(Provenance):
     premise: Literal[
         "no private record is among the public rows or chose them; otherwise no statement here"
         " holds"
-    ] = "no private record is among the public rows or chose them; otherwise no statement here holds"
+    ] = (
+        "no private record is among the public rows or chose them; otherwise no statement here"
+        " holds"
+    )
 
 
 class Names(Model):

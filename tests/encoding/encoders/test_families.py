@@ -160,13 +160,23 @@ def test_transformers_for_pictures(vit_model, pictures):
 @pytest.mark.parametrize(
     ("facts", "wanted"),
     [
-        ({"size": {"shortest_edge": 6}, "do_center_crop": True, "crop_size": {"height": 3, "width": 2}}, ((3, 2), 6)),
+        (
+            {
+                "size": {"shortest_edge": 6},
+                "do_center_crop": True,
+                "crop_size": {"height": 3, "width": 2},
+            },
+            ((3, 2), 6),
+        ),
         ({"size": {"shortest_edge": 36}, "do_center_crop": True, "crop_size": 32}, ((32, 32), 36)),
         ({"size": {"height": 30, "width": 31}}, ((30, 31), (30, 31))),
         ({"size": 32}, ((32, 32), (32, 32))),
-        ({"size": {"shortest_edge": 224}, "image_processor_type": "ConvNextImageProcessor"}, ((224, 224), 256)),
+        (
+            {"size": {"shortest_edge": 224}, "image_processor_type": "ConvNextImageProcessor"},
+            ((224, 224), 256),
+        ),
     ],
-)  # fmt: skip
+)
 def test_image_processors(facts, wanted, tmp_path):
     from tacit.encoding.encoders.transformers import input_facts
 

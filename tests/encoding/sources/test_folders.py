@@ -99,9 +99,12 @@ def test_parts(pets, tmp_path):
     [
         ("labels.csv", "file,label\nb.png,dog\nmissing.png,cat\na.png,cat\n"),
         ("labels.tsv", "label\tfile_name\ndog\tb.png\ncat\tmissing.png\ncat\ta.png\n"),
-        ("labels.jsonl", '{"id": "b", "y": "dog"}\n{"id": "missing", "y": "cat"}\n{"id": "a", "y": "cat"}\n'),
+        (
+            "labels.jsonl",
+            '{"id": "b", "y": "dog"}\n{"id": "missing", "y": "cat"}\n{"id": "a", "y": "cat"}\n',
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_flat_folder_beside_a_table(tmp_path, name, text):
     folder = tmp_path / "flat"
     folder.mkdir()

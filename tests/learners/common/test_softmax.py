@@ -59,14 +59,22 @@ def test_a_gradient_is_the_sum_of_clipped_ones_in_blocks_of_any_length(clip, cut
     parts = [slice(0, cut), slice(cut, 200)]
     lengths = np.maximum(np.linalg.norm(EXPECTED, axis=1, keepdims=True) / clip, 1.0)
     found = noisy_gradient(
-        HEAD, [OF_ROWS[part] for part in parts], [Block(rounded(ROWS[part]), LABELS[part]) for part in parts],
-        clip=clip, multiplier=1e-9, noise=ResearchNoise(0),
-    )  # fmt: skip
+        HEAD,
+        [OF_ROWS[part] for part in parts],
+        [Block(rounded(ROWS[part]), LABELS[part]) for part in parts],
+        clip=clip,
+        multiplier=1e-9,
+        noise=ResearchNoise(0),
+    )
     assert np.allclose(found, (EXPECTED / lengths).T @ ROWS, atol=5e-3)
     exact = noisy_gradient(
-        HEAD, [OF_ROWS[part] for part in parts], [Block(ROWS[part], LABELS[part]) for part in parts],
-        clip=clip, multiplier=0, noise=ResearchNoise(0),
-    )  # fmt: skip
+        HEAD,
+        [OF_ROWS[part] for part in parts],
+        [Block(ROWS[part], LABELS[part]) for part in parts],
+        clip=clip,
+        multiplier=0,
+        noise=ResearchNoise(0),
+    )
     assert np.allclose(exact, EXPECTED.T @ ROWS, rtol=1e-12, atol=1e-12)
 
 

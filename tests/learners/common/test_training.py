@@ -185,11 +185,16 @@ def test_the_global_random_state_is_left_alone():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"epochs": 0}, {"epochs": 2.5}, {"batch_size": 0}, {"learning_rate": 0}, {"learning_rate": float("nan")},
-        {"weight_decay": -1}, {"augmentation": 1},
+        {"epochs": 0},
+        {"epochs": 2.5},
+        {"batch_size": 0},
+        {"learning_rate": 0},
+        {"learning_rate": float("nan")},
+        {"weight_decay": -1},
+        {"augmentation": 1},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_bad_values_are_named(wrong):
     with pytest.raises(InputError, match=f"{next(iter(wrong))}=.*leave it out"):
         Training(**wrong)

@@ -46,9 +46,12 @@ def test_projection_is_the_nearest_point():
         found = priors.onto_simplex(values[None], np.array([total]))[0]
         assert found.sum() == pytest.approx(total)
         best = minimize(
-            lambda p, values=values: np.square(p - values).sum(), np.full(5, total / 5), bounds=[(0, None)] * 5,
-            constraints={"type": "eq", "fun": lambda p, total=total: p.sum() - total}, method="SLSQP",
-        )  # fmt: skip
+            lambda p, values=values: np.square(p - values).sum(),
+            np.full(5, total / 5),
+            bounds=[(0, None)] * 5,
+            constraints={"type": "eq", "fun": lambda p, total=total: p.sum() - total},
+            method="SLSQP",
+        )
         assert found == pytest.approx(best.x, abs=2e-3)
 
 

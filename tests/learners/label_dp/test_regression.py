@@ -80,9 +80,14 @@ def test_unbiased_tables_are_the_optimum_of_the_program_as_written(epsilon):
     sums, means = (np.kron(np.eye(size), row) for row in (np.ones(many), outputs))
     goal = ((outputs[None] - values[:, None]) ** 2).ravel() / size
     found = linprog(
-        goal, rows, np.zeros(len(rows)), np.concatenate([sums, means]), np.concatenate([np.ones(size), values]),
-        bounds=(0, 1), method="highs",
-    )  # fmt: skip
+        goal,
+        rows,
+        np.zeros(len(rows)),
+        np.concatenate([sums, means]),
+        np.concatenate([np.ones(size), values]),
+        bounds=(0, 1),
+        method="highs",
+    )
     assert UnbiasedResponse(epsilon, values, outputs=outputs).expected_loss == pytest.approx(
         found.fun, rel=1e-6
     )

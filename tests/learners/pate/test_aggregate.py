@@ -258,9 +258,15 @@ def test_published_counts_under_data_dependent_stopping(collector, published, n_
     wrong = (truth + rng.randint(1, 10, (700, 4000))) % 10
     votes = np.where(right, truth, wrong)[:n_teachers].T
     facts = {
-        "classes": 10, "collector": collector, "sigma": 40, "sigma1": 150, "threshold": 200,
-        "budgets": {"a": 1.0, "b": 2.0, "c": 3.0}, "shares": {"a": 0.34, "b": 0.43, "c": 0.23}, "noise": "research",
-    }  # fmt: skip
+        "classes": 10,
+        "collector": collector,
+        "sigma": 40,
+        "sigma1": 150,
+        "threshold": 200,
+        "budgets": {"a": 1.0, "b": 2.0, "c": 3.0},
+        "shares": {"a": 0.34, "b": 0.43, "c": 0.23},
+        "noise": "research",
+    }
     asked = [
         tacit.pate.aggregate(votes, stopping="data-dependent", random_state=seed, **facts).asked
         for seed in range(8)
@@ -496,9 +502,14 @@ def test_a_promise_covers_every_payer_of_a_group_at_every_order():
     budgets = {"a": 2.0, "b": 6.0, "c": 8.0}
     sigma = 14.0
     out = tacit.pate.aggregate(
-        np.zeros((6, 8), dtype=int), classes=2, aggregator="gnmax", collector="vanishing", sigma=sigma,
-        budgets=budgets, teacher_groups=groups,
-    )  # fmt: skip
+        np.zeros((6, 8), dtype=int),
+        classes=2,
+        aggregator="gnmax",
+        collector="vanishing",
+        sigma=sigma,
+        budgets=budgets,
+        teacher_groups=groups,
+    )
     turns = collectors.VanishingCollector(budgets, collectors.holds_of(groups, list(budgets)))
     voting = turns.participation(slice(0, 6))
     weights = np.floor(2**20 * 8 / voting.sum(axis=1)) / 2**20 * voting.T
@@ -575,19 +586,34 @@ BAD = {
     "negative budget": ({"budgets": {"a": -1.0}, "shares": {"a": 1.0}}, "budget -1.0 of group 'a'"),
     "no budgets": ({"budgets": {}}, "budgets is empty"),
     "delta of 1": ({"delta": 1.0, "budgets": 1.0}, "delta=1.0 must be a number"),
-    "shares": ({"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 0.5, "b": 0.6}}, "add up to 1.1, not 1"),
-    "no share": ({"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 1.0, "b": 0.0}}, "share 0, so no record"),
-    "other shares": ({"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 0.5, "c": 0.5}}, "name the same groups"),
+    "shares": (
+        {"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 0.5, "b": 0.6}},
+        "add up to 1.1, not 1",
+    ),
+    "no share": (
+        {"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 1.0, "b": 0.0}},
+        "share 0, so no record",
+    ),
+    "other shares": (
+        {"budgets": {"a": 1.0, "b": 2.0}, "shares": {"a": 0.5, "c": 0.5}},
+        "name the same groups",
+    ),
     "no groups": ({"budgets": {"a": 1.0}}, "either shares= .* or teacher_groups="),
-    "no teacher": ({"budgets": {"a": 1.0, "b": 2.0}, "teacher_groups": ["a"] * 40}, "a budget and no teacher"),
-    "too few": ({"budgets": {"a": 1.0}, "teacher_groups": ["a"] * 39}, "39 entries for 40 teachers"),
+    "no teacher": (
+        {"budgets": {"a": 1.0, "b": 2.0}, "teacher_groups": ["a"] * 40},
+        "a budget and no teacher",
+    ),
+    "too few": (
+        {"budgets": {"a": 1.0}, "teacher_groups": ["a"] * 39},
+        "39 entries for 40 teachers",
+    ),
     "unknown group": ({"budgets": {"a": 1.0}, "teacher_groups": ["z"] * 40}, "which has no budget"),
     "never met": ({"n_labels": 51}, "never met"),
     "nothing fits": ({"budgets": 0.001}, "do not allow one query"),
     "private stop": ({"stopping": "data-dependent", "budgets": 1.0}, "noise='research'"),
     "classes": ({"classes": ["a", "b"]}, "whole numbers"),
     "scores": ({"student_scores": np.ones((50, 10))}, "interactive"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -621,10 +647,19 @@ def test_vanishing_prices_the_last_query_of_a_block_like_any_other():
     votes = np.full((1025, 250), 1)
     votes[:1024] = np.arange(250) % 2
     out = tacit.pate.aggregate(
-        votes, classes=2, aggregator="confident", collector="vanishing", sigma=20.0, sigma1=5.0, threshold=200.0,
-        budgets={"a": 2.0, "b": 2050.0}, teacher_groups=["a"] + ["b"] * 249, n_labels=5, noise="research",
+        votes,
+        classes=2,
+        aggregator="confident",
+        collector="vanishing",
+        sigma=20.0,
+        sigma1=5.0,
+        threshold=200.0,
+        budgets={"a": 2.0, "b": 2050.0},
+        teacher_groups=["a"] + ["b"] * 249,
+        n_labels=5,
+        noise="research",
         random_state=0,
-    )  # fmt: skip
+    )
     for group in ("a", "b"):
         assert out.guarantee_.epsilon(1e-5, group) >= out.spent_.epsilon(1e-5, group)
 

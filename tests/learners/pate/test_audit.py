@@ -47,9 +47,18 @@ def attack(epsilon, runs, seed):
     ]
     ballots = [[votes_of(own + move) for move in ([0, 0, 0, 0], [-1, 1, 0, 0])] for own in tied]
     plan = scheme(
-        400, TEACHERS, aggregator="gnmax", collector="gnmax", budgets=epsilon, shares=None, teacher_groups=None,
-        copies=None, delta=DELTA, n_labels=None, sigma=SIGMA,
-    )  # fmt: skip
+        400,
+        TEACHERS,
+        aggregator="gnmax",
+        collector="gnmax",
+        budgets=epsilon,
+        shares=None,
+        teacher_groups=None,
+        copies=None,
+        delta=DELTA,
+        n_labels=None,
+        sigma=SIGMA,
+    )
     noise = noise_source("research", seed)
     ratios = np.zeros((2, runs))
     for world in (0, 1):

@@ -25,11 +25,16 @@ def test_what_it_expects_happens(aggregator):
     fresh = tacit.pate.simulated_counts(1500, 250, 10, accuracy=0.8, seed=1)
     outs = [
         tacit.pate.aggregate(
-            teacher_votes(fresh), classes=10, aggregator=own.aggregator, **noise, budgets=2.0, noise="research",
+            teacher_votes(fresh),
+            classes=10,
+            aggregator=own.aggregator,
+            **noise,
+            budgets=2.0,
+            noise="research",
             random_state=seed,
         )
         for seed in range(5)
-    ]  # fmt: skip
+    ]
     answered = np.mean([out.answered for out in outs])
     assert answered == pytest.approx(own.labels, rel=0.15)
     accuracy = np.mean(np.concatenate([out.labels[out.paid] == 0 for out in outs]))
@@ -40,9 +45,15 @@ def test_what_it_expects_happens(aggregator):
 def test_it_beats_the_usual_noise_under_the_filter():
     own = tacit.pate.calibrate(1.0, COUNTS, accuracy=0.9)
     usual = tacit.pate.aggregate(
-        teacher_votes(COUNTS), classes=10, sigma=40, sigma1=150, threshold=200, budgets=1.0, noise="research",
+        teacher_votes(COUNTS),
+        classes=10,
+        sigma=40,
+        sigma1=150,
+        threshold=200,
+        budgets=1.0,
+        noise="research",
         random_state=0,
-    )  # fmt: skip
+    )
     assert own.labels > 2 * usual.answered
 
 

@@ -496,7 +496,11 @@ BAD = [
     ({"budgets": BUDGETS}, {}, "groups= of each record"),
     ({"budgets": BUDGETS}, {"groups": GROUPS[:-1]}, "one group for each of 1000"),
     ({"budgets": BUDGETS}, {"groups": np.full(1000, "a")}, "'b' has a budget and no record"),
-    ({"budgets": BUDGETS}, {"groups": np.where(GROUPS == "a", "a", "c")}, "'c' has records and no budget"),
+    (
+        {"budgets": BUDGETS},
+        {"groups": np.where(GROUPS == "a", "a", "c")},
+        "'c' has records and no budget",
+    ),
     ({"budgets": {"a": 0.0}}, {"groups": np.full(1000, "a")}, "budget 0.0 of group 'a'"),
     ({"budgets": {"a": math.nan}}, {"groups": np.full(1000, "a")}, "budget nan of group 'a'"),
     ({"budgets": BUDGETS, "delta": 1.0}, {"groups": GROUPS}, "delta=1.0"),
@@ -516,8 +520,18 @@ BAD = [
     ({"shape": (2, 3)}, {}, "has 6 values"),
     ({"validation": 1.0}, {}, "validation=1.0"),
     ({"student_training": {"epoch": 3}}, {}, "must be a dict of epochs"),
-    ({"bootstrap": 0.0, "aggregator": "interactive", "sigma": 9, "sigma1": 9, "threshold": 9, "confidence": 0.9}, {},
-     "bootstrap=0.0"),
+    (
+        {
+            "bootstrap": 0.0,
+            "aggregator": "interactive",
+            "sigma": 9,
+            "sigma1": 9,
+            "threshold": 9,
+            "confidence": 0.9,
+        },
+        {},
+        "bootstrap=0.0",
+    ),
     ({"expected_accuracy": 2.0}, {}, "expected_accuracy=2.0"),
     ({"stopping": "never"}, {}, "stopping='never'"),
     ({}, {"public": PUBLIC[:, :2]}, "public has 2 columns"),
@@ -526,7 +540,7 @@ BAD = [
     ({}, {"public": np.where(np.arange(4) == 1, np.nan, PUBLIC)}, "not finite"),
     ({}, {"test": (PUBLIC, OF_PUBLIC + 5)}, "not among the 3 declared classes"),
     ({}, {"test": (PUBLIC, OF_PUBLIC[:-1])}, "one for each"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

@@ -96,30 +96,38 @@ def test_answers_state_the_guarantee_of_the_fit():
         ({"collector": "bogus"}, "collector='bogus'"),
         ({"jobs": 0}, "jobs=0"),
         ({"jobs": 1025, "engine": "joblib"}, "jobs=1025"),
-        ({"engine": "spark"}, stating("engine='spark'", 'joblib', 'ray', 'slurm')),
-        ({"engine": "ray:"}, stating("engine='ray:'", 'joblib', 'ray')),
-        ({"engine": "ray:auto"}, stating('folder=...', '(--folder)', 'workers')),
-        ({"engine": "slurm"}, stating('folder=...', '(--folder)', 'workers')),
-        ({"folder": "/proc/run", "engine": "joblib"}, stating('folder /proc/run', 'made')),
+        ({"engine": "spark"}, stating("engine='spark'", "joblib", "ray", "slurm")),
+        ({"engine": "ray:"}, stating("engine='ray:'", "joblib", "ray")),
+        ({"engine": "ray:auto"}, stating("folder=...", "(--folder)", "workers")),
+        ({"engine": "slurm"}, stating("folder=...", "(--folder)", "workers")),
+        ({"folder": "/proc/run", "engine": "joblib"}, stating("folder /proc/run", "made")),
         ({"delta": "x"}, "delta='x'"),
         ({"delta": 5}, "delta=5"),
         ({"semi_supervised": "no"}, "semi_supervised='no'"),
         ({"expected_accuracy": "x"}, "expected_accuracy='x'"),
         ({"teacher": LinearRegression()}, "is not a classifier"),
-        ({"teacher": len}, stating('teacher=<built-in function len>', 'network', 'function')),
+        ({"teacher": len}, stating("teacher=<built-in function len>", "network", "function")),
         ({"student": lambda shape, n_classes: 5}, "makes a int and not a network"),
-        ({"teacher": MultinomialNB()}, stating('records or settings', 'Negative values')),
-        ({"student": MultinomialNB()}, stating('records or settings', 'Negative values')),
-        ({"student": LogisticRegression(C=-1)}, stating('C=-1', 'records or settings')),
+        ({"teacher": MultinomialNB()}, stating("records or settings", "Negative values")),
+        ({"student": MultinomialNB()}, stating("records or settings", "Negative values")),
+        ({"student": LogisticRegression(C=-1)}, stating("C=-1", "records or settings")),
         ({"collector": {}}, "collector={} must be one of"),
-        ({"names": csr_matrix(np.eye(3))}, stating('names', 'sparse')),
-        ({"names": np.array(5)}, stating('names=array(5)', 'rows of each class')),
+        ({"names": csr_matrix(np.eye(3))}, stating("names", "sparse")),
+        ({"names": np.array(5)}, stating("names=array(5)", "rows of each class")),
         ({"teacher": "cnn"}, "needs pictures"),
         ({"student": "cnn"}, "needs pictures"),
-        ({"aggregator": "interactive", "sigma1": 5.0, "threshold": 5.0, "confidence": 0.5, "student": Perceptron()},
-         "no predict_proba"),
+        (
+            {
+                "aggregator": "interactive",
+                "sigma1": 5.0,
+                "threshold": 5.0,
+                "confidence": 0.5,
+                "student": Perceptron(),
+            },
+            "no predict_proba",
+        ),
     ],
-)  # fmt: skip
+)
 def test_parameters(ledger, given, message):
     refused(ledger, message, **given)
 
@@ -320,9 +328,17 @@ def test_the_table_of_a_voting_states_settings_and_costs(tmp_path):
     """All columns that a comparison of votings needs; costs add up to what was spent."""
     groups = np.where(np.arange(600) % 2, "a", "b")
     model = pate(
-        budget="rho=0.5", budgets={"a": 1.0, "b": 2.0}, n_teachers=30, folder=tmp_path / "run", seed=3,
-        noise="research", random_state=7, aggregator="confident", sigma1=80.0, threshold=5.0,
-    )  # fmt: skip
+        budget="rho=0.5",
+        budgets={"a": 1.0, "b": 2.0},
+        n_teachers=30,
+        folder=tmp_path / "run",
+        seed=3,
+        noise="research",
+        random_state=7,
+        aggregator="confident",
+        sigma1=80.0,
+        threshold=5.0,
+    )
     model.fit(X, Y, groups=groups, public=PUBLIC, test=(X, Y))
     (voting,) = csv.DictReader((tmp_path / "run" / "votings.csv").open())
     stated = {

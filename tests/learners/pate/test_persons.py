@@ -188,8 +188,11 @@ def test_what_is_promised_per_person():
     assert fitted.votes_.votes.shape[1] == PERSONS // 20  # not 1000 // 20
     with_groups = pate(budgets=BUDGETS).promise()
     assert with_groups.unprotected == (
-        "number of persons", "which person is in which budget group", "budgets of the groups", OVERLAP,
-    )  # fmt: skip
+        "number of persons",
+        "which person is in which budget group",
+        "budgets of the groups",
+        OVERLAP,
+    )
     assert with_groups.unit is Unit.REPLACE_PERSON
     per_record = pate("rho=1", unit="replace").promise()
     assert (per_record.unit, per_record.unprotected) == (

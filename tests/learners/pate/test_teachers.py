@@ -195,9 +195,12 @@ def test_pictures_are_rows_to_scikit_learn():
 
 THOROUGH = pytest.mark.thorough
 PLACES = [
-    ("joblib", "memory"), ("joblib", "file"), ("joblib", None),
-    pytest.param("ray", None, marks=THOROUGH), pytest.param("slurm", "memory", marks=THOROUGH),
-]  # fmt: skip
+    ("joblib", "memory"),
+    ("joblib", "file"),
+    ("joblib", None),
+    pytest.param("ray", None, marks=THOROUGH),
+    pytest.param("slurm", "memory", marks=THOROUGH),
+]
 
 
 @pytest.mark.parametrize("teacher", [FOREST, "linear"], ids=["forest", "linear"])
@@ -327,8 +330,11 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         votes(Counting(), X, y, folder=tmp_path)
     assert sorted(path.name for path in (tmp_path / "teachers").iterdir()) == [
-        "00000.npy", "00001.npy", "00002.npy", "key.txt",
-    ]  # fmt: skip
+        "00000.npy",
+        "00001.npy",
+        "00002.npy",
+        "key.txt",
+    ]
     reports = []
     with reporting(lambda *report: reports.append(report)):
         said = votes(Counting(), X, y, folder=tmp_path)
@@ -452,9 +458,16 @@ def test_classifiers_by_name(name):
     y = np.arange(60) % 3
     X = np.eye(3, 4)[y] * 5 + np.random.default_rng(0).normal(size=(60, 4))
     model = tacit.PATE(
-        "rho=100", classes=3, public=X, allow_overlap=True, noise="research", random_state=0,
-        voting=tacit.pate.GNMax(1.0), teachers={"number": 20, "model": name}, student={"model": name},
-    )  # fmt: skip
+        "rho=100",
+        classes=3,
+        public=X,
+        allow_overlap=True,
+        noise="research",
+        random_state=0,
+        voting=tacit.pate.GNMax(1.0),
+        teachers={"number": 20, "model": name},
+        student={"model": name},
+    )
     model.fit(X, y)
     assert np.mean(model.predict(X) == y) > 0.8
     assert model.releasable() == (name == "logistic-regression") == (model.released_ is not None)

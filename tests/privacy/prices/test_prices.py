@@ -52,7 +52,9 @@ def test_prices_are_certified_for_larger_steps_too(product):
 
 
 def certifies(monkeypatch, of_votes, order, step, price):
-    """Whether the price of a bit or an argmax may be this one: 1 stands where nothing is certified."""
+    """Whether the price of a bit or an argmax may be this one: 1 stands where nothing is
+    certified.
+    """
     with monkeypatch.context() as planned:
         if of_votes is argmax:
             planned.setattr(argmax, "planned_price", lambda *_: price)
