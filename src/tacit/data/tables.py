@@ -271,8 +271,12 @@ class SavedDataset(ArrowTable):
 
 
 KINDS: dict[str, Callable[[Path], Table]] = {
-    ".csv": Csv, ".tsv": Csv, ".jsonl": JsonLines, ".ndjson": JsonLines, ".parquet": Parquet
-}  # fmt: skip
+    ".csv": Csv,
+    ".tsv": Csv,
+    ".jsonl": JsonLines,
+    ".ndjson": JsonLines,
+    ".parquet": Parquet,
+}
 
 
 def is_table(path: Path) -> bool:

@@ -8,7 +8,7 @@ import inspect
 import json
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -17,11 +17,12 @@ from tacit.data.imbalance import class_sizes
 from tacit.errors import BudgetError, InputError, TacitError, nearest
 from tacit.experiments.cell import INFINITE, Cell
 from tacit.experiments.data import DataSource, public_rows, records
-from tacit.experiments.plan import SEARCHES, LearnerSpec, Plan, nested
+from tacit.experiments.plan import SEARCHES, DataSet, LearnerSpec, Plan, nested
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.unit import Unit
 
+# parameters of learners that each cell sets from the plan
 SET_BY_CELL = (
     "budget",
     "budgets",
@@ -33,7 +34,9 @@ SET_BY_CELL = (
     "public",
     "names",
 )
+
 MOST_CELLS = 50_000
+
 Path = tuple[str | int, ...]
 """Keys and positions that lead to a part of the plan."""
 
@@ -48,19 +51,19 @@ class Variant:
     label: str
 
     def as_json(self, value: Any) -> str:
-        """JSON of a part of the learner."""
+        """Return a part of the learner as JSON."""
         try:
             return json.dumps(value, sort_keys=True, allow_nan=False)
         except (TypeError, ValueError) as error:
-            fault = (
+            raise PlanError(
                 f"learner {self.label!r} has a value that is not plain text, a number or a list;"
-                " correct it"
-            )
-            raise PlanError(fault, self.path) from error
+                " correct it",
+                self.path,
+            ) from error
 
 
 def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
-    """All cells of a plan, neighbours sharing their data.
+    """Return all cells of a plan, neighbours sharing their data.
 
     Raises
     ------
@@ -70,93 +73,120 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
     """
     _check_number(plan)
     data_sets = list(zip(plan.data, sources, strict=True))
-    for (data, source), (number, ratio) in product(data_sets, enumerate(plan.imbalance)):
-        sizes = records(source, 1.0, 0).sizes
-        try:  # every class must keep records
-            class_sizes(int(sizes[sizes > 0].min()), len(sizes), ratio)
-        except InputError as error:
-            raise PlanError(
-                f"imbalance of {data.name!r}: {error}", ("imbalance", number)
-            ) from error
-    variants = [
-        one
-        for number, spec in enumerate(plan.learners)
-        for one in _variants(spec, ("learners", number))
-    ]
-    by_key: dict[str, Cell] = {}
-    for unit, (data, source) in product(plan.unit, data_sets):
-        if Unit(unit).per_person and not source.has_persons:
-            fault = f"unit {unit} needs person ids, and data {data.name!r} have none"
-            raise PlanError(
-                f"{fault}; give persons: FILE or COLUMN, or a store with ids", ("unit",)
-            )
-    for (data, source), imbalance, variant, unit in product(
-        data_sets, plan.imbalance, variants, plan.unit
-    ):
-        for (public, rows), (place, budget) in product(
-            _publics(variant, source), _budgets(plan, variant)
-        ):
-            spec = variant.spec
-            first = Cell(
+    _check_imbalance(plan, data_sets)
+    variants = _all_variants(plan)
+    _check_persons(plan, data_sets)
+
+    cells_by_key: dict[str, Cell] = {}
+    axes = product(data_sets, plan.imbalance, variants, plan.unit)
+    for (data, source), imbalance, variant, unit in axes:
+        inputs = product(_publics(variant, source), _budgets(plan, variant))
+        for (public, n_public_rows), (budget_path, budget) in inputs:
+            first_seed = Cell(
                 plan=plan.name,
                 data=data.name,
                 encoder=data.encoder,
-                learner=variant.label,
                 source=source,
-                method=spec.method,
-                parameters=variant.as_json(variant.parameters),
-                search=variant.as_json(spec.search and spec.search.model_dump()),
-                shares=variant.as_json(spec.shares),
                 public=public,
-                public_rows=rows,
+                public_rows=n_public_rows,
                 budget=variant.as_json(budget),
                 imbalance=imbalance,
                 subset_seed=plan.subset_seed,
                 seed=plan.seeds[0],
                 unit=unit,
                 delta=plan.delta,
-                tuning=_tuning(spec),
-                keep=tuple(spec.keep),
                 timed=plan.timed,
                 names=_names(variant, source),
+                **_learner_fields(variant),
             )
-            if first.key in by_key:
+            if first_seed.key in cells_by_key:
                 raise PlanError(
                     f"learner {variant.label!r} repeats other cells; remove one of them",
                     variant.path,
                 )
-            if imbalance == plan.imbalance[0]:  # at the others the learner would check the same
-                _check_learner(first, variant, place)
-            by_key |= {
-                cell.key: cell for cell in (replace(first, seed=seed) for seed in plan.seeds)
-            }
-    return list(by_key.values())
+
+            # at another imbalance the learner would check the same
+            if imbalance == plan.imbalance[0]:
+                _check_learner(first_seed, variant, budget_path)
+
+            for seed in plan.seeds:
+                cell = replace(first_seed, seed=seed)
+                cells_by_key[cell.key] = cell
+    return list(cells_by_key.values())
+
+
+def _learner_fields(variant: Variant) -> dict[str, Any]:
+    """Return the fields of a cell that its learner decides."""
+    spec = variant.spec
+    search = None if spec.search is None else spec.search.model_dump()
+    return {
+        "learner": variant.label,
+        "method": spec.method,
+        "parameters": variant.as_json(variant.parameters),
+        "search": variant.as_json(search),
+        "shares": variant.as_json(spec.shares),
+        "tuning": _tuning(spec),
+        "keep": tuple(spec.keep),
+    }
 
 
 def _check_number(plan: Plan) -> None:
     """Refuse a plan of too many cells before it makes any."""
-    number = (
-        len(plan.data)
-        * len(plan.imbalance)
-        * len(plan.seeds)
-        * len(plan.unit)
-        * sum(
-            math.prod(map(len, one.grid.values()))
-            * len(one.budgets or plan.budgets)
-            * max(len(one.public), 1)
-            * max(len(one.public_rows), 1)
-            for one in plan.learners
-        )
-    )
-    if number > MOST_CELLS:
+    cells_of_learners = 0
+    for spec in plan.learners:
+        grid_size = math.prod(map(len, spec.grid.values()))
+        n_budgets = len(spec.budgets or plan.budgets)
+        # a learner without public rows has one cell
+        n_public = max(len(spec.public), 1) * max(len(spec.public_rows), 1)
+        cells_of_learners += grid_size * n_budgets * n_public
+
+    n_axes = len(plan.data) * len(plan.imbalance) * len(plan.seeds) * len(plan.unit)
+    n_cells = n_axes * cells_of_learners
+    if n_cells > MOST_CELLS:
         raise PlanError(
-            f"the plan has {number} cells, more than {MOST_CELLS}; split it into several plans"
+            f"the plan has {n_cells} cells, more than {MOST_CELLS}; split it into several plans"
         )
 
 
-def _variants(spec: LearnerSpec, path: Path) -> Iterator[Variant]:
-    kind = load(METHODS[spec.method])
-    accepted = list(inspect.signature(kind).parameters)
+def _check_imbalance(plan: Plan, data_sets: Sequence[tuple[DataSet, DataSource]]) -> None:
+    """Refuse a ratio at which a class of some data set would keep no records."""
+    for (data, source), (position, ratio) in product(data_sets, enumerate(plan.imbalance)):
+        sizes = records(source, 1.0, 0).sizes
+        try:
+            class_sizes(int(sizes[sizes > 0].min()), len(sizes), ratio)
+        except InputError as error:
+            raise PlanError(
+                f"imbalance of {data.name!r}: {error}", ("imbalance", position)
+            ) from error
+
+
+def _check_persons(plan: Plan, data_sets: Sequence[tuple[DataSet, DataSource]]) -> None:
+    """Refuse a unit per person where data have no ids of persons."""
+    for unit, (data, source) in product(plan.unit, data_sets):
+        if Unit(unit).per_person and not source.has_persons:
+            raise PlanError(
+                f"unit {unit} needs person ids, and data {data.name!r} have none; give persons:"
+                " FILE or COLUMN, or a store with ids",
+                ("unit",),
+            )
+
+
+def _all_variants(plan: Plan) -> list[Variant]:
+    """Return the learners of a plan, each with every combination of its grid."""
+    variants: list[Variant] = []
+    for position, spec in enumerate(plan.learners):
+        path: Path = ("learners", position)
+        _check_parameters(spec, path)
+        _check_options(spec, path)
+        variants.extend(_variants(spec, path))
+    return variants
+
+
+def _check_parameters(spec: LearnerSpec, path: Path) -> None:
+    """Refuse parameters that the method lacks or that the plan sets."""
+    learner_class = load(METHODS[spec.method])
+    accepted = list(inspect.signature(learner_class).parameters)
+    settable = [name for name in accepted if name not in SET_BY_CELL]
     for place in ("parameters", "grid"):
         for name in getattr(spec, place):
             if name in SET_BY_CELL:
@@ -164,88 +194,122 @@ def _variants(spec: LearnerSpec, path: Path) -> Iterator[Variant]:
                     f"{name} is set by the plan, not among {place}; leave it out",
                     (*path, place, name),
                 )
+
+            # scikit-learn writes a parameter within a parameter as outer__inner
             if name.partition("__")[0] not in accepted:
-                free = [one for one in accepted if one not in SET_BY_CELL]
-                remedy = (
-                    f"write {nested(kind, name, '...')}"
-                    if name in kind.flat_names
-                    else nearest(name, free)
-                )
+                if name in learner_class.flat_names:
+                    remedy = f"write {nested(learner_class, name, '...')}"
+                else:
+                    remedy = nearest(name, settable)
                 raise PlanError(
                     f"{name!r} is not a parameter of {spec.method}; {remedy}", (*path, place, name)
                 )
+
+
+def _check_options(spec: LearnerSpec, path: Path) -> None:
+    """Refuse options that the search lacks, and shares of a method without budget groups."""
     if spec.search is not None:
-        options = inspect.signature(load(SEARCHES[spec.search.how])).parameters
-        free = [name for name in options if name not in (*SET_BY_CELL, "estimator", "candidates")]
+        set_by_plan = (*SET_BY_CELL, "estimator", "candidates")
+        parameters = inspect.signature(load(SEARCHES[spec.search.how])).parameters
+        options = [name for name in parameters if name not in set_by_plan]
         for name in spec.search.options:
-            if name not in free:
-                fault = (
+            if name not in options:
+                raise PlanError(
                     f"{name!r} is not an option of a {spec.search.how} search;"
-                    f" {nearest(name, free)}"
+                    f" {nearest(name, options)}",
+                    (*path, "search", "options"),
                 )
-                raise PlanError(fault, (*path, "search", "options"))
-    if spec.shares and "groups" not in inspect.signature(kind.fit).parameters:
+
+    learner_class = load(METHODS[spec.method])
+    if spec.shares and "groups" not in inspect.signature(learner_class.fit).parameters:
         raise PlanError(f"{spec.method} has no budget groups; leave shares out", (*path, "shares"))
+
+
+def _variants(spec: LearnerSpec, path: Path) -> Iterator[Variant]:
     for values in product(*spec.grid.values()):
-        chosen = dict(zip(spec.grid, values, strict=True))
-        label = ", ".join([spec.name, *(f"{name}={value}" for name, value in chosen.items())])
-        yield Variant(spec, path, spec.parameters | chosen, label)
+        combination = dict(zip(spec.grid, values, strict=True))
+        settings = [f"{name}={value}" for name, value in combination.items()]
+        label = ", ".join([spec.name, *settings])
+        yield Variant(spec, path, spec.parameters | combination, label)
 
 
 def _publics(variant: Variant, source: DataSource) -> Iterator[tuple[str | None, int | None]]:
-    """Public set and number of its rows, or neither."""
-    spec, known = variant.spec, [name for name, _ in source.public]
-    kind = load(METHODS[spec.method])
-    if spec.public and "public" not in inspect.signature(kind).parameters:
+    """Yield each public set and number of its rows, or (None, None) for a learner without."""
+    spec = variant.spec
+    if not spec.public:
+        _check_without_public(variant)
+        yield None, None
+        return
+
+    if "public" not in inspect.signature(load(METHODS[spec.method])).parameters:
         raise PlanError(
             f"{spec.method} takes no public rows; leave public out", (*variant.path, "public")
         )
-    if not spec.public:
-        # the latter of `projected`
-        if kind.needs_public or variant.parameters.get("prototypes") == "public":
-            raise PlanError(
-                f"{spec.method} needs public rows; name a public set: public: [NAME]", variant.path
-            )
-        if spec.public_rows:
-            raise PlanError(
-                "public_rows is for a public set; name one with public",
-                (*variant.path, "public_rows"),
-            )
-        yield None, None
+    public_names = [name for name, _ in source.public]
     for name in spec.public:
-        if name not in known:
-            fault = f"public set {name!r} is not among the data's; {nearest(name, known)}"
-            raise PlanError(fault, (*variant.path, "public"))
-    for name, (number, rows) in product(spec.public, enumerate(spec.public_rows or (None,))):
+        if name not in public_names:
+            raise PlanError(
+                f"public set {name!r} is not among the data's; {nearest(name, public_names)}",
+                (*variant.path, "public"),
+            )
+
+    numbers_of_rows = spec.public_rows or (None,)
+    for name, (position, n_rows) in product(spec.public, enumerate(numbers_of_rows)):
         try:
-            public_rows(source, name, rows)
+            public_rows(source, name, n_rows)
         except InputError as error:
-            raise PlanError(str(error), (*variant.path, "public_rows", number)) from error
-        yield name, rows
+            raise PlanError(str(error), (*variant.path, "public_rows", position)) from error
+        yield name, n_rows
+
+
+def _check_without_public(variant: Variant) -> None:
+    """Refuse a learner without public sets that needs one."""
+    spec = variant.spec
+
+    # `projected` needs public rows for one of its settings only
+    public_prototypes = variant.parameters.get("prototypes") == "public"
+    if load(METHODS[spec.method]).needs_public or public_prototypes:
+        raise PlanError(
+            f"{spec.method} needs public rows; name a public set: public: [NAME]", variant.path
+        )
+    if spec.public_rows:
+        raise PlanError(
+            "public_rows is for a public set; name one with public",
+            (*variant.path, "public_rows"),
+        )
 
 
 def _names(variant: Variant, source: DataSource) -> bool:
-    """Whether rows of class names are used."""
+    """Return whether rows of class names are used."""
     spec = variant.spec
-    if spec.names and "names" not in inspect.signature(load(METHODS[spec.method])).parameters:
+    if not spec.names:
+        return False
+
+    path = (*variant.path, "names")
+    if "names" not in inspect.signature(load(METHODS[spec.method])).parameters:
+        raise PlanError(f"{spec.method} takes no class names; leave names out", path)
+    if source.names is None:
         raise PlanError(
-            f"{spec.method} takes no class names; leave names out", (*variant.path, "names")
+            "the data have no rows of class names; give the data set names: PATH, or leave names"
+            " out",
+            path,
         )
-    if spec.names and source.names is None:
-        fault = "the data have no rows of class names"
-        raise PlanError(
-            f"{fault}; give the data set names: PATH, or leave names out", (*variant.path, "names")
-        )
-    return spec.names
+    return True
 
 
 def _budgets(plan: Plan, variant: Variant) -> Iterator[tuple[Path, Any]]:
-    """Each budget, after the path to it."""
-    place: Path = (*variant.path, "budgets") if variant.spec.budgets else ("budgets",)
-    for number, stated in enumerate(variant.spec.budgets or plan.budgets):
-        budget = _plain_budget(stated, (*place, number))
-        _check_groups(variant.spec, budget, (*place, number))
-        yield (*place, number), budget
+    """Yield each budget, after the path to it."""
+    budgets = plan.budgets
+    path: Path = ("budgets",)
+    if variant.spec.budgets:
+        budgets = variant.spec.budgets
+        path = (*variant.path, "budgets")
+
+    for position, value in enumerate(budgets):
+        budget_path = (*path, position)
+        budget = _plain_budget(value, budget_path)
+        _check_groups(variant.spec, budget, budget_path)
+        yield budget_path, budget
 
 
 def _check_groups(spec: LearnerSpec, budget: Any, path: Path) -> None:
@@ -256,29 +320,33 @@ def _check_groups(spec: LearnerSpec, budget: Any, path: Path) -> None:
             f"{spec.method} has no personal budgets; write rho=... or epsilon=...,delta=...", path
         )
     if set(groups) != set(spec.shares):
-        shares, of_budget = (
-            ", ".join(map(str, names)) or "no group" for names in (spec.shares, groups)
+        raise PlanError(
+            f"learner {spec.name!r} has shares of {_group_list(spec.shares)} and a budget of"
+            f" {_group_list(groups)}; give both for the same groups",
+            path,
         )
-        fault = f"learner {spec.name!r} has shares of {shares} and a budget of {of_budget}"
-        raise PlanError(f"{fault}; give both for the same groups", path)
+
+
+def _group_list(groups: Iterable[Any]) -> str:
+    return ", ".join(map(str, groups)) or "no group"
 
 
 def _plain_budget(budget: Any, path: Path) -> Any:
     if isinstance(budget, str):
         return budget.strip()
-    if isinstance(budget, float) and budget == math.inf:  # YAML's .inf
+    if isinstance(budget, float) and budget == math.inf:
+        # YAML's .inf
         return INFINITE
-    if (
-        isinstance(budget, Mapping)
-        and set(budget) == {"groups", "delta"}
-        and isinstance(budget["groups"], Mapping)
-    ):
+
+    is_personal = isinstance(budget, Mapping) and set(budget) == {"groups", "delta"}
+    if is_personal and isinstance(budget["groups"], Mapping):
         return {"groups": dict(budget["groups"]), "delta": budget["delta"]}
+
     forms = "rho=0.5, epsilon=1, epsilon=1,delta=1e-6, inf, or {groups: {a: 1, b: 2}, delta: 1e-5}"
     raise PlanError(f"budget {budget!r:.60} is not a budget; write {forms}", path)
 
 
-def _check_learner(cell: Cell, variant: Variant, place: Path) -> None:
+def _check_learner(cell: Cell, variant: Variant, budget_path: Path) -> None:
     """Check that the learner has a privacy cost for this budget under the plan's unit, and takes
     data of this shape.
     """
@@ -286,17 +354,22 @@ def _check_learner(cell: Cell, variant: Variant, place: Path) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # every cell records the warnings of its fit
-            cell.make(list(cell.source.classes), **cell.public_inputs()).check(
-                n, width, **cell.groups(n)
-            )
+            learner = cell.make(list(cell.source.classes), **cell.public_inputs())
+            learner.check(n, width, **cell.groups(n))
     except BudgetError as error:
-        raise PlanError(f"learner {cell.learner!r}: {error}", place) from error
+        raise PlanError(f"learner {cell.learner!r}: {error}", budget_path) from error
     except (TacitError, TypeError) as error:
-        # a message may begin with a parameter, as in "k=0 must be ..."
-        name = str(error).partition("=")[0]
-        places = [place for place in ("parameters", "grid") if name in getattr(variant.spec, place)]
-        path = (*variant.path, *places, *([name] if places else []))
+        path = _path_of_fault(variant, str(error))
         raise PlanError(f"learner {cell.learner!r}: {error}", path) from error
+
+
+def _path_of_fault(variant: Variant, message: str) -> Path:
+    """Return the path to the parameter that a message begins with, as in "k=0 must be ..."."""
+    name = message.partition("=")[0]
+    for place in ("parameters", "grid"):
+        if name in getattr(variant.spec, place):
+            return (*variant.path, place, name)
+    return variant.path
 
 
 def _tuning(spec: LearnerSpec) -> str:
