@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,11 @@ from tacit.encoding.encoders.pictures import PictureInput, Unreadable, content, 
 from tacit.encoding.sources.base import Record
 from tacit.errors import InputError
 
-AHEAD = 2  # batches that each worker decodes in advance
-NICE = 5  # niceness of workers, so that the encoder comes first
+# batches that each worker decodes in advance
+AHEAD = 2
+
+# niceness of workers, so that the encoder comes first
+NICE = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,34 +62,44 @@ def encode_batches(
     `workers` processes decode pictures (0: this process does), and write the pixels to files in the
     folder `scratch`.
     """
-    wanted = features.backbone.input
-    if wanted is None:
-        yield from (_encode(decode_texts(batch), features, dtype) for batch in batches)
-    elif workers:
-        with closing(
-            decode_ahead(PictureDecoder(wanted), batches, workers, scratch)
-        ) as decoded_batches:
-            yield from (_encode(batch, features, dtype) for batch in decoded_batches)
-    else:
-        decode = PictureDecoder(wanted)
-        yield from (_encode(decode(batch), features, dtype) for batch in batches)
+    picture_form = features.backbone.input
+    if picture_form is None:
+        for batch in batches:
+            yield _encode(decode_texts(batch), features, dtype)
+        return
+
+    decode = PictureDecoder(picture_form)
+    if not workers:
+        for batch in batches:
+            yield _encode(decode(batch), features, dtype)
+        return
+
+    with closing(decode_ahead(decode, batches, workers, scratch)) as decoded_batches:
+        for decoded_batch in decoded_batches:
+            yield _encode(decoded_batch, features, dtype)
 
 
 def encode_records(
     records: Sequence[Record], features: Features, batch: int | None = None, workers: int = 0
 ) -> NDArray[np.float32]:
-    """Rows of records of the kind that the encoder takes, (n, dim); InputError if one cannot be
-    encoded.
+    """Return the rows of records of the kind that the encoder takes, (n, dim).
+
+    Raises InputError if a record cannot be encoded.
     """
     batches = batches_of(iter(records), batch_size(features, batch))
-    encoded = encode_batches(batches, features, np.dtype(np.float32), workers)
+    encoded_batches = encode_batches(batches, features, np.dtype(np.float32), workers)
     rows: list[NDArray[np.float32]] = []
-    done = 0
-    for part in progress(encoded, "encoding", len(records), lambda part: len(part.good)):
-        for place, why in part.faults:
-            raise InputError(f"record {done + place} cannot be encoded ({why}); leave it out")
-        rows.append(part.values)
-        done += len(part.good)
+    n_encoded = 0
+    for encoded in progress(
+        encoded_batches, "encoding", len(records), lambda encoded: len(encoded.good)
+    ):
+        if encoded.faults:
+            place, reason = encoded.faults[0]
+            raise InputError(
+                f"record {n_encoded + place} cannot be encoded ({reason}); leave it out"
+            )
+        rows.append(encoded.values)
+        n_encoded += len(encoded.good)
     return np.concatenate(rows)
 
 
@@ -94,76 +107,95 @@ def encode_records(
 class PictureDecoder:
     """Decodes and resizes a batch of pictures."""
 
-    wanted: PictureInput
+    form: PictureInput
 
     def __call__(self, records: Sequence[Record], path: Path | None = None) -> Batch:
-        """Decode a batch; with `path`, write its pixels there for `open` to find."""
+        """Decode a batch; with `path`, write its pixels there, from where `open` reads them."""
         good: list[int] = []
-        contents, faults = [], []
-        values = self._buffer(len(records), path)
+        contents: list[str] = []
+        faults: list[tuple[int, str]] = []
+        pixels = self._buffer(len(records), path)
         for place, record in enumerate(records):
             try:
                 picture = decoded(record)
-                values[len(good)] = self.wanted.prepare(picture)
+                # good pictures lie side by side, without gaps for the others
+                pixels[len(good)] = self.form.prepare(picture)
             except Unreadable as error:
                 faults.append((place, str(error)))
                 continue
             contents.append(content(picture))
             good.append(place)
-        return Batch(values[: len(good)] if path is None else None, good, contents, faults)
+
+        values = pixels[: len(good)] if path is None else None
+        return Batch(values, good, contents, faults)
 
     def open(self, batch: Batch, path: Path) -> Batch:
-        """A batch with the pixels that a process has written."""
-        return replace(batch, values=self._buffer(len(batch.good), path)) if batch.good else batch
+        """Return a batch with the pixels that a process has written."""
+        if not batch.good:
+            return batch
+        return replace(batch, values=self._buffer(len(batch.good), path))
 
     def _buffer(self, n: int, path: Path | None) -> NDArray[Any]:
-        """An array for the pixels of n pictures, in memory or in a file."""
-        shape, dtype = (n, 3, *self.wanted.size), self.wanted.dtype
+        """Return an array for the pixels of n pictures, in memory or in a file."""
+        shape = (n, 3, *self.form.size)
+        dtype = self.form.dtype
         if path is None:
             return np.empty(shape, dtype)
-        return np.memmap(path, dtype, "r+" if path.exists() else "w+", shape=shape)
+
+        # "w+" would clear a file that exists
+        mode: Literal["r+", "w+"] = "r+" if path.exists() else "w+"
+        return np.memmap(path, dtype, mode, shape=shape)
 
 
 def decode_texts(records: Sequence[Record]) -> Batch:
     """Check a batch of texts."""
-    values, good, contents, faults = [], [], [], []
+    values: list[str] = []
+    good: list[int] = []
+    contents: list[str] = []
+    faults: list[tuple[int, str]] = []
     for place, text in enumerate(records):
-        if not isinstance(text, str) or not text.strip():
-            faults.append(
-                (place, "the text is empty" if isinstance(text, str) else "there is no text")
-            )
+        if not isinstance(text, str):
+            faults.append((place, "there is no text"))
             continue
+        if not text.strip():
+            faults.append((place, "the text is empty"))
+            continue
+
         try:
-            contents.append(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
+            encoded_text = text.encode()
         except UnicodeEncodeError:
             faults.append((place, "it holds half of a character (a lone surrogate)"))
             continue
+        contents.append(hashlib.blake2b(encoded_text, digest_size=16).hexdigest())
         values.append(text)
         good.append(place)
     return Batch(values, good, contents, faults)
 
 
 def batches_of(records: Iterator[Record], size: int) -> Iterator[list[Record]]:
-    """Records in lists of `size`; the last may be shorter."""
+    """Yield records in lists of `size`; the last may be shorter."""
     while batch := list(islice(records, size)):
         yield batch
 
 
 def batch_size(features: Features, batch: int | None) -> int:
-    """How many records are handled together: a batch of pictures, or the texts that are sorted by
-    length together.
-
-    It sets the batch size of the encoder, if `batch` is given.
+    """Set the batch size of the encoder, if `batch` is given, and return how many records are
+    handled together: a batch of pictures, or the texts that are sorted by length together.
     """
     backbone = features.backbone
-    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, int) or batch < 1):
-        raise InputError(f"batch={batch} must be at least 1; leave it out for {backbone.batch}")
-    if batch is not None and backbone.fixed_batch and batch != backbone.batch:
-        raise InputError(
-            f"batch={batch} where the encoder takes {backbone.batch} at a time; leave it out"
-        )
-    backbone.batch = batch or backbone.batch
-    return backbone.batch * (TEXT_WINDOW if backbone.input is None else 1)
+    if batch is not None:
+        whole_number = isinstance(batch, int) and not isinstance(batch, bool)
+        if not whole_number or batch < 1:
+            raise InputError(f"batch={batch} must be at least 1; leave it out for {backbone.batch}")
+        if backbone.fixed_batch and batch != backbone.batch:
+            raise InputError(
+                f"batch={batch} where the encoder takes {backbone.batch} at a time; leave it out"
+            )
+        backbone.batch = batch
+
+    if backbone.input is None:
+        return backbone.batch * TEXT_WINDOW
+    return backbone.batch
 
 
 def check_workers(workers: Any) -> None:
@@ -173,43 +205,48 @@ def check_workers(workers: Any) -> None:
 
 
 def _encode(batch: Batch, features: Features, dtype: np.dtype[Any]) -> Batch:
-    """A batch with its features; rows that cannot be stored become faults."""
+    """Return a batch with its features; records whose rows cannot be stored become faults."""
     if not batch.good:
         return replace(batch, values=np.empty((0, 0), np.float32))
-    encode = _encode_texts if features.backbone.input is None else Features.__call__
-    rows = encode(features, batch.values, dtype)
+
+    if features.backbone.input is None:
+        rows = _encode_texts(features, batch.values, dtype)
+    else:
+        rows = features(batch.values, dtype)
+
     with np.errstate(over="ignore", invalid="ignore"):
         stored = rows.astype(dtype)
     usable = np.isfinite(stored).all(axis=1) & stored.any(axis=1)
     if usable.all():
         return replace(batch, values=rows)
-    why = f"its features are all zeros, not finite, or beyond {dtype}"
-    faults = [
-        *batch.faults,
-        *((place, why) for place, use in zip(batch.good, usable, strict=True) if not use),
-    ]
-    chosen = np.flatnonzero(usable)
+
+    reason = f"its features are all zeros, not finite, or beyond {dtype}"
+    new_faults = [(batch.good[i], reason) for i in np.flatnonzero(~usable)]
+    usable_rows = np.flatnonzero(usable)
     return Batch(
         rows[usable],
-        [batch.good[i] for i in chosen],
-        [batch.contents[i] for i in chosen],
-        sorted(faults),
+        [batch.good[i] for i in usable_rows],
+        [batch.contents[i] for i in usable_rows],
+        sorted([*batch.faults, *new_faults]),
     )
 
 
 def _encode_texts(
     features: Features, texts: list[str], dtype: np.dtype[Any]
 ) -> NDArray[np.float32]:
-    """Features of texts; those of similar length go through the encoder together, so that little is
-    padded.
+    """Return the features of texts, (n, dim).
+
+    Texts of similar length go through the encoder together, so that little is padded.
     """
+    # ties by position, so that batches are always the same
     order = sorted(range(len(texts)), key=lambda place: (len(texts[place]), place))
     size = features.backbone.batch
-    batches = [
-        [texts[place] for place in order[first : first + size]]
-        for first in range(0, len(texts), size)
-    ]
-    ordered = np.concatenate([features(batch, dtype) for batch in batches])
+    blocks = []
+    for first in range(0, len(texts), size):
+        batch = [texts[place] for place in order[first : first + size]]
+        blocks.append(features(batch, dtype))
+
+    ordered = np.concatenate(blocks)
     rows = np.empty_like(ordered)
     rows[order] = ordered
     return rows
@@ -218,38 +255,40 @@ def _encode_texts(
 def decode_ahead(
     decode: PictureDecoder, batches: Iterator[Any], workers: int, scratch: Path | None = None
 ) -> Generator[Batch, None, None]:
-    """Decode in processes, a few batches ahead of the caller; this process decodes the first batch
-    while they start.
+    """Decode in processes, a few batches ahead of the caller.
 
-    Pixels pass through memory-mapped files that are reused, which avoids copies through pipes.
+    This process decodes the first batch while the others start. Pixels pass through memory-mapped files that are reused, which avoids copies through pipes.
     """
-    # needs no guard around a script's own code
+    # loky, unlike multiprocessing, needs no `if __name__ == "__main__"` in scripts
     from joblib.externals.loky import ProcessPoolExecutor
 
-    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     pool = ProcessPoolExecutor(
-        workers, timeout=60, env=alone, initializer=os.nice, initargs=(NICE,)
+        workers, timeout=60, env=one_thread, initializer=os.nice, initargs=(NICE,)
     )
     first = next(batches, None)
     with TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
+        # one file more than pending batches: the caller still reads from that of the last batch
         free = deque(Path(folder) / str(number) for number in range(AHEAD * workers + 1))
-        waiting: deque[tuple[Any, Path]] = deque()
+        pending: deque[tuple[Any, Path]] = deque()
 
         def submit(count: int) -> None:
             for batch in islice(batches, count):
                 path = free.popleft()
-                waiting.append((pool.submit(decode, batch, path), path))
+                pending.append((pool.submit(decode, batch, path), path))
 
         try:
             with shielding_workers():
                 submit(AHEAD * workers)
             if first is not None:
                 yield decode(first)
-            while waiting:
-                future, path = waiting.popleft()
+            while pending:
+                future, path = pending.popleft()
                 batch = future.result()
                 submit(1)
                 yield decode.open(batch, path)
+
+                # the caller has returned, so the pixels are used
                 free.append(path)
         except BrokenExecutor as error:
             raise InputError(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.progress import progress
@@ -37,10 +38,13 @@ from tacit.version import __version__
 SHARD_ROWS = 4096
 DTYPES = ("float16", "float32")
 
+# column of the metadata that holds the hash of each record's content
+CONTENT = "content"
+
 
 @dataclass(frozen=True)
 class Options:
-    """What becomes of the records.
+    """Options of an encoding: which facts of the records are kept, and how rows are stored.
 
     Parameters
     ----------
@@ -89,8 +93,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Shard:
-    """Facts about a finished shard: the places of its good records, hashes of them, and what is
-    wrong with others.
+    """Facts about a finished shard.
+
+    `good` has the places in the shard of the records that were encoded, `contents` hashes of their
+    content, `faults` the places of other records with the reason, and `dim` the width of the rows.
     """
 
     number: int
@@ -112,9 +118,12 @@ class Job:
     identity: str
 
     def __post_init__(self) -> None:
-        listed, declared = self.classes  # labels are checked before anything is encoded
+        # labels are checked before anything is encoded
+        classes, declared = self.classes
         names = self.options.names
-        if names is not None and (not declared or len(names.rows) != len(listed)):
+        if names is None:
+            return
+        if not declared or len(names.rows) != len(classes):
             raise InputError(
                 "names are not those of a declared class list; give one entry for each class"
                 " (--classes)"
@@ -122,7 +131,10 @@ class Job:
 
     @property
     def rows(self) -> int:
-        """Records in a shard: whole batches, so that these do not depend on where a run began."""
+        """Records in a shard.
+
+        Shards are whole batches, so that batches do not depend on the shard that a run began with.
+        """
         return -(-self.options.shard_rows // self.size) * self.size
 
     @property
@@ -146,14 +158,20 @@ class Job:
         source = self.source
         if self.labels is None:
             return None, False
-        declared = source.classes if source.classes_declared else None
+
+        declared_classes = source.classes if source.classes_declared else None
         if self.options.classes is not None:
-            declared = class_list(self.options.classes)
-        listed = declared or source.classes
-        if listed is None and self.labels.dtype.kind == "U":
-            listed = np.unique(self.labels).tolist()
-        label_indexes(self.labels, listed)
-        return None if listed is None else class_list(listed), declared is not None
+            declared_classes = class_list(self.options.classes)
+
+        classes = declared_classes or source.classes
+        if classes is None and self.labels.dtype.kind == "U":
+            classes = np.unique(self.labels).tolist()
+
+        # refuses labels outside the list
+        label_indexes(self.labels, classes)
+        if classes is not None:
+            classes = class_list(classes)
+        return classes, declared_classes is not None
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
@@ -169,39 +187,47 @@ class Job:
         return Checkpoint(self.work, key, replace=True)
 
     def run(self) -> int:
-        """Encode from the first shard on that is not finished; return the number of records before
-        it.
+        """Encode from the first shard on that is not finished.
+
+        Returns the number of records before that shard.
         """
-        first = next(
-            (number for number in range(self.count) if not self._is_finished(number)), self.count
+        first_shard = 0
+        while first_shard < self.count and self._is_finished(first_shard):
+            first_shard += 1
+
+        n_records = len(self.source)
+        first_record = min(first_shard * self.rows, n_records)
+        if first_record == n_records:
+            return first_record
+
+        n_left = n_records - first_record
+        records = islice(self.source.records(first_record), n_left)
+        batches = encode_batches(
+            batches_of(records, self.size),
+            self.features,
+            np.dtype(self.options.dtype),
+            self.options.workers,
+            self.work,
         )
-        done, total = min(first * self.rows, len(self.source)), len(self.source)
-        batches = batches_of(islice(self.source.records(done), total - done), self.size)
-        encoded = encode_batches(
-            batches, self.features, np.dtype(self.options.dtype), self.options.workers, self.work
-        )
-        if done < total:
-            with closing(encoded):
-                shown = progress(
-                    encoded,
-                    "encoding",
-                    total - done,
-                    lambda batch: len(batch.good) + len(batch.faults),
-                )
-                for number in range(first, self.count):
-                    self._write_shard(number, list(islice(shown, self.rows // self.size)))
-        return done
+        with closing(batches):
+            batches_with_progress = progress(
+                batches, "encoding", n_left, lambda batch: len(batch.good) + len(batch.faults)
+            )
+            batches_in_shard = self.rows // self.size
+            for number in range(first_shard, self.count):
+                self._write_shard(number, list(islice(batches_with_progress, batches_in_shard)))
+        return first_record
 
     def shards(self) -> Iterator[Shard]:
-        """The finished shards, one in memory at a time."""
+        """Yield the finished shards, one in memory at a time."""
         return (self._shard(number) for number in range(self.count))
 
     def faults(self) -> list[tuple[str, str]]:
-        """Names of the records that cannot be encoded, in full, and why."""
+        """Return the names of the records that cannot be encoded, in full, and the reasons."""
         return [
-            (_as_text(self.source.names[shard.number * self.rows + place]), why)
+            (_as_text(self.source.names[shard.number * self.rows + place]), reason)
             for shard in self.shards()
-            for place, why in shard.faults
+            for place, reason in shard.faults
         ]
 
     def assemble(self, folder: Path) -> None:
@@ -210,16 +236,22 @@ class Job:
         files: list[StoredFile] = []
         dim = 0
         for shard in self.shards():
-            if shard.good:
-                dim, name = shard.dim, f"shards/{len(files):05d}.npy"
-                _link(self.checkpoint.path(f"{shard.number:05d}.npy"), folder / name)
-                files.append(stored_file(folder, name, len(shard.good)))
+            if not shard.good:
+                # all records are faulty, so there are no rows
+                continue
+            dim = shard.dim
+            name = f"shards/{len(files):05d}.npy"
+            _link(self.checkpoint.path(f"{shard.number:05d}.npy"), folder / name)
+            files.append(stored_file(folder, name, len(shard.good)))
+
         classes, declared = self.classes
-        content = combined_hash(value for shard in self.shards() for value in shard.contents)
+        content_hash = combined_hash(
+            record_hash for shard in self.shards() for record_hash in shard.contents
+        )
         source = {
             "kind": self.source.kind,
             "public": self.options.public,
-            "content_sha256": content,
+            "content_sha256": content_hash,
         }
         manifest = Manifest(
             rows=sum(file.rows for file in files),
@@ -243,64 +275,81 @@ class Job:
 
     def _is_finished(self, number: int) -> bool:
         name = f"{number:05d}"
-        facts, rows = self.checkpoint.has(f"{name}.json"), self.checkpoint.has(f"{name}.npy")
-        return facts and (rows or not self._shard(number).good)
+        if not self.checkpoint.has(f"{name}.json"):
+            return False
+
+        # a shard without good records has no rows
+        return self.checkpoint.has(f"{name}.npy") or not self._shard(number).good
 
     def _shard(self, number: int) -> Shard:
-        return Shard(
-            number,
-            **json.loads(self.checkpoint.path(f"{number:05d}.json").read_text(encoding="utf-8")),
-        )
+        facts = self.checkpoint.path(f"{number:05d}.json").read_text(encoding="utf-8")
+        return Shard(number, **json.loads(facts))
 
     def _write_shard(self, number: int, batches: Sequence[Batch]) -> None:
-        rows = [batch.values.astype(self.options.dtype) for batch in batches if batch.good]
-        placed = list(zip(range(0, self.rows, self.size), batches, strict=False))
-        facts = {
-            "good": [start + place for start, batch in placed for place in batch.good],
-            "contents": [value for batch in batches for value in batch.contents],
-            "faults": [
-                (start + place, why) for start, batch in placed for place, why in batch.faults
-            ],
-            "dim": rows[0].shape[1] if rows else 0,
-        }
+        rows: list[Any] = []
+        good: list[int] = []
+        contents: list[str] = []
+        faults: list[tuple[int, str]] = []
+        for position, batch in enumerate(batches):
+            # places in a batch become places in the shard
+            start = position * self.size
+            good.extend(start + place for place in batch.good)
+            contents.extend(batch.contents)
+            faults.extend((start + place, reason) for place, reason in batch.faults)
+            if batch.good:
+                rows.append(batch.values.astype(self.options.dtype))
+
+        dim = rows[0].shape[1] if rows else 0
+        facts = {"good": good, "contents": contents, "faults": faults, "dim": dim}
         if rows:
             self.checkpoint.write(f"{number:05d}.npy", np.concatenate(rows))
+
+        # written last: the facts stand for a finished shard
         self.checkpoint.write(f"{number:05d}.json", json.dumps(facts).encode())
 
     def _write_metadata(self, folder: Path) -> StoredFile:
-        """Label, person, position, name and hash of each record, a shard at a time."""
+        """Write label, person, position, name and hash of each record, a shard at a time."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         indexes = label_indexes(self.labels, self.classes[0])
-        persons = self.persons
-        fields = [(LABEL, pa.int32())] if indexes is not None else []
-        if persons is not None:
-            fields.append((PERSON, pa.string() if persons.dtype.kind == "U" else pa.int64()))
-        schema = pa.schema(
-            [*fields, (ROW, pa.int64()), (RECORD, pa.string()), ("content", pa.string())]
-        )
-        name, rows = "metadata.parquet", 0
+        fields = []
+        if indexes is not None:
+            fields.append((LABEL, pa.int32()))
+        if self.persons is not None:
+            id_type = pa.string() if self.persons.dtype.kind == "U" else pa.int64()
+            fields.append((PERSON, id_type))
+        fields += [(ROW, pa.int64()), (RECORD, pa.string()), (CONTENT, pa.string())]
+        schema = pa.schema(fields)
+
+        name = "metadata.parquet"
+        n_rows = 0
         with (folder / name).open("wb") as file:
             # a dictionary of the other columns, whose values differ, would hold them all in memory
             with pq.ParquetWriter(file, schema, use_dictionary=[LABEL, PERSON]) as writer:
                 for shard in self.shards():
-                    rows += len(shard.good)
-                    places = [shard.number * self.rows + place for place in shard.good]
-                    names = [_as_text(self.source.names[place]) for place in places]
-                    if self.options.public:
-                        names = [without_folders(path) for path in names]
-                    columns: dict[str, Any] = {} if indexes is None else {LABEL: indexes[places]}
-                    if persons is not None:
-                        columns[PERSON] = persons[places].tolist()
-                    columns |= {ROW: places, RECORD: names, "content": shard.contents}
-                    writer.write_table(pa.table(columns, schema))
+                    n_rows += len(shard.good)
+                    writer.write_table(pa.table(self._columns(shard, indexes), schema))
             sync(file)
-        return stored_file(folder, name, rows)
+        return stored_file(folder, name, n_rows)
+
+    def _columns(self, shard: Shard, indexes: NDArray[np.int64] | None) -> dict[str, Any]:
+        """Return the metadata of a shard's good records, by column."""
+        places = [shard.number * self.rows + place for place in shard.good]
+        names = [_as_text(self.source.names[place]) for place in places]
+        if self.options.public:
+            names = [without_folders(path) for path in names]
+
+        columns: dict[str, Any] = {}
+        if indexes is not None:
+            columns = {LABEL: indexes[places]}
+        if self.persons is not None:
+            columns[PERSON] = self.persons[places].tolist()
+        return columns | {ROW: places, RECORD: names, CONTENT: shard.contents}
 
 
 def _as_text(name: str) -> str:
-    """A file's name as text, whatever bytes it has."""
+    """Return a file's name as text, whatever bytes it has."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
