@@ -29,7 +29,8 @@ from tacit.report.groups import (
 )
 from tacit.report.words import imbalance_words, slug, unit_words
 
-BALANCED, MINORITY = "balanced_accuracy", "minority_accuracy"
+BALANCED = "balanced_accuracy"
+MINORITY = "minority_accuracy"
 OF_UNITS = (
     "One budget promises more or less under different relations: the panels compare what each costs"
     " in accuracy, and rank no guarantee."
@@ -55,83 +56,111 @@ def _against_cost(sweep: SweepResults, measure: str) -> Iterator[Figure]:
             panels = cost_panels(private, flat, sweep.label, measure)
             if not panels:
                 continue
-            alone = _only_cost(panels)
-            where = f"against {kind}" if alone is None else f"at {kind} = {alone:.3g}"
-            mark, apart = ("band", "Thin dashes") if alone is None else ("line", "Hollow marks")
-            about = [f"{MEASURES[measure].capitalize()} on the test set {where}."]
-            about += (
-                ["The minority are the 25 % smallest training classes."]
-                if measure == MINORITY
-                else []
-            )
-            about += [about_seeds(panels, mark)]
-            about += (
-                [f"{apart}: the same learners without privacy."]
-                if any(panel.flat for panel in panels)
-                else []
-            )
-            about += [AXIS_ABOVE] if kind == "rho" and alone is None else []
+
+            only_cost = _only_cost(panels)
+            where = _against_or_at(kind, only_cost)
+            about = _about_costs(measure, kind, panels)
             yield Figure(
                 name=slug(MEASURES[measure], data, encoder, unit, kind),
                 title=f"{data}, {encoder}: {MEASURES[measure]} {where} ({unit_words(unit)})",
-                caption=caption(" ".join(about), panels),
+                caption=caption(about, panels),
                 legend="learner",
                 series=sweep.series,
                 panels=panels,
                 x=cost_axis(private),
                 y=Axis(MEASURES[measure], limits=(0, 1)),
-                one_cost=alone is not None,
+                one_cost=only_cost is not None,
             )
 
 
+def _about_costs(measure: str, kind: str, panels: tuple[Panel, ...]) -> str:
+    """Return the sentences on a figure of accuracy against the cost in a currency, `kind`."""
+    only_cost = _only_cost(panels)
+    where = _against_or_at(kind, only_cost)
+    sentences = [f"{MEASURES[measure].capitalize()} on the test set {where}."]
+    if measure == MINORITY:
+        sentences.append("The minority are the 25 % smallest training classes.")
+
+    # At one cost a chart has rows of dots; over several costs it has lines with bands.
+    mark_of_quantiles = "band"
+    mark_without_privacy = "Thin dashes"
+    if only_cost is not None:
+        mark_of_quantiles = "line"
+        mark_without_privacy = "Hollow marks"
+
+    sentences.append(about_seeds(panels, mark_of_quantiles))
+    if any(panel.flat for panel in panels):
+        sentences.append(f"{mark_without_privacy}: the same learners without privacy.")
+    if kind == "rho" and only_cost is None:
+        sentences.append(AXIS_ABOVE)
+    return " ".join(sentences)
+
+
 def _only_cost(panels: Iterable[Panel]) -> float | None:
-    """The cost of all private points, if they have only one."""
+    """Return the cost of all private points, if they have only one."""
     costs = {float(point.x) for panel in panels for point in panel.points}
     return costs.pop() if len(costs) == 1 else None
+
+
+def _against_or_at(kind: str, only_cost: float | None) -> str:
+    """Return "against rho", or "at rho = 0.5" where all points have one cost."""
+    if only_cost is None:
+        return f"against {kind}"
+    return f"at {kind} = {only_cost:.3g}"
 
 
 def _by_currency(
     sweep: SweepResults, results: Sequence[Result]
 ) -> list[tuple[str, list[Result], list[Result]]]:
-    """For rho, and for epsilon where there is no rho: the private results, and those without
-    privacy.
+    """Return rho, and epsilon where there is no rho: each with the private results in it, and
+    those without privacy.
 
     Results without privacy go with their learner; those of learners that have no private result go
-    with the first.
+    with the first currency.
     """
-    groups = grouped([one for one in results if currency(one)], currency)
-    others = set(sweep.series) - {sweep.label(one) for _, private in groups for one in private}
-    found = []
-    for (kind,), private in groups:
-        here, others = {sweep.label(one) for one in private} | others, set()
-        found.append(
-            (
-                kind,
-                private,
-                [one for one in results if not_private(one) and sweep.label(one) in here],
-            )
-        )
-    return found
+    groups = grouped([result for result in results if currency(result)], currency)
+    private_learners = {sweep.label(result) for _, private in groups for result in private}
+    learners_without_private = set(sweep.series) - private_learners
+
+    currencies = []
+    for number, ((kind,), private) in enumerate(groups):
+        learners = {sweep.label(result) for result in private}
+        if number == 0:
+            learners |= learners_without_private
+        flat = [
+            result for result in results if not_private(result) and sweep.label(result) in learners
+        ]
+        currencies.append((kind, private, flat))
+    return currencies
 
 
 def cost_panels(
     results: Iterable[Result], flat: Sequence[Result], series: Callable[[Result], str], measure: str
 ) -> tuple[Panel, ...]:
-    """A panel for each imbalance at which any result has the measure."""
+    """Return a panel for each imbalance at which any result has the measure.
+
+    `flat` are the results without privacy, which are drawn across a panel.
+    """
     panels = []
     for (ratio,), group in grouped(results, "imbalance"):
-        beside = [one for one in flat if one.imbalance == ratio]
         points = points_of(group, series, "budget", median_cost, measure)
-        across = points_of(beside, series, budget_of, lambda _: NO_PRIVACY, measure)
-        panels += [Panel(imbalance_words(ratio), points, across)] if points else []
+        if not points:
+            continue
+        flat_group = [result for result in flat if result.imbalance == ratio]
+        flat_points = points_of(flat_group, series, budget_of, lambda _: NO_PRIVACY, measure)
+        panels.append(Panel(imbalance_words(ratio), points, flat_points))
     return tuple(panels)
 
 
 def cost_axis(results: Sequence[Result]) -> Axis:
-    """The axis of rho or of epsilon, for results of one unit and currency."""
-    kind, words = currency(results[0]), unit_words(results[0].unit)
-    title = f"rho (zCDP, {words})" if kind == "rho" else f"{kind} ({words})"
-    return replace(log_axis(title, [cost(one) for one in results]), rough=kind == "rho")
+    """Return the axis of rho or of epsilon, for results of one unit and currency."""
+    kind = currency(results[0])
+    unit = unit_words(results[0].unit)
+    title = f"{kind} ({unit})"
+    if kind == "rho":
+        title = f"rho (zCDP, {unit})"
+    axis = log_axis(title, [cost(result) for result in results])
+    return replace(axis, rough=kind == "rho")
 
 
 def result_of_fit(
@@ -163,27 +192,27 @@ def result_of_fit(
 
 
 def both_measures(results: Sequence[Result], title: str) -> Figure:
-    """Balanced and minority accuracy against rho, beside each other, for results on one data
-    set.
+    """Return balanced and minority accuracy against rho, beside each other, for results on one
+    data set.
     """
-    private = [one for one in results if currency(one)]
-    flat = [one for one in results if not_private(one)]
+    private = [result for result in results if currency(result)]
+    flat = [result for result in results if not_private(result)]
     titles = {BALANCED: "balanced accuracy", MINORITY: "minority accuracy: 25 % smallest classes"}
-    panels = tuple(
-        replace(panel, title=words)
-        for measure, words in titles.items()
-        for panel in cost_panels(private, flat, lambda one: one.learner, measure)
-    )
-    series = tuple(dict.fromkeys(one.learner for one in results))
+
+    panels: list[Panel] = []
+    for measure, panel_title in titles.items():
+        for panel in cost_panels(private, flat, lambda result: result.learner, measure):
+            panels.append(replace(panel, title=panel_title))
+
     return Figure(
-        slug(title),
-        title,
-        "",
-        "method",
-        series,
-        panels,
-        cost_axis(private),
-        Axis("accuracy", limits=(0, 1)),
+        name=slug(title),
+        title=title,
+        caption="",
+        legend="method",
+        series=tuple(dict.fromkeys(result.learner for result in results)),
+        panels=tuple(panels),
+        x=cost_axis(private),
+        y=Axis("accuracy", limits=(0, 1)),
     )
 
 
@@ -192,65 +221,83 @@ def best_parameter(sweep: SweepResults) -> Iterator[Figure]:
     each cost.
     """
     for (method,), family in grouped(sweep.done, "method"):
-        varying, private = _varying(family), [one for one in family if currency(one)]
-        if len(varying) == 1:
-            for key, results in grouped(
-                private, *PLACE, currency, "public", "public_rows", "names"
-            ):
-                yield from _of_parameter(method, varying[0], key, results)
+        varying = _varying(family)
+        if len(varying) != 1:
+            continue
+        private = [result for result in family if currency(result)]
+        for _, results in grouped(private, *PLACE, currency, "public", "public_rows", "names"):
+            yield from _parameter_figure(method, varying[0], results)
 
 
-def _of_parameter(
-    method: str, name: str, key: tuple[Any, ...], results: Sequence[Result]
-) -> Iterator[Figure]:
-    data, encoder, unit, kind, public, rows, names = key
+def _parameter_figure(method: str, name: str, results: Sequence[Result]) -> Iterator[Figure]:
+    """Yield the figure of one parameter, unless all results have one value of it.
+
+    The results agree in all that the title says: data, encoder, unit, currency and public facts.
+    """
     panels = cost_panels(
-        results, (), lambda one: str(parameters_of(one).get(name, "default")), BALANCED
+        results, (), lambda result: str(parameters_of(result).get(name, "default")), BALANCED
     )
-    series = sorted({point.series for panel in panels for point in panel.points}, key=natural)
-    if len(series) < 2:
+    values = sorted({point.series for panel in panels for point in panel.points}, key=natural)
+    if len(values) < 2:
         return
-    of_public = (
-        ""
-        if public is None
-        else f", public set {public}" + ("" if rows is None else f", {rows} rows")
-    )
-    of_public += ", class names" if names else ""
-    alone = _only_cost(panels)
-    where = f"against {kind}" if alone is None else f"at {kind} = {alone:.3g}"
-    rings = (
-        "Rings, and the values named below: the best median at each cost."
-        if alone is None
-        else "Ring: the best."
-    )
-    about = (
-        f"Balanced accuracy of {method} for each {name}."
-        f" {about_seeds(panels, 'band' if alone is None else 'line')} {rings} It is picked on the"
-        " test set, which is tuning that nobody paid for."
-    )
+
+    first = results[0]
+    kind = str(currency(first))
+    only_cost = _only_cost(panels)
+    place = f"{first.data}, {first.encoder}"
+    where = _against_or_at(kind, only_cost)
+    names = "names" if first.names else None
     yield Figure(
         name=slug(
             "best",
             name,
             method,
-            data,
-            encoder,
-            public,
-            rows,
-            "names" if names else None,
-            unit,
+            first.data,
+            first.encoder,
+            first.public,
+            first.public_rows,
+            names,
+            first.unit,
             kind,
         ),
-        title=f"{data}, {encoder}: best {name} of {method} {where}{of_public} ({unit_words(unit)})",
-        caption=caption(
-            about + (f" {AXIS_ABOVE}" if kind == "rho" and alone is None else ""), panels
+        title=(
+            f"{place}: best {name} of {method} {where}{_public_words(first)}"
+            f" ({unit_words(first.unit)})"
         ),
+        caption=caption(_about_parameter(method, name, kind, panels), panels),
         legend=name,
-        series=tuple(series),
+        series=tuple(values),
         panels=tuple(replace(panel, best=_best(panel.points)) for panel in panels),
         x=cost_axis(results),
         y=Axis(MEASURES[BALANCED], limits=(0, 1)),
-        one_cost=alone is not None,
+        one_cost=only_cost is not None,
+    )
+
+
+def _public_words(result: Result) -> str:
+    """Return the public data of a learner, as a title appends them."""
+    words = ""
+    if result.public is not None:
+        words += f", public set {result.public}"
+        if result.public_rows is not None:
+            words += f", {result.public_rows} rows"
+    if result.names:
+        words += ", class names"
+    return words
+
+
+def _about_parameter(method: str, name: str, kind: str, panels: tuple[Panel, ...]) -> str:
+    """Return the sentences on a figure of one parameter against the cost in a currency, `kind`."""
+    seeds = about_seeds(panels, "band")
+    rings = "Rings, and the values named below: the best median at each cost."
+    axis = f" {AXIS_ABOVE}" if kind == "rho" else ""
+    if _only_cost(panels) is not None:
+        seeds = about_seeds(panels, "line")
+        rings = "Ring: the best."
+        axis = ""
+    return (
+        f"Balanced accuracy of {method} for each {name}. {seeds} {rings} It is picked on the test"
+        f" set, which is tuning that nobody paid for.{axis}"
     )
 
 
@@ -265,20 +312,17 @@ def _best(points: Sequence[Point]) -> tuple[Point, ...]:
 
 
 def _varying(results: Sequence[Result]) -> list[str]:
-    """The names of parameters that have more than one value."""
-    each = [parameters_of(one) for one in results]
-    return [
-        name
-        for name in {name for one in each for name in one}
-        if len({one.get(name) for one in each}) > 1
-    ]
+    """Return the names of parameters that have more than one value."""
+    assignments = [parameters_of(result) for result in results]
+    names = {name for parameters in assignments for name in parameters}
+    return [name for name in names if len({parameters.get(name) for parameters in assignments}) > 1]
 
 
 def public_rows(sweep: SweepResults) -> Iterator[Figure]:
     """Accuracy against the number of public rows, for learners that had several; a panel per
     budget.
     """
-    rows = [one.public_rows for one in sweep.done if one.public_rows]
+    rows = [result.public_rows for result in sweep.done if result.public_rows]
     for figure in _against(sweep, "public_rows", "number of public rows", "band"):
         yield replace(figure, x=log_axis(figure.x.title, rows))
 
@@ -301,27 +345,30 @@ def units(sweep: SweepResults) -> Iterator[Figure]:
         yield replace(figure, caption=f"{figure.caption} {OF_UNITS}")
 
 
-def _against(sweep: SweepResults, what: str, words: str, mark: str) -> Iterator[Figure]:
+def _against(sweep: SweepResults, field: str, words: str, mark: str) -> Iterator[Figure]:
     """Accuracy against a field other than the budget, for learners that have several values of
     it.
     """
-    names = labels(sweep.done, without=what)
+    names = labels(sweep.done, without=field)
     series = (*sweep.series, *sorted(set(names.values()) - set(sweep.series), key=natural))
-    place = [name for name in ("data", "encoder") if name != what]
-    under = [] if what == "unit" else ["unit"]
-    for (*where, ratio), by_ratio in grouped(sweep.done, *place, "imbalance"):
-        for unit, results in grouped(by_ratio, *under):
-            panels = _budget_panels(results, names, what)
+
+    # A figure holds one place, and guarantees of one unit, unless these are what it compares.
+    place_fields = [name for name in ("data", "encoder") if name != field]
+    unit_fields = [] if field == "unit" else ["unit"]
+
+    for (*place, ratio), results_of_place in grouped(sweep.done, *place_fields, "imbalance"):
+        imbalance = imbalance_words(ratio)
+        for unit, results in grouped(results_of_place, *unit_fields):
+            panels = _budget_panels(results, names, field)
             if not panels:
                 continue
-            suffix = "".join(f" ({unit_words(one)})" for one in unit)
+
+            suffix = "".join(f" ({unit_words(name)})" for name in unit)
+            about = f"Balanced accuracy on the test set by {words}. {about_seeds(panels, mark)}"
             yield Figure(
-                name=slug(words, *where, imbalance_words(ratio), *unit),
-                title=f"{', '.join(where)}, {imbalance_words(ratio)}: accuracy by {words}{suffix}",
-                caption=caption(
-                    f"Balanced accuracy on the test set by {words}. {about_seeds(panels, mark)}",
-                    panels,
-                ),
+                name=slug(words, *place, imbalance, *unit),
+                title=f"{', '.join(place)}, {imbalance}: accuracy by {words}{suffix}",
+                caption=caption(about, panels),
                 legend="learner",
                 series=series,
                 panels=panels,
@@ -331,22 +378,33 @@ def _against(sweep: SweepResults, what: str, words: str, mark: str) -> Iterator[
 
 
 def _budget_panels(
-    results: Iterable[Result], names: Mapping[str, str], what: str
+    results: Iterable[Result], names: Mapping[str, str], field: str
 ) -> tuple[Panel, ...]:
-    """A panel for each budget, of the learners that have several values of the field there."""
+    """Return a panel for each budget, of the learners that have several values of the field
+    there.
+    """
     panels = []
-    for budget, group in budgets([one for one in results if getattr(one, what)]):
-        lines = [line for _, line in grouped(group, lambda one: names[one.key])]
-        several = [
-            one for line in lines if len({getattr(one, what) for one in line}) > 1 for one in line
-        ]
+    for budget, group in budgets([result for result in results if getattr(result, field)]):
+        compared: list[Result] = []
+        for _, results_of_learner in grouped(group, lambda result: names[result.key]):
+            values = {getattr(result, field) for result in results_of_learner}
+            if len(values) > 1:
+                compared += results_of_learner
+
         points = points_of(
-            several, lambda one: names[one.key], what, lambda here: _shown(here[0], what), BALANCED
+            compared,
+            lambda result: names[result.key],
+            field,
+            lambda results_of_point: _axis_value(results_of_point[0], field),
+            BALANCED,
         )
-        panels += [Panel(budget, points)] if points else []
+        if points:
+            panels.append(Panel(budget, points))
     return tuple(panels)
 
 
-def _shown(result: Result, what: str) -> Any:
-    value = getattr(result, what)
-    return unit_words(value) if what == "unit" else value
+def _axis_value(result: Result, field: str) -> Any:
+    value = getattr(result, field)
+    if field == "unit":
+        return unit_words(value)
+    return value
