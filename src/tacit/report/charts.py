@@ -27,6 +27,8 @@ ROUGH_LABEL = "rough epsilon e, rho = e²/2"
 MOST_KEYS = 3  # in a tooltip
 FACTS = ("learner", "budget", "seeds", "cells")
 QUANTILES = {"median": "median", "25 % quantile": "low", "75 % quantile": "high"}
+
+# The parameter of a chart that holds the series picked in the legend, and opacities that follow it.
 PICKED = "picked"
 SEEN = {"condition": {"param": PICKED, "value": 1}, "value": 0.1}
 FAINT = {"condition": {"param": PICKED, "value": 0.15}, "value": 0.02}
@@ -38,7 +40,9 @@ def lines(figure: Figure, theme: Theme) -> Chart:
 
     Where there is only one cost: a row of dots for each series.
     """
-    return _chart(figure, theme, _rows_panel if figure.one_cost else _lines_panel)
+    if figure.one_cost:
+        return _chart(figure, theme, _rows_panel)
+    return _chart(figure, theme, _lines_panel)
 
 
 def dots(figure: Figure, theme: Theme) -> Chart:
@@ -70,25 +74,33 @@ def _chart(
 
     columns = columns or columns_of(figure)
     width = theme.widths[columns]
+
+    # A view is the name of the layer of a panel in which series are picked.
     views = [f"markers_{number}" for number in range(len(figure.panels))]
-    drawn: Sequence[Panel | MeansPanel] = figure.panels
-    panels = [
-        draw(figure, panel, theme, view)
-        | {
+    figure_panels: Sequence[Panel | MeansPanel] = figure.panels
+    panels = []
+    for panel, view in zip(figure_panels, views, strict=True):
+        frame = {
             "title": {"text": panel.title, "limit": width},
             "width": width,
             "data": {"values": _rows(panel)},
         }
-        for panel, view in zip(drawn, views, strict=True)
-    ]
-    pick = {
-        "name": PICKED,
-        "select": {"type": "point", "fields": ["series"]},
-        "bind": "legend",
-        "views": views,
-    }
-    # else the legend's markers are dashed, though dashes have no legend
-    apart = {"strokeDash": "independent"}
+        panels.append(draw(figure, panel, theme, view) | frame)
+
+    params: Part = {}
+    if figure.shown and not figure.one_cost:
+        pick = {
+            "name": PICKED,
+            "select": {"type": "point", "fields": ["series"]},
+            "bind": "legend",
+            "views": views,
+        }
+        params = {"params": [pick]}
+
+    # With shared dashes the legend's markers would be dashed, though dashes have no legend.
+    scales = {"color": "shared", "shape": "shared", "strokeDash": "independent"}
+
+    # debug_mode(False): altair checks nothing while it puts the parts together.
     with debug_mode(False):
         return alt.TopLevelConcatSpec(
             concat=panels,
@@ -96,71 +108,99 @@ def _chart(
             spacing=2.5 * theme.text,
             config=theme.config(),
             description=figure.described,
-            resolve={"scale": {"color": "shared", "shape": "shared"} | apart},
-            **({"params": [pick]} if figure.shown and not figure.one_cost else {}),
+            resolve={"scale": scales},
+            **params,
         )
 
 
 def columns_of(figure: Figure) -> int:
-    """How many panels stand side by side."""
-    return 2 if len(figure.panels) == 4 else min(3, len(figure.panels))
+    """Return the number of panels side by side."""
+    if len(figure.panels) == 4:
+        return 2
+    return min(3, len(figure.panels))
 
 
 # Panels
 
 
 def _lines_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
-    x, colour, marker = _position("x", figure.x), _colour(figure, theme), _marker(figure, theme)
-    median = {"x": x, "y": _position("median", figure.y)}
-    span = {"x": x, "y": _position("low", figure.y), "y2": {"field": "high"}, "color": colour}
-    dashes = median | {"color": colour, "strokeDash": _dash(figure, theme), "opacity": SEEN}
-    layers = [
-        _layer("datum.band", "area", span | {"fillOpacity": FAINT}),
-        _layer("datum.alone", "rule", span),
-        _layer("datum.part == 'line'", "line", dashes, strokeWidth=theme.line),
-        _layer("datum.marked", "point", marker | {"x": x}, style="marker") | {"name": view},
-    ]
+    layers = _line_layers(figure, theme, view)
     if panel.flat:
-        across = {name: marker[name] for name in ("y", "color", "opacity", "tooltip")}
-        layers += [
-            _layer("datum.part == 'flat'", "rule", across, style="not-private"),
-            _layer(
-                "datum.part == 'flat'",
-                "point",
-                marker | {"x": {"value": "width"}},
-                style="not-private-marker",
-            ),
-        ]
+        layers += _flat_layers(figure, theme)
     if panel.best:
-        below = {
-            "x": x,
-            "y": {"value": theme.height},
-            "text": {"field": "series", "type": "nominal"},
-        }
-        layers += [
-            _layer("datum.part == 'best'", "point", median, style="best"),
-            _layer("datum.part == 'best'", "text", below, style="best-name"),
-        ]
+        layers += _best_layers(figure, theme)
+
     if not figure.x.rough:
         return {"layer": layers, "height": theme.height}
-    own_axis = {"axis": {"x": "independent"}}
     return {
         "layer": [_rough_axis(figure.x), {"layer": layers}],
         "height": theme.height,
-        "resolve": own_axis,
+        # The two layers have an x axis each: one below, one above.
+        "resolve": {"axis": {"x": "independent"}},
     }
+
+
+def _line_layers(figure: Figure, theme: Theme, view: str) -> list[Part]:
+    """Bands of quantiles, or a rule where a series has one point; lines of medians; markers."""
+    x = _position("x", figure.x)
+    colour = _colour(figure, theme)
+    quantiles = {
+        "x": x,
+        "y": _position("low", figure.y),
+        "y2": {"field": "high"},
+        "color": colour,
+    }
+    line = {
+        "x": x,
+        "y": _position("median", figure.y),
+        "color": colour,
+        "strokeDash": _dash(figure, theme),
+        "opacity": SEEN,
+    }
+    marker = _marker(figure, theme) | {"x": x}
+    return [
+        _layer("datum.band", "area", quantiles | {"fillOpacity": FAINT}),
+        _layer("datum.alone", "rule", quantiles),
+        _layer("datum.part == 'line'", "line", line, strokeWidth=theme.line),
+        _layer("datum.marked", "point", marker, style="marker") | {"name": view},
+    ]
+
+
+def _flat_layers(figure: Figure, theme: Theme) -> list[Part]:
+    """Rules across the panel for results without privacy, with a marker at their right end."""
+    marker = _marker(figure, theme)
+    rule = {channel: marker[channel] for channel in ("y", "color", "opacity", "tooltip")}
+    right_end = {"x": {"value": "width"}}
+    return [
+        _layer("datum.part == 'flat'", "rule", rule, style="not-private"),
+        _layer("datum.part == 'flat'", "point", marker | right_end, style="not-private-marker"),
+    ]
+
+
+def _best_layers(figure: Figure, theme: Theme) -> list[Part]:
+    """Rings around the best points, and the names of their series at the bottom of the panel."""
+    x = _position("x", figure.x)
+    ring = {"x": x, "y": _position("median", figure.y)}
+    name = {
+        "x": x,
+        "y": {"value": theme.height},
+        "text": {"field": "series", "type": "nominal"},
+    }
+    return [
+        _layer("datum.part == 'best'", "point", ring, style="best"),
+        _layer("datum.part == 'best'", "text", name, style="best-name"),
+    ]
 
 
 def _rough_axis(axis: Axis) -> Part:
     """The axis of rough epsilon above, in a layer without marks."""
     assert axis.limits is not None
     low, high = axis.limits
-    ticks = [rough**2 / 2 for rough in ROUGH_TICKS if low <= rough**2 / 2 <= high]
-    label = "format(sqrt(2 * datum.value), '.3~g')"
+    costs = [rough**2 / 2 for rough in ROUGH_TICKS]
     above = {
         "orient": "top",
-        "values": ticks,
-        "labelExpr": label,
+        "values": [rho for rho in costs if low <= rho <= high],
+        "labelExpr": "format(sqrt(2 * datum.value), '.3~g')",
         "title": ROUGH_LABEL,
         "grid": False,
     }
@@ -172,43 +212,45 @@ def _rows_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
     without privacy.
     """
     marker = _marker(figure, theme) | {"opacity": {"value": 1}}
-    marker |= {name: marker[name] | {"legend": None} for name in ("color", "shape")}
-    axis = {"labelLimit": theme.letters(300) * theme.text, "ticks": False, "grid": True}
+    # Rows are named at the axis, so they need no legend.
+    for channel in ("color", "shape"):
+        marker[channel] = marker[channel] | {"legend": None}
+
     row = {
         "field": "series",
         "type": "nominal",
         "title": None,
         "sort": list(figure.shown),
-        "axis": axis,
+        "axis": {"labelLimit": theme.letters(300) * theme.text, "ticks": False, "grid": True},
     }
-    dot = marker | {"x": _position("median", figure.y), "y": row}
-    span = {
+    median = _position("median", figure.y)
+    dot = marker | {"x": median, "y": row}
+    quantiles = {
         "x": _position("low", figure.y),
         "x2": {"field": "high"},
         "y": row,
         "color": marker["color"],
     }
     layers = [
-        _layer("true", "rule", span, strokeWidth=theme.line),
+        _layer("true", "rule", quantiles, strokeWidth=theme.line),
         _layer("datum.part == 'line'", "point", dot, style="marker") | {"name": view},
         _layer("datum.part == 'flat'", "point", dot, style="not-private-marker"),
-        _layer("datum.part == 'best'", "point", {"x": dot["x"], "y": row}, style="best"),
+        _layer("datum.part == 'best'", "point", {"x": median, "y": row}, style="best"),
     ]
-    names = {point.series for point in (*panel.points, *panel.flat)}
-    return {"layer": layers, "height": max(60 * theme.em, 26 * theme.em * len(names))}
+
+    series = {point.series for point in (*panel.points, *panel.flat)}
+    height = max(60 * theme.em, 26 * theme.em * len(series))
+    return {"layer": layers, "height": height}
 
 
 def _dots_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
-    letters = max(8, theme.letters(theme.widths[columns_of(figure)]) // len(panel.names))
-    folded = json.dumps({name: textwrap.wrap(name, letters) for name in panel.names})
-    axis = {"labelAngle": 0, "labelLimit": 0, "labelExpr": f"({folded})[datum.label]"}
-    beside = {
-        "field": "series",
-        "type": "nominal",
-        "sort": list(figure.shown),
-        "scale": {"paddingOuter": 0.4},
-    }
-    place = {
+    # Vega folds no labels, so the expression of a label looks its lines up in a table.
+    panel_letters = theme.letters(theme.widths[columns_of(figure)])
+    name_letters = max(8, panel_letters // len(panel.names))
+    lines_by_name = json.dumps({name: textwrap.wrap(name, name_letters) for name in panel.names})
+    axis = {"labelAngle": 0, "labelLimit": 0, "labelExpr": f"({lines_by_name})[datum.label]"}
+
+    position = {
         "x": {
             "field": "x",
             "type": "nominal",
@@ -216,66 +258,107 @@ def _dots_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
             "axis": axis,
             "sort": panel.names,
         },
-        "xOffset": beside,
+        # The series of one name stand beside each other.
+        "xOffset": {
+            "field": "series",
+            "type": "nominal",
+            "sort": list(figure.shown),
+            "scale": {"paddingOuter": 0.4},
+        },
     }
-    span = {
+    quantiles = position | {
         "y": _position("low", figure.y),
         "y2": {"field": "high"},
         "color": _colour(figure, theme),
         "opacity": SEEN,
     }
+    dot = position | _marker(figure, theme)
     layers = [
-        _layer("true", "rule", place | span, strokeWidth=theme.line),
-        _layer("true", "point", place | _marker(figure, theme), style="marker") | {"name": view},
+        _layer("true", "rule", quantiles, strokeWidth=theme.line),
+        _layer("true", "point", dot, style="marker") | {"name": view},
     ]
     return {"layer": layers, "height": theme.low}
 
 
 def _bars_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
     assert figure.y.limits is not None
-    names: dict[str, str] = {}  # of bars; the first of each group is labelled
-    for point in sorted(
-        panel.points,
-        key=lambda one: (panel.names.index(str(one.x)), figure.shown.index(one.series)),
-    ):
-        names[f"{point.x}, {point.series}"] = "" if point.x in names.values() else str(point.x)
-    limit = theme.letters(400) * theme.text
-    axis = {"labelLimit": limit, "labelExpr": f"({json.dumps(names)})[datum.label]", "ticks": False}
-    y = {"field": "bar", "type": "nominal", "title": None, "sort": list(names), "axis": axis}
-    y["scale"] = {"paddingInner": 0.3}
+    labels = _bar_labels(figure, panel)
+    y = {
+        "field": "bar",
+        "type": "nominal",
+        "title": None,
+        "sort": list(labels),
+        "axis": {
+            "labelLimit": theme.letters(400) * theme.text,
+            "labelExpr": f"({json.dumps(labels)})[datum.label]",
+            "ticks": False,
+        },
+        "scale": {"paddingInner": 0.3},
+    }
     length = _marker(figure, theme) | {
         "x": _position("median", figure.y),
+        # Bars begin where the axis does, which on a logarithmic axis is not 0.
         "x2": {"datum": figure.y.limits[0]},
         "y": y,
     }
     del length["shape"]
-    span = {"x": _position("low", figure.y), "x2": {"field": "high"}, "y": y, "opacity": SEEN}
+    quantiles = {
+        "x": _position("low", figure.y),
+        "x2": {"field": "high"},
+        "y": y,
+        "opacity": SEEN,
+    }
     layers = [
         _layer("true", "bar", length) | {"name": view},
-        _layer("true", "rule", span, strokeWidth=theme.line, color="black"),
+        _layer("true", "rule", quantiles, strokeWidth=theme.line, color="black"),
     ]
-    each = (10 if len(panel.points) > len(panel.names) else 24) * theme.em
-    bar = [{"calculate": "datum.x + ', ' + datum.series", "as": "bar"}]
+
+    # Bars in groups are thinner than single bars.
+    bar_height = 24 * theme.em
+    if len(panel.points) > len(panel.names):
+        bar_height = 10 * theme.em
     return {
-        "transform": bar,
+        "transform": [{"calculate": "datum.x + ', ' + datum.series", "as": "bar"}],
         "layer": layers,
-        "height": max(60 * theme.em, each * len(panel.points)),
+        "height": max(60 * theme.em, bar_height * len(panel.points)),
     }
 
 
+def _bar_labels(figure: Figure, panel: Panel) -> dict[str, str]:
+    """Return the label of each bar, in order; in a group of bars only the first is labelled."""
+
+    def position(point: Point) -> tuple[int, int]:
+        return panel.names.index(str(point.x)), figure.shown.index(point.series)
+
+    labels: dict[str, str] = {}
+    for point in sorted(panel.points, key=position):
+        group = str(point.x)
+        is_first = group not in labels.values()
+        labels[f"{group}, {point.series}"] = group if is_first else ""
+    return labels
+
+
 def _means_panel(figure: Figure, panel: MeansPanel, theme: Theme, view: str) -> Part:
-    x, y = _position("x", figure.x), _position("y", figure.y)
-    to_x, to_y = {"field": "to_x"}, {"field": "to_y"}
     kind = {"field": "row", "type": "nominal", "title": figure.legend}
-    colour = kind | {"scale": {"domain": list(figure.series), "range": [COLOURS[6], COLOURS[1]]}}
-    shape = kind | {"scale": {"domain": list(figure.series), "range": ["circle", "cross"]}}
-    row = {"x": x, "y": y, "color": colour, "shape": shape}
-    told = {"tooltip": [{"field": name, "type": "nominal"} for name in ("class", "cell")]}
+    kinds = list(figure.series)
+    true = {"x": _position("x", figure.x), "y": _position("y", figure.y)}
+    test_row = true | {
+        "color": kind | {"scale": {"domain": kinds, "range": [COLOURS[6], COLOURS[1]]}},
+        "shape": kind | {"scale": {"domain": kinds, "range": ["circle", "cross"]}},
+    }
+
+    private_x = {"field": "to_x"}
+    private_y = {"field": "to_y"}
+    private = {"x": true["x"] | private_x, "y": true["y"] | private_y}
+    move = true | {"x2": private_x, "y2": private_y}
+    tooltip = {"tooltip": [{"field": name, "type": "nominal"} for name in ("class", "cell")]}
+
+    # Rows of data with a field `row` are test rows, those without are means.
     layers = [
-        _layer("datum.row", "point", row, style="test-row") | {"name": view},
-        _layer("!datum.row", "rule", {"x": x, "y": y, "x2": to_x, "y2": to_y}, style="mean"),
-        _layer("!datum.row", "point", told | {"x": x, "y": y}, style="true-mean"),
-        _layer("!datum.row", "point", told | {"x": x | to_x, "y": y | to_y}, style="private-mean"),
+        _layer("datum.row", "point", test_row, style="test-row") | {"name": view},
+        _layer("!datum.row", "rule", move, style="mean"),
+        _layer("!datum.row", "point", tooltip | true, style="true-mean"),
+        _layer("!datum.row", "point", tooltip | private, style="private-mean"),
     ]
     return {"layer": layers, "height": theme.height}
 
@@ -284,33 +367,45 @@ def _means_panel(figure: Figure, panel: MeansPanel, theme: Theme, view: str) -> 
 
 
 def _rows(panel: Panel | MeansPanel) -> list[Part]:
-    return _means_rows(panel) if isinstance(panel, MeansPanel) else _point_rows(panel)
+    if isinstance(panel, MeansPanel):
+        return _means_rows(panel)
+    return _point_rows(panel)
 
 
 def _point_rows(panel: Panel) -> list[Part]:
     """A row for each point; only some points of a long line get a marker."""
     rows = []
-    for name in dict.fromkeys(point.series for point in panel.points):
-        points = [point for point in panel.points if point.series == name]
-        every, alone = math.ceil(len(points) / MOST_MARKERS), len(points) == 1
-        for place, point in enumerate(points):
-            drawn = {
-                "marked": place % every == 0,
+    for series in dict.fromkeys(point.series for point in panel.points):
+        points = [point for point in panel.points if point.series == series]
+        marker_step = math.ceil(len(points) / MOST_MARKERS)
+        alone = len(points) == 1
+        for number, point in enumerate(points):
+            parts = {
+                "marked": number % marker_step == 0,
                 "alone": alone,
                 "band": not alone and len(point.results) > 1,
             }
-            rows.append(_row(point, "line") | drawn)
-    return (
-        rows
-        + [_row(point, "flat") for point in panel.flat]
-        + [_row(point, "best") for point in panel.best]
-    )
+            rows.append(_row(point, "line") | parts)
+
+    rows += [_row(point, "flat") for point in panel.flat]
+    rows += [_row(point, "best") for point in panel.best]
+    return rows
 
 
 def _row(point: Point, part: str) -> Part:
-    budgets = sorted({one.budget for one in point.results})
-    keys = [one.key for one in point.results]
-    more = f" and {len(keys) - MOST_KEYS} more" if len(keys) > MOST_KEYS else ""
+    """A point for one part of a chart, and the facts of its tooltip."""
+    learners = sorted({result.learner for result in point.results})
+
+    budgets = sorted({result.budget for result in point.results})
+    budget = f"{len(budgets)} budgets"
+    if len(budgets) == 1:
+        budget = budgets[0]
+
+    keys = [result.key for result in point.results]
+    cells = ", ".join(keys[:MOST_KEYS])
+    if len(keys) > MOST_KEYS:
+        cells += f" and {len(keys) - MOST_KEYS} more"
+
     return {
         "part": part,
         "series": point.series,
@@ -318,27 +413,28 @@ def _row(point: Point, part: str) -> Part:
         "median": point.y.median,
         "low": point.y.low,
         "high": point.y.high,
-        "learner": ", ".join(sorted({one.learner for one in point.results})),
-        "budget": budgets[0] if len(budgets) == 1 else f"{len(budgets)} budgets",
-        "seeds": len({one.seed for one in point.results}),
-        "cells": ", ".join(keys[:MOST_KEYS]) + more,
+        "learner": ", ".join(learners),
+        "budget": budget,
+        "seeds": len({result.seed for result in point.results}),
+        "cells": cells,
     }
 
 
 def _means_rows(panel: MeansPanel) -> list[Part]:
-    rows = [
-        {"x": round(x, 4), "y": round(y, 4), "row": "right" if right else "wrong"}
-        for x, y, right in panel.rows
-    ]
-    for number, (x, y), (to_x, to_y) in panel.means:
+    rows: list[Part] = []
+    for x, y, right in panel.rows:
+        rows.append(
+            {"x": round(x, 4), "y": round(y, 4), "row": "right" if right else "wrong"},
+        )
+    for mean in panel.means:
         rows.append(
             {
-                "class": number,
+                "class": mean.class_index,
                 "cell": panel.results[0].key,
-                "x": x,
-                "y": y,
-                "to_x": to_x,
-                "to_y": to_y,
+                "x": mean.true[0],
+                "y": mean.true[1],
+                "to_x": mean.private[0],
+                "to_y": mean.private[1],
             }
         )
     return rows
@@ -357,39 +453,44 @@ def _layer(which: str, kind: str, encoding: Part, **mark: Any) -> Part:
 
 
 def _marker(figure: Figure, theme: Theme) -> Part:
-    """How a series's marker is drawn, apart from its x, and its tooltip."""
-    texts = {figure.legend: "series", figure.x.title: "x"} | {
-        fact: fact for fact in FACTS if fact != figure.legend
-    }
-    facts = [
+    """The look of a series's marker, its y and its tooltip, without its x."""
+    field_by_title = {figure.legend: "series", figure.x.title: "x"}
+    for fact in FACTS:
+        if fact != figure.legend:
+            field_by_title[fact] = fact
+
+    tooltip = [
         {"field": field, "title": title, "type": "nominal"}
-        for title, field in texts.items()
+        for title, field in field_by_title.items()
         if title
     ]
-    figures = {"type": "quantitative", "format": ".4~g"}
+    for title, field in QUANTILES.items():
+        tooltip.append(
+            {"field": field, "title": title, "type": "quantitative", "format": ".4~g"},
+        )
+
+    markers = [look(figure.series, name).marker for name in figure.shown]
     return {
         "y": _position("median", figure.y),
         "color": _colour(figure, theme),
-        "shape": _series(
-            figure, theme, [look(figure.series, name).marker for name in figure.shown]
-        ),
+        "shape": _series(figure, theme, markers),
         "opacity": SEEN,
-        "tooltip": [
-            *facts,
-            *({"field": field, "title": title} | figures for title, field in QUANTILES.items()),
-        ],
+        "tooltip": tooltip,
     }
 
 
 def _position(field: str, axis: Axis) -> Part:
+    """A field along an axis."""
     scale: Part = {"type": "log" if axis.log else "linear", "zero": False}
-    scale |= {"domain": list(axis.limits), "nice": False} if axis.limits else {"padding": 12}
-    whole = (
-        {"format": "d", "labelExpr": "datum.value % 1 == 0 ? datum.label : ''"}
-        if axis.whole
-        else {}
-    )
-    ticks = {"tickCount": 6, "labelOverlap": True} | whole
+    if axis.limits is not None:
+        scale |= {"domain": list(axis.limits), "nice": False}
+    else:
+        scale |= {"padding": 12}
+
+    ticks: Part = {"tickCount": 6, "labelOverlap": True}
+    if axis.whole:
+        ticks |= {"format": "d", "labelExpr": "datum.value % 1 == 0 ? datum.label : ''"}
+
     return {
         "field": field,
         "type": "quantitative",
@@ -404,22 +505,23 @@ def _colour(figure: Figure, theme: Theme) -> Part:
 
 
 def _dash(figure: Figure, theme: Theme) -> Part:
-    dashes = [look(figure.series, name).dash for name in figure.shown]
-    drawn = _series(
-        figure, theme, [[theme.line * part for part in dash] or [1, 0] for dash in dashes]
-    )
-    return drawn | {"legend": None}
+    dashes = []
+    for name in figure.shown:
+        dash = [theme.line * length for length in look(figure.series, name).dash]
+        # An empty dash is a solid line, which Vega takes as a dash without a gap.
+        dashes.append(dash or [1, 0])
+    return _series(figure, theme, dashes) | {"legend": None}
 
 
 def _series(figure: Figure, theme: Theme, looks: Sequence[Any]) -> Part:
     """The series as colours, markers or dashes."""
-    widest = max(map(len, figure.shown)) + 8  # for the marker and the gap
+    # 8 letters are room for the marker and the gap.
+    letters_per_name = max(map(len, figure.shown)) + 8
+    names_per_row = theme.letters(theme.legend) // letters_per_name
     return {
         "field": "series",
         "type": "nominal",
         "title": figure.legend,
         "scale": {"domain": list(figure.shown), "range": looks},
-        "legend": {
-            "columns": max(1, min(len(figure.shown), theme.letters(theme.legend) // widest))
-        },
+        "legend": {"columns": max(1, min(len(figure.shown), names_per_row))},
     }
