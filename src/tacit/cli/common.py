@@ -64,6 +64,13 @@ def read_classes(text: str | None) -> Any:
         ) from error
 
 
+def declared_classes(declared: Any, data: "Data") -> Any:
+    """Return the class list of `--classes`, by default the one that the data declare, if any."""
+    if declared is not None or not data.classes_declared:
+        return declared
+    return data.classes
+
+
 def class_values(names: list[str]) -> list[str] | list[int]:
     """Names of classes as whole numbers, if all are."""
     return (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import (
     check_apart,
+    declared_classes,
     labels_of,
     ledger_of,
     read_classes,
@@ -43,6 +44,7 @@ from tacit.errors import InputError
 
 if TYPE_CHECKING:
     from tacit.data.imports import Data
+    from tacit.data.names import ClassNames
 
 UNPROTECTED = "the guarantee does not cover public rows"
 
@@ -116,7 +118,6 @@ def fit(
     from tacit.compute.atomic import check_writable
     from tacit.data.imports import located, read_data
     from tacit.privacy.unit import Unit as KnownUnit
-    from tacit.releases.fitted import check_facts
     from tacit.releases.provenance import encoder_facts, names_facts, public_facts
     from tacit.releases.reading import is_release
     from tacit.releases.release import Release
@@ -125,7 +126,8 @@ def fit(
     check_options(fit, method, parameters)
     check_public(method, public)
     check_writable(out, force=force, ours=is_release)
-    stated = None if names == NONE else names
+
+    names_option = None if names == NONE else names
     learner = make_learner(
         method,
         parameters,
@@ -133,77 +135,136 @@ def fit(
         noise=noise,
         unit=unit,
         public=public,
-        names=stated,
+        names=names_option,
         seed=seed,
         allow_overlap=allow_overlap or None,
     )
     check_releasable(learner, allow_research)
-    check_folder(
-        getattr(learner, "folder", None),
-        out,
-        store,
-        public,
-        None if stated is None else Path(stated),
-    )
+    names_path = None if names_option is None else Path(names_option)
+    check_folder(getattr(learner, "folder", None), out, store, public, names_path)
     if test is not None:
         _check_test(test, learner)
     if figures is not None:
         _check_figures(figures, learner, out, store)
-    facts = asdict(card or CardFacts())
-    facts["name"] = facts["name"] or out.name
-    check_facts(facts)
+    facts = _card_facts(card, out)
     declared = read_classes(classes)
+
     private = located(store, split)
-    must_be_apart = not allow_overlap and not KnownUnit(learner.unit).rows_public
-    if public is not None and must_be_apart:
+    public_may_be_private = allow_overlap or KnownUnit(learner.unit).rows_public
+    if public is not None and not public_may_be_private:
         check_apart("public", located(public, public_split), private, UNPROTECTED)
+
     with shown_progress(), _resumable(learner, out):
         data = read_data(store, x=x, y=y, persons=persons, split=split)
         labels = labels_of(data, store) if learner.uses_records else data.labels
-        listed = data.classes if declared is None and data.classes_declared else declared
-        learner.set_params(classes=listed, ledger=ledger_of(ledger, private, data))
-        if "shape" in data.card and "shape" in learner.flat_parameters() and learner.shape is None:
-            learner.set_params(shape=data.card["shape"])
-        of_names = (
-            names_for(names, data, listed, private)
-            if "names" in learner.flat_parameters()
-            else None
-        )
-        if of_names is not None:
-            learner.set_params(names=of_names.rows)
-        of_public = None if public is None else _read_public(learner, public, public_split, data)
-        if of_public is not None:
-            learner.set_params(public=of_public.x)
-        if KnownUnit(learner.unit).per_person and data.persons is None:
-            said = f"--unit {learner.unit} needs person ids, and {store} has none"
-            raise InputError(
-                f"{said}; name them with --persons FILE or COLUMN, or import them into the store"
-            )
-        of_records: dict[str, Any] = {} if groups is None else {"groups": _groups(groups, learner)}
-        if test is not None:
-            measured = read_data(test, width=data.x.shape[1])
-            of_records["test"] = measured.x, labels_of(measured, test)
-        if data.persons is not None:
-            # unused under a unit per record, as the learner then says
-            of_records["persons"] = data.persons
-        if of_public is not None and "truth" in inspect.signature(learner.fit).parameters:
-            of_records["truth"] = _truth(of_public, listed)
-        learner.fit(data.x, labels, **of_records)
+        class_list = declared_classes(declared, data)
+        learner.set_params(classes=class_list, ledger=ledger_of(ledger, private, data))
+        _set_shape(learner, data)
+        class_names = _set_names(learner, names, data, class_list, private)
+        public_data = _set_public(learner, public, public_split, data)
+        _check_persons(learner, data, store)
+
+        arguments = _fit_arguments(learner, data, groups, test, public_data, class_list)
+        learner.fit(data.x, labels, **arguments)
+
         release = Release.of(
             learner,
             **facts,
-            public=None if of_public is None else public_facts(of_public),
-            names=None if of_names is None else names_facts(of_names),
+            public=None if public_data is None else public_facts(public_data),
+            names=None if class_names is None else names_facts(class_names),
             encoder=encoder_facts(data),
         )
         release.save(out, force=force, allow_research=allow_research)
         if figures is not None:
             draw_for_owner(figures, learner.answers_, learner.consensus_)
+
     _print_fit(method, learner, store, out)
-    if of_names is not None:
+    if class_names is not None:
         source = f"the names that {store} carries" if names is None else names
-        used = "used" if getattr(learner, "names_used_", True) else "left out (the card says why)"
-        say(f"Class names {used}, which cost nothing: {of_names.count} rows, of {source}")
+        _print_names(learner, class_names.count, source)
+
+
+def _card_facts(card: CardFacts | None, out: Path) -> dict[str, Any]:
+    """Return the facts of the card, checked; by default its name is that of the output."""
+    from tacit.releases.fitted import check_facts
+
+    facts = asdict(card or CardFacts())
+    facts["name"] = facts["name"] or out.name
+    check_facts(facts)
+    return facts
+
+
+def _set_shape(learner: Any, data: "Data") -> None:
+    """Set the shape of pictures that the store states, unless an option states another."""
+    has_shape = "shape" in data.card and "shape" in learner.flat_parameters()
+    if has_shape and learner.shape is None:
+        learner.set_params(shape=data.card["shape"])
+
+
+def _set_names(
+    learner: Any, names: str | None, data: "Data", classes: Any, private: Path
+) -> "ClassNames | None":
+    """Set the rows of class names, for methods that use some, and return them."""
+    if "names" not in learner.flat_parameters():
+        return None
+    class_names = names_for(names, data, classes, private)
+    if class_names is not None:
+        learner.set_params(names=class_names.rows)
+    return class_names
+
+
+def _set_public(
+    learner: Any, public: Path | None, split: str | None, private: "Data"
+) -> "Data | None":
+    """Set the public rows, which are as wide as the private ones, and return their data."""
+    from tacit.data.imports import read_data
+
+    if public is None:
+        return None
+    # A learner whose scores are public checks rows as it uses them.
+    check = not learner.scores_public
+    public_data = read_data(public, split=split, width=private.x.shape[1], check=check)
+    learner.set_params(public=public_data.x)
+    return public_data
+
+
+def _check_persons(learner: Any, data: "Data", store: Path) -> None:
+    """Refuse a unit of persons for data without person ids."""
+    from tacit.privacy.unit import Unit as KnownUnit
+
+    if KnownUnit(learner.unit).per_person and data.persons is None:
+        fault = f"--unit {learner.unit} needs person ids, and {store} has none"
+        raise InputError(
+            f"{fault}; name them with --persons FILE or COLUMN, or import them into the store"
+        )
+
+
+def _fit_arguments(
+    learner: Any,
+    data: "Data",
+    groups: Path | None,
+    test: Path | None,
+    public_data: "Data | None",
+    classes: Any,
+) -> dict[str, Any]:
+    """Return what `learner.fit` takes beside rows and labels: groups, test data, persons, truth."""
+    from tacit.data.imports import read_data
+
+    arguments: dict[str, Any] = {}
+    if groups is not None:
+        arguments["groups"] = _groups(groups, learner)
+
+    if test is not None:
+        test_data = read_data(test, width=data.x.shape[1])
+        arguments["test"] = (test_data.x, labels_of(test_data, test))
+
+    # Under a unit of records the learner does not use ids, and says so.
+    if data.persons is not None:
+        arguments["persons"] = data.persons
+
+    if public_data is not None and "truth" in inspect.signature(learner.fit).parameters:
+        arguments["truth"] = _truth(public_data, classes)
+    return arguments
 
 
 @contextmanager
@@ -219,7 +280,8 @@ def _resumable(learner: Any, out: Path) -> Iterator[None]:
     try:
         yield
     except BaseException as stop:
-        if not any(scores.glob("*/*/*.npy")):  # nothing to resume from
+        nothing_to_resume = not any(scores.glob("*/*/*.npy"))
+        if nothing_to_resume:
             rmtree(scores, ignore_errors=True)
         elif isinstance(stop, KeyboardInterrupt):
             raise KeyboardInterrupt(
@@ -228,13 +290,6 @@ def _resumable(learner: Any, out: Path) -> Iterator[None]:
             ) from None
         raise
     rmtree(scores, ignore_errors=True)
-
-
-def _read_public(learner: Any, public: Path, split: str | None, private: "Data") -> "Data":
-    """Public data, as wide as the private ones; the learner compares their rows."""
-    from tacit.data.imports import read_data
-
-    return read_data(public, split=split, width=private.x.shape[1], check=not learner.scores_public)
 
 
 def _check_test(path: Path, learner: Any) -> None:
@@ -259,12 +314,14 @@ def _check_figures(figures: Path, learner: Any, out: Path, store: Path) -> None:
 
 
 def _truth(public: "Data", classes: Any) -> Any:
-    """Labels of the public rows, if the private classes are declared and have them all."""
+    """Return the labels of the public rows, if all of them are declared private classes."""
     from tacit.data.labels import class_list
 
     if public.labels is None or classes is None:
         return None
-    return public.labels if set(public.labels.tolist()) <= set(class_list(classes)) else None
+    if not set(public.labels.tolist()) <= set(class_list(classes)):
+        return None
+    return public.labels
 
 
 def _groups(path: Path, learner: Any) -> list[str]:
@@ -282,22 +339,26 @@ def _groups(path: Path, learner: Any) -> list[str]:
 def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:
     say(f"{out}: {method} over {len(learner.classes_)} classes of width {learner.n_features_in_}")
     if hasattr(learner, "answers_"):
-        say(
-            f"{learner.answers_.answered} labels bought, by the first {learner.answers_.asked}"
-            " public records"
-        )
+        answers = learner.answers_
+        say(f"{answers.answered} labels bought, by the first {answers.asked} public records")
     say(learner.guarantee_.statement())
+
     if learner.ledger is None:
-        limit = _spent(learner)
-        start = (
-            ""
-            if limit is None
-            else f"; to limit further runs, start one: tacit ledger {store} --allow {limit}"
-        )
-        say(f"No ledger counts this run{start}")
+        limit = _cost_as_limit(learner)
+        advice = ""
+        if limit is not None:
+            advice = f"; to limit further runs, start one: tacit ledger {store} --allow {limit}"
+        say(f"No ledger counts this run{advice}")
 
 
-def _spent(learner: Any) -> str | None:
+def _print_names(learner: Any, n_rows: int, source: str) -> None:
+    use = "used"
+    if not getattr(learner, "names_used_", True):
+        use = "left out (the card says why)"
+    say(f"Class names {use}, which cost nothing: {n_rows} rows, of {source}")
+
+
+def _cost_as_limit(learner: Any) -> str | None:
     """Return the cost of this fit as text for `--allow`, in the kind of its budget; None if it has
     no finite cost.
     """
@@ -311,17 +372,27 @@ def _spent(learner: Any) -> str | None:
 
     budget = PrivacyBudget.parse(learner.budget)
     if budget.kind == "zcdp":
-        name, stated, spent = "rho", budget.rho, guarantee.rho
+        name = "rho"
+        allowance = budget.rho
+        cost = guarantee.rho
     elif budget.kind == "gdp":
-        name, stated, spent = "mu", budget.mu, guarantee.mu
+        name = "mu"
+        allowance = budget.mu
+        cost = guarantee.mu
     else:
-        name, stated, spent = "epsilon", budget.epsilon, guarantee.epsilon(budget.delta or 0.0)
-    if spent is None or stated is None:
+        name = "epsilon"
+        allowance = budget.epsilon
+        cost = guarantee.epsilon(budget.delta or 0.0)
+    if cost is None or allowance is None:
         return None
 
     limit = str(budget)
-    # a limit above what was spent would be a proposal to spend more
-    if spent < stated * (1 - 1e-9):
+    # A limit above the cost of this fit would propose to spend more.
+    if cost < allowance * (1 - 1e-9):
         delta = "" if budget.delta is None else f",delta={budget.delta:g}"
-        limit = f"{name}={rounded_down(spent)}{delta}"
-    return limit if guarantee.unit == "add-remove" else f"{limit} --unit {guarantee.unit}"
+        limit = f"{name}={rounded_down(cost)}{delta}"
+
+    # Ledgers count under add-remove unless --unit says otherwise.
+    if guarantee.unit != "add-remove":
+        limit += f" --unit {guarantee.unit}"
+    return limit
