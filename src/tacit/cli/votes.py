@@ -13,6 +13,7 @@ from tacit.errors import InputError
 
 if TYPE_CHECKING:
     from tacit.learners.pate import Answers
+    from tacit.learners.pate.readings import Reading
 
 MOST_CLASSES = 1000  # where they are read off the votes
 
@@ -112,24 +113,13 @@ def votes(
     figures
         Private folder for figures of what labels cost and of how far teachers agree.
     """
-    import numpy as np
-
     from tacit.compute.atomic import atomic_folder, check_writable
     from tacit.data.labels import class_list
     from tacit.data.matrices import read_matrix
     from tacit.learners.pate import aggregate, readings
-    from tacit.learners.pate.data_dependent import consensus
     from tacit.learners.pate.readings import limits_of
-    from tacit.learners.pate.run_folder import RunFolder
     from tacit.learners.pate.scheme import scheme
-    from tacit.learners.pate.tables import (
-        holds_labels,
-        label_accuracies,
-        query_rows,
-        reading_row,
-        voting_row,
-        write_labels,
-    )
+    from tacit.learners.pate.tables import holds_labels, write_labels
 
     check_writable(out, force=force, ours=holds_labels)
     for option, path in (("folder", folder), ("figures", figures)):
@@ -138,9 +128,15 @@ def votes(
         check_drawing()
     if truth is not None and folder is None:
         raise InputError(f"--truth {truth} is for the tables in a folder; name one with --folder")
-    ballots, declared = read_matrix(votes, "votes"), read_classes(classes)
-    listed = _largest(ballots) + 1 if declared is None else declared
-    right = None if truth is None else _truth(truth, len(ballots), class_list(listed))
+
+    # (queries, teachers)
+    ballots = read_matrix(votes, "votes")
+    declared = read_classes(classes)
+    n_classes_or_list = _largest(ballots) + 1 if declared is None else declared
+    listed = class_list(n_classes_or_list)
+    true_classes = None if truth is None else _truth(truth, len(ballots), listed)
+    scores = None if student_scores is None else read_matrix(student_scores, "student_scores")
+
     facts: dict[str, Any] = {
         "aggregator": aggregator,
         "collector": collector,
@@ -157,23 +153,25 @@ def votes(
         "gamma": gamma,
         "confidence": confidence,
     }
-    smaller = None if limits is None else literal(limits)
-    if smaller is not None and ballots.ndim == 2:  # before any noise is drawn
-        limits_of(smaller, scheme(*ballots.shape, **facts), stopping)
+
+    smaller_budgets = None if limits is None else literal(limits)
+    if smaller_budgets is not None and ballots.ndim == 2:
+        # Refuse bad limits before any noise is drawn.
+        limits_of(smaller_budgets, scheme(*ballots.shape, **facts), stopping)
+
     with shown_progress():
         answers = aggregate(
             ballots,
-            classes=listed,
-            student_scores=(
-                None if student_scores is None else read_matrix(student_scores, "student_scores")
-            ),
+            classes=n_classes_or_list,
+            student_scores=scores,
             stopping=stopping,
             noise=noise,
             random_state=seed,
             folder=folder,
             **facts,
         )
-    found = [] if smaller is None else readings(answers, smaller)
+    smaller_votings = [] if smaller_budgets is None else readings(answers, smaller_budgets)
+
     if folder is not None:
         settings = {
             "budget": budgets,
@@ -182,28 +180,68 @@ def votes(
             "noise": noise,
             "seed": seed,
         }
-        names = {int(c): c for c in class_list(listed)}
-        of_labels = {} if right is None else label_accuracies(answers.labels, right, names)
-        tables = {
-            "votings": [voting_row(answers, settings, of_labels)],
-            "queries": query_rows(answers, names),
-            "readings": [reading_row(one) for one in found],
-        }
-        RunFolder(folder).write_tables(tables)
+        _write_tables(folder, answers, smaller_votings, settings, listed, true_classes)
     if figures is not None:
-        draw_for_owner(
-            figures, answers, consensus(np.searchsorted(np.sort(class_list(listed)), ballots))
-        )
+        _draw(figures, answers, ballots, listed)
     with atomic_folder(out, force=force, ours=holds_labels) as part:
         write_labels(part, answers, delta=delta, noise=noise, classes_declared=declared is not None)
+
     _print_answers(out, answers, delta, noise)
-    for one in found:
-        say(f"read at {one.limit}: {one.answered} labels for the first {one.asked} queries")
+    for voting in smaller_votings:
+        say(
+            f"read at {voting.limit}: {voting.answered} labels for the first {voting.asked} queries"
+        )
+
+
+def _write_tables(
+    folder: Path,
+    answers: "Answers",
+    smaller_votings: Sequence["Reading"],
+    settings: dict[str, Any],
+    classes: Sequence[Any],
+    true_classes: Any,
+) -> None:
+    """Write votings.csv, queries.csv and readings.csv into the private folder."""
+    from tacit.learners.pate.run_folder import RunFolder
+    from tacit.learners.pate.tables import (
+        label_accuracies,
+        query_rows,
+        reading_row,
+        voting_row,
+    )
+
+    names = {int(label): label for label in classes}
+    accuracies = {}
+    if true_classes is not None:
+        accuracies = label_accuracies(answers.labels, true_classes, names)
+    tables = {
+        "votings": [voting_row(answers, settings, accuracies)],
+        "queries": query_rows(answers, names),
+        "readings": [reading_row(voting) for voting in smaller_votings],
+    }
+    RunFolder(folder).write_tables(tables)
+
+
+def _draw(figures: Path, answers: "Answers", ballots: Any, classes: Sequence[Any]) -> None:
+    """Draw the figures for the owner: what labels cost, and how far teachers agree."""
+    import numpy as np
+
+    from tacit.learners.pate.data_dependent import consensus
+
+    # Votes as positions of classes, which need not be 0..N-1.
+    positions = np.searchsorted(np.sort(classes), ballots)
+    draw_for_owner(figures, answers, consensus(positions))
 
 
 def _largest(ballots: Any) -> int:
-    """The largest class that is voted for; one vote by mistake would make millions of classes."""
-    largest = int(ballots.max(initial=0)) if ballots.dtype.kind in "iu" else 0
+    """Return the largest class that is voted for.
+
+    A largest class of MOST_CLASSES or more is refused: one wrong vote would make millions of
+    classes.
+    """
+    largest = 0
+    if ballots.dtype.kind in "iu":
+        largest = int(ballots.max(initial=0))
     if largest >= MOST_CLASSES:
         raise InputError(
             f"a vote is for class {largest}; state more than {MOST_CLASSES} classes with --classes"
@@ -212,27 +250,28 @@ def _largest(ballots: Any) -> int:
 
 
 def _truth(path: Path, queries: int, classes: Sequence[Any]) -> Any:
-    """The true classes in a file, of shape (queries,); -1 where one is not known."""
+    """Return the true classes in a file, of shape (queries,); -1 where unknown."""
     from tacit.data.matrices import read_matrix
 
     values = read_matrix(path, "truth")
-    truth = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    is_one_column = values.ndim == 2 and values.shape[1] == 1
+    truth = values[:, 0] if is_one_column else values
     if truth.shape != (queries,) or truth.dtype.kind not in "iu":
         rule = f"pass one whole number for each of {queries} queries"
         raise InputError(
             f"--truth {path} has shape {values.shape} and dtype {values.dtype}; {rule}"
         )
-    others = set(truth.tolist()) - set(classes) - {-1}
-    if others:
+    undeclared = set(truth.tolist()) - set(classes) - {-1}
+    if undeclared:
         raise InputError(
-            f"--truth {path} has {min(others)}, which is not one of the {len(classes)} classes;"
+            f"--truth {path} has {min(undeclared)}, which is not one of the {len(classes)} classes;"
             " write -1"
         )
     return truth
 
 
 def _numbers(option: str, text: str | None) -> Any:
-    """`a=1,b=2` as a dict of floats, a number alone as a float."""
+    """Read `a=1,b=2` as a dict of floats, and a number alone as a float."""
     if text is None:
         return None
     try:
@@ -250,9 +289,7 @@ def _numbers(option: str, text: str | None) -> Any:
 
 
 def _groups(path: Path) -> list[list[str]]:
-    """The groups of each teacher, from the lines of a file; an empty line is a teacher without a
-    group.
-    """
+    """Read the groups of each teacher, one line per teacher; an empty line is no group."""
     try:
         return [line.split() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
@@ -265,24 +302,35 @@ def _copies(text: str | None) -> Any:
     copies = _numbers("copies", text)
     if isinstance(copies, float):
         raise InputError(f"--copies {copies:g} names no group; write a=1,b=2")
-    return copies and {
-        group: int(value) if value.is_integer() else value for group, value in copies.items()
-    }
+    if copies is None:
+        return None
+
+    # Whole numbers as int; others stay floats, which the collector refuses.
+    for group, number in copies.items():
+        if number.is_integer():
+            copies[group] = int(number)
+    return copies
 
 
 def _print_answers(out: Path, answers: "Answers", delta: float, noise: str) -> None:
-    groups: list[str | None] = [name for name, _ in answers.guarantee_.groups] or [None]
     say(
         f"{out}: {answers.answered} labels for the first {answers.asked} of {len(answers.labels)}"
         " queries"
     )
     say(answers.guarantee_.statement(delta))
-    for name, known in zip(groups, answers.epsilon_given_votes().values(), strict=True):
-        of_group = f"{name}: " if name else ""
+
+    # None where all records have one budget.
+    groups: list[str | None] = [name for name, _ in answers.guarantee_.groups]
+    if not groups:
+        groups = [None]
+    for group, epsilon_given_votes in zip(
+        groups, answers.epsilon_given_votes().values(), strict=True
+    ):
+        prefix = f"{group}: " if group else ""
+        epsilon = answers.spent_.epsilon(delta, group)
         say(
-            f"{of_group}spent epsilon {answers.spent_.epsilon(delta, name):.4g} at delta ="
-            f" {delta:g}; given these votes {known:.4g} (internal: it depends on them, do not"
-            " publish it)"
+            f"{prefix}spent epsilon {epsilon:.4g} at delta = {delta:g}; given these votes"
+            f" {epsilon_given_votes:.4g} (internal: it depends on them, do not publish it)"
         )
     if noise != "secure":
         say("Not for release: research noise is seeded.")
