@@ -20,27 +20,50 @@ from tacit.learners.common.sums import class_sums
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import refinement
 from tacit.mechanisms import gaussian
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.calibration import Slopes, fair_offsets, posterior_probabilities, simulated
+from tacit.models.calibration import (
+    Simulated,
+    Slopes,
+    fair_offsets,
+    posterior_probabilities,
+    simulated,
+)
 from tacit.models.carried import IN_RELEASE, CarriedPosterior
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.named_posterior import named_posterior
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
 from tacit.models.public_prior import ROWS, PublicPrior, public_prior
-from tacit.models.quadratic import blended
+from tacit.models.quadratic import QuadraticScores, blended
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.privacy.budget import Budget
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.privacy.unit import Unit
 
-SUMS, REST = "sums", "rest"  # the parts of the budget
+# parts of the budget
+SUMS = "sums"
+REST = "rest"
 
-# where each was chosen: docs/auto.md
+# docs/auto.md says where each of these constants was chosen.
+
+# share of the budget for the first sums, and for the second
 QUARTER = 0.25
+
+# share of the squared norm of a row for its count
 COUNT_SHARE = 0.05
-SMALL_CLASSES, CLEAR = 0.4, 0.7
-START, LONGEST_START = 0.5, 2.0
+
+# quantile of the class sizes that stands for a small class
+SMALL_CLASSES = 0.4
+
+# signal from which on small classes stand out from the noise
+CLEAR = 0.7
+
+# scale of the scores from which gradient descent starts, as a share of the calibrated scale, and
+# its bound
+START = 0.5
+LONGEST_START = 2.0
+
 LEFT_OUT = "left out: the sums contradict them, or all are alike"
 
 
@@ -110,7 +133,8 @@ class AutoPrototypes(UnitRowClassifier):
     >>> import numpy as np, tacit
     >>> X = np.repeat([[1.0, 0.1], [0.1, 1.0]], 500, axis=0)
     >>> public = np.random.default_rng(0).normal(1, 1, (100, 2))
-    >>> model = tacit.AutoPrototypes("rho=0.5", public=public, classes=2).fit(X, np.repeat([0, 1], 500))
+    >>> y = np.repeat([0, 1], 500)
+    >>> model = tacit.AutoPrototypes("rho=0.5", public=public, classes=2).fit(X, y)
     >>> model.predict([[2.0, 0.1]]), round(model.guarantee_.rho, 9)
     (array([0]), 0.5)
     """
@@ -132,19 +156,25 @@ class AutoPrototypes(UnitRowClassifier):
         }
 
     def _noise_multiplier(self, share: float) -> float:
-        """Noise multiplier of one release that this share of the budget buys, relative to its
-        sensitivity.
+        """Return the noise multiplier, relative to its sensitivity, of one release that costs this
+        share of the budget.
         """
         return Budget.parse(self.budget).gaussian(split=True) / math.sqrt(share)
 
     def _noise_of_sums(self, share: float) -> float:
-        """Standard deviation of the noise of sums that this share of the budget buys."""
+        """Return the standard deviation of the noise of sums that cost this share of the budget."""
         return self._noise_multiplier(share) * gaussian.CLASS_SUMS.under(Unit(self.unit))
 
     def _matrices(self) -> Matrices:
-        number = min(len(self.public), ROWS) if hasattr(self.public, "__len__") else 0
-        noised = 0 if self._public_rows() else self._noised(1, self._noise_multiplier(1.0))
-        return Matrices(held=3.0, decomposed=2, noised=noised, public_rows=number)
+        n_public = 0
+        if hasattr(self.public, "__len__"):
+            n_public = min(len(self.public), ROWS)
+
+        # second moments are exact where the rows are public
+        n_noised = 0
+        if not self._public_rows():
+            n_noised = self._noised(1, self._noise_multiplier(1.0))
+        return Matrices(held=3.0, decomposed=2, noised=n_noised, public_rows=n_public)
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         if self.public is None:
@@ -157,120 +187,201 @@ class AutoPrototypes(UnitRowClassifier):
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         with phase(SET_UP):
             prior = public_prior(public_rows(self.public, prepared.width), prepared.centre)
-        names = None if prepared.names is None else prepared.names @ prior.axes
-        release, plain, spent = self._bought_sums(prior, prepared, noise)
-        named = None if names is None else named_posterior(prior, release, plain, names)
-        self.spent_on_sums_, self.names_used_ = spent, named is not None
-        posterior, kept = (plain, None) if named is None else (named, names)
-        clarity = plain.clarity(release.noise)
-        scores = blended(
-            posterior, prior.variances, prior.sample, clarity, kept, linear=self.refined_
-        )
-        carried = CarriedPosterior(posterior, prior.axes, prior.variances, clarity, kept)
-        with phase(SOLVING):
-            rows = simulated(carried, prior.sample)
-            if not self.refined_:
-                scores = scores.moved(
-                    fair_offsets(clarity, rows, scores.of, sums_alone=named is None)
-                )
-            confidence = posterior_probabilities(posterior, rows, scores.of)
-        if self.refined_:
-            scores = scores.times(min(START * confidence.scale, LONGEST_START))
-        self.prototypes_, self.sizes_, self.centre_ = (
-            posterior.mean @ prior.axes.T,
-            posterior.sizes,
-            prepared.centre,
-        )
-        self.coefficients_ = scores.slopes @ prior.axes.T
+        names = None
+        if prepared.names is not None:
+            names = prepared.names @ prior.axes
+
+        release, plain, sums_share = self._release_sums(prior, prepared, noise)
+        carried = _posterior(prior, release, plain, names)
+        self.spent_on_sums_ = sums_share
+        self.names_used_ = carried.names is not None
+        self.prototypes_ = carried.posterior.mean @ prior.axes.T
+        self.sizes_ = carried.posterior.sizes
+        self.centre_ = prepared.centre
+
+        name_use = "none"
+        if names is not None:
+            name_use = "used" if self.names_used_ else LEFT_OUT
         facts = {
-            "noise multiplier of the sums": self._noise_of_sums(spent),
-            "releases of the sums": "one" if spent == QUARTER else "several, averaged",
+            "noise multiplier of the sums": self._noise_of_sums(sums_share),
+            "releases of the sums": "one" if sums_share == QUARTER else "several, averaged",
             "share of the count column": COUNT_SHARE,
-            "share of the budget for the sums": spent,
-            "class names": "none" if names is None else "used" if named else LEFT_OUT,
+            "share of the budget for the sums": sums_share,
+            "class names": name_use,
             "normalisation": normalisation(self.centre_),
         }
+
+        scores = blended(
+            carried.posterior,
+            prior.variances,
+            prior.sample,
+            carried.clarity,
+            carried.names,
+            linear=self.refined_,
+        )
+        with phase(SOLVING):
+            rows = simulated(carried, prior.sample)
         if self.refined_:
-            rest = refinement.Rest(self._noise_multiplier(1 - spent), Unit(self.unit))
-            slopes = Slopes()
-            self.coefficients_ = refinement.refine(
-                self.coefficients_, prepared, posterior, rest, noise, slopes
+            return self._refined(carried, scores, rows, facts, prepared, noise)
+        return self._unrefined(carried, scores, rows, facts)
+
+    def _unrefined(
+        self,
+        carried: CarriedPosterior,
+        scores: QuadraticScores,
+        rows: Simulated,
+        facts: dict[str, Any],
+    ) -> Released:
+        """Quadratic scores of the posterior, with fair offsets."""
+        with phase(SOLVING):
+            offsets = fair_offsets(
+                carried.clarity, rows, scores.of, sums_alone=carried.names is None
             )
-            refined = replace(scores, slopes=self.coefficients_ @ prior.axes)
-            with phase(SOLVING):
-                refined = refined.moved(fair_offsets(clarity, rows, refined.of))
-                confidence = posterior_probabilities(posterior, rows, refined.of, slopes)
-            self.intercepts_ = refined.offsets
-            arrays, facts = self._arrays(), facts | rest.facts(self.sizes_)
-            what = (
-                "one linear score per class, from noisy class sums, second moments and"
-                f" gradients{IN_RELEASE}"
-            )
-            return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays), confidence)
-        self.intercepts_, self.axes_, self.squares_ = scores.offsets, prior.axes, scores.squares
+            scores = scores.moved(offsets)
+            confidence = posterior_probabilities(carried.posterior, rows, scores.of)
+
+        self.coefficients_ = scores.slopes @ carried.axes.T
+        self.intercepts_ = scores.offsets
+        self.axes_ = carried.axes
+        self.squares_ = scores.squares
         arrays = self._arrays() | {"axes": self.axes_, "squares": self.squares_}
         what = f"one quadratic score per class, from noisy class sums{IN_RELEASE}"
         return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays), confidence)
 
-    def _bought_sums(
+    def _refined(
+        self,
+        carried: CarriedPosterior,
+        scores: QuadraticScores,
+        rows: Simulated,
+        facts: dict[str, Any],
+        records: UnitRows,
+        noise: NoiseSource,
+    ) -> Released:
+        """Linear scores of the posterior after noisy gradient descent, with fair offsets."""
+        posterior = carried.posterior
+
+        # `blended` standardises scores; descent starts from a scale that suits the softmax.
+        with phase(SOLVING):
+            confidence = posterior_probabilities(posterior, rows, scores.of)
+        start = scores.times(min(START * confidence.scale, LONGEST_START))
+
+        rest = refinement.Rest(self._noise_multiplier(1 - self.spent_on_sums_), Unit(self.unit))
+        slopes = Slopes()
+        self.coefficients_ = refinement.refine(
+            start.slopes @ carried.axes.T, records, posterior, rest, noise, slopes
+        )
+
+        refined = replace(start, slopes=self.coefficients_ @ carried.axes)
+        with phase(SOLVING):
+            refined = refined.moved(fair_offsets(carried.clarity, rows, refined.of))
+            confidence = posterior_probabilities(posterior, rows, refined.of, slopes)
+        self.intercepts_ = refined.offsets
+
+        arrays = self._arrays()
+        what = (
+            "one linear score per class, from noisy class sums, second moments and"
+            f" gradients{IN_RELEASE}"
+        )
+        facts = facts | rest.facts(self.sizes_)
+        return Released(what, arrays, LinearHead(), facts, carried.arrays(arrays), confidence)
+
+    def _release_sums(
         self, prior: PublicPrior, records: UnitRows, noise: NoiseSource
     ) -> tuple[NoisySums, ClassPosterior, float]:
-        """Sums, their posterior, and the share of the budget that they took; `refined_` says where
-        the rest goes.
+        """Noisy sums, their posterior, and the share of the budget that they cost.
+
+        `refined_` is set: it says whether the remainder of the budget pays for gradient steps.
+        Independent noisy sums are averaged with their shares as weights, since the precision of a
+        sum is proportional to its share.
         """
-        sums, spent = self._noisy_sums(records, self._noise_of_sums(QUARTER), noise), QUARTER
-        plain = class_posterior(prior, self._release(prior, sums, spent))
+        share = QUARTER
+        sums = self._noisy_sums(records, self._noise_of_sums(QUARTER), noise)
+        plain = class_posterior(prior, self._release(prior, sums, share))
+
         if self._signal(plain) < CLEAR and not self._infinite():
-            again = self._noisy_sums(records, self._noise_of_sums(QUARTER), noise)
-            sums, spent = (sums + again) / 2, 2 * QUARTER
-            plain = class_posterior(prior, self._release(prior, sums, spent))
+            second_sums = self._noisy_sums(records, self._noise_of_sums(QUARTER), noise)
+            sums = (sums + second_sums) / 2
+            share = 2 * QUARTER
+            plain = class_posterior(prior, self._release(prior, sums, share))
+
         self.refined_ = self._signal(plain) >= CLEAR
         if not self.refined_ and not self._infinite():
-            sums = spent * sums + (1 - spent) * self._noisy_sums(
-                records, self._noise_of_sums(1 - spent), noise
-            )
-            spent, plain = 1.0, class_posterior(prior, self._release(prior, sums, 1.0))
-        return self._release(prior, sums, spent), plain, spent
+            last_sums = self._noisy_sums(records, self._noise_of_sums(1 - share), noise)
+            sums = share * sums + (1 - share) * last_sums
+            share = 1.0
+            plain = class_posterior(prior, self._release(prior, sums, share))
+
+        return self._release(prior, sums, share), plain, share
 
     def _arrays(self) -> dict[str, Floats]:
-        return {"coefficients": self.coefficients_, "intercepts": self.intercepts_} | centre_array(
-            self.centre_
-        )
+        arrays = {"coefficients": self.coefficients_, "intercepts": self.intercepts_}
+        return arrays | centre_array(self.centre_)
 
     def _signal(self, posterior: ClassPosterior) -> float:
         """Squared length of a class mean over the noise of its sum at the whole budget.
 
-        Of a small class where public rows can be trusted, since more sums would help it; else of a
-        class on average.
+        The class is a small one where public rows can be trusted, since more sums would help it;
+        otherwise it is a class of mean size. The trust mixes the two sizes.
         """
         trust = posterior.trust
-        n = trust * float(np.quantile(posterior.sizes, SMALL_CLASSES)) + (1 - trust) * float(
-            posterior.sizes.mean()
-        )
-        noise = posterior.mean.shape[1] * self._noise_of_sums(1.0) ** 2 + n * posterior.within
+        small_size = float(np.quantile(posterior.sizes, SMALL_CLASSES))
+        mean_size = float(posterior.sizes.mean())
+        n = trust * small_size + (1 - trust) * mean_size
+
+        # noise of all coordinates, and the sampling of records within the class
+        width = posterior.mean.shape[1]
+        noise = width * self._noise_of_sums(1.0) ** 2 + n * posterior.within
         return n * posterior.between / math.sqrt(noise)
 
     @phase(SET_UP)
     def _noisy_sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:
-        """Per class the sum of its rows, the last column their number."""
-        scale = math.sqrt(1 - COUNT_SHARE), math.sqrt(COUNT_SHARE)
-        rows = (
-            block._replace(
-                rows=np.column_stack([block.rows * scale[0], np.full(len(block.rows), scale[1])])
-            )
-            for block in records.blocks("class sums")
-        )
-        n_classes, width = len(self.classes_), records.width + 1
+        """Noisy sum of the rows of each class, (C, d + 1); the last column is their number.
+
+        Each row carries its count of 1 as one more column. Both are scaled down, so that the longer
+        row has norm 1 too; dividing the sums by the scales undoes this.
+        """
+        row_scale = math.sqrt(1 - COUNT_SHARE)
+        count_scale = math.sqrt(COUNT_SHARE)
+
+        def with_count(block: Block) -> Block:
+            counts = np.full(len(block.rows), count_scale)
+            return block._replace(rows=np.column_stack([block.rows * row_scale, counts]))
+
+        rows = map(with_count, records.blocks("class sums"))
+        n_classes = len(self.classes_)
+        width = records.width + 1
         sums = class_sums(
             rows, n_classes=n_classes, width=width, multiplier=multiplier, noise=noise
         )
-        return np.asarray(sums / np.append(np.full(records.width, scale[0]), scale[1]))
+        scales = np.append(np.full(records.width, row_scale), count_scale)
+        return np.asarray(sums / scales)
 
-    def _release(self, prior: PublicPrior, sums: Floats, spent: float) -> NoisySums:
-        """Sums and counts that this share of the budget bought, along the axes."""
-        multiplier = self._noise_of_sums(spent)
-        noise, count_noise = (
+    def _release(self, prior: PublicPrior, sums: Floats, share: float) -> NoisySums:
+        """Sums and counts along the axes, with the noise of this share of the budget."""
+        multiplier = self._noise_of_sums(share)
+        return NoisySums(
+            sums[:, :-1] @ prior.axes,
             multiplier / math.sqrt(1 - COUNT_SHARE),
+            sums[:, -1],
             multiplier / math.sqrt(COUNT_SHARE),
         )
-        return NoisySums(sums[:, :-1] @ prior.axes, noise, sums[:, -1], count_noise)
+
+
+def _posterior(
+    prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats | None
+) -> CarriedPosterior:
+    """The posterior with class names, (C, p), or the `plain` one if the sums contradict them or
+    there are none.
+    """
+    posterior = plain
+    used_names = None
+    named = None
+    if names is not None:
+        named = named_posterior(prior, release, plain, names)
+    if named is not None:
+        posterior = named
+        used_names = names
+
+    # clarity belongs to the sums, so names do not change it
+    clarity = plain.clarity(release.noise)
+    return CarriedPosterior(posterior, prior.axes, prior.variances, clarity, used_names)

@@ -40,8 +40,8 @@ LARGEST_SCORE = 2**63 - 1
 
 @dataclass(frozen=True, eq=False)
 class ScoredRecords(Prepared):
-    """Private records, the public rows and names (C, d) that they score, and how and where scores
-    are computed.
+    """Private records, the public rows and names (C, d) that they score, and the rule and the place
+    of scoring.
     """
 
     public: Any
@@ -194,10 +194,13 @@ class PublicPrototypes(PrivateClassifier):
         return budget.exponential(Unit(self.unit))
 
     def _centred(self) -> bool:
-        """Whether rows are centred, which a window from public rows implies."""
-        from_public = needs_public(self.d_min, self.d_max)
-        centred = from_public if self.centre is None else flag("centre", self.centre)
-        if from_public and not centred:
+        """Tell whether rows are centred, which a window from public rows implies."""
+        window_from_public = needs_public(self.d_min, self.d_max)
+        if self.centre is None:
+            return window_from_public
+
+        centred = flag("centre", self.centre)
+        if window_from_public and not centred:
             raise InputError(
                 "centre=False does not go with a window from public rows; leave it out, or pass"
                 " numbers"
@@ -209,7 +212,9 @@ class PublicPrototypes(PrivateClassifier):
 
     def _event(self) -> Event:
         epsilon = self._epsilon()
-        return exponential.event(epsilon, self.selection) if self.k == 1 else top_k.event(epsilon)
+        if self.k == 1:
+            return exponential.event(epsilon, self.selection)
+        return top_k.event(epsilon)
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> ScoredRecords:
         public = candidates(self.public, X.shape[1])
@@ -218,145 +223,180 @@ class PublicPrototypes(PrivateClassifier):
                 f"k={self.k} must be at most the {len(public)} public rows; lower k or add public"
                 " rows"
             )
+        folder = self._folder()
+        engine_folder = None
+        if folder is not None:
+            # the tasks of the engine are private, so they lie where scores lie
+            engine_folder = folder / WORK
+        engine = engine_from(self.engine, self.jobs, engine_folder)
+
+        check_rows(public, name="public")
+        centre = None
+        if self._centred():
+            centre = public_centre(public, X.shape[1])
+        bounds = window(self.d_min, self.d_max, public, centre)
+
+        epsilon = self._epsilon()
+        classes = None
+        if Unit(self.unit).per_person and math.isfinite(epsilon):
+            classes = len(self.classes_)
+        rule = scoring(public, *bounds, centre=centre, name=self.arithmetic, classes=classes)
+        if self.k > 1 and math.isfinite(epsilon):
+            # refuses, before noise is drawn, a set that cannot be selected
+            top_k.rank_scale(len(public), self.k, **self._set_facts(rule), epsilon=epsilon)
+
+        names = None
+        directions = name_directions(self.names, self.classes, X.shape[1], centre)
+        if directions is not None:
+            names = rows_of(directions, centre)
+        return ScoredRecords(X, labels, public, bounds, rule, folder, engine, names)
+
+    def _folder(self) -> Path | None:
+        """The folder for scores, checked by making it."""
         if not isinstance(self.folder, str | Path | None) or self.folder == "":
             raise InputError(
                 f"folder={self.folder!r} must be a path; pass a folder for the scores, or leave"
                 " it out"
             )
-        folder = None if self.folder is None else Path(self.folder)
-        if folder is not None:
-            with work_folder(folder):
-                pass
-        # its tasks are private
-        engine = engine_from(self.engine, self.jobs, None if folder is None else folder / WORK)
-        check_rows(public, name="public")
-        centre = public_centre(public, X.shape[1]) if self._centred() else None
-        bounds = window(self.d_min, self.d_max, public, centre)
-        epsilon = self._epsilon()
-        classes = (
-            len(self.classes_) if Unit(self.unit).per_person and math.isfinite(epsilon) else None
-        )
-        how = scoring(public, *bounds, centre=centre, name=self.arithmetic, classes=classes)
-        if self.k > 1 and math.isfinite(epsilon):
-            top_k.rank_scale(len(public), self.k, **self._set_facts(how), epsilon=epsilon)
-        directions = name_directions(self.names, self.classes, X.shape[1], centre)
-        names = None if directions is None else rows_of(directions, centre)
-        return ScoredRecords(X, labels, public, bounds, how, folder, engine, names)
+        if self.folder is None:
+            return None
+
+        folder = Path(self.folder)
+        with work_folder(folder):
+            pass
+        return folder
 
     def _fit(self, prepared: ScoredRecords, noise: NoiseSource) -> Released:
-        epsilon, n_classes, public, how = (
-            self._epsilon(),
-            len(self.classes_),
-            prepared.public,
-            prepared.scoring,
+        rule = prepared.scoring
+        self.centre_ = rule.centre
+        self.window_ = prepared.window
+        self._select(prepared, noise)
+        self.prototypes_ = self._selected_rows(prepared)
+
+        arrays = {"prototypes": self.prototypes_, "indices": self.indices_}
+        return Released(
+            f"{self.k} public record(s) per class, in the public set's order",
+            arrays | centre_array(self.centre_),
+            NearestPrototype("cosine", centred="rows and prototypes"),
+            self._facts(prepared),
         )
-        self.centre_, self.window_ = how.centre, prepared.window
-        with class_scores(
-            how, public, prepared, n_classes, folder=prepared.folder, engine=prepared.engine
-        ) as totals:
-            named = self._name_scores(prepared, n_classes, epsilon)
-            rows = progress(map(np.append, totals, named), "selection", n_classes)
-            self.indices_ = np.array([self._choose(row, how, epsilon, noise) for row in rows])
-            if (self.noise == "research" or math.isinf(epsilon)) and 8 * n_classes * len(
-                public
-            ) <= IN_MEMORY:
-                self.utilities_ = np.hstack([np.asarray(totals), named]) / how.sensitivity
-        self.prototypes_ = self._chosen(prepared)
+
+    def _facts(self, prepared: ScoredRecords) -> dict[str, Any]:
+        """Facts for the card."""
+        arithmetic = prepared.scoring.arithmetic
+        integers = f"integers held by {arithmetic.name}, unit rows of norm {arithmetic.scale:.6g}"
+        if arithmetic.rotated:
+            integers += ", rotated and corrected along the public mean"
+
+        rows = "cosine similarity of unit vectors, rounded to integers"
+        if self.centre_ is not None:
+            rows += "; unit vectors less their public mean, made unit again"
+
         facts: dict[str, Any] = {
-            "selection": f"{self.selection}, epsilon {epsilon:g} per class, k = {self.k}",
+            "selection": f"{self.selection}, epsilon {self._epsilon():g} per class, k = {self.k}",
             "clip window of 1 + cosine": list(self.window_),
             "sampling": "none; every record is used once",
-            "arithmetic": (
-                f"integers held by {how.arithmetic.name}, unit rows of norm"
-                f" {how.arithmetic.scale:.6g}"
-                + (
-                    ", rotated and corrected along the public mean"
-                    if how.arithmetic.rotated
-                    else ""
-                )
-            ),
-            "normalisation": (
-                "cosine similarity of unit vectors, rounded to integers"
-                + (
-                    ""
-                    if self.centre_ is None
-                    else "; unit vectors less their public mean, made unit again"
-                )
-            ),
+            "arithmetic": integers,
+            "normalisation": rows,
         }
         if prepared.names is not None:
             facts["names"] = "candidates of every class, its own favoured by a public amount"
-        what = f"{self.k} public record(s) per class, in the public set's order"
-        arrays = {"prototypes": self.prototypes_, "indices": self.indices_} | centre_array(
-            self.centre_
-        )
-        return Released(
-            what, arrays, NearestPrototype("cosine", centred="rows and prototypes"), facts
-        )
+        return facts
+
+    def _select(self, prepared: ScoredRecords, noise: NoiseSource) -> None:
+        """Select candidates for each class: `indices_` and `utilities_` if they may be shown."""
+        epsilon = self._epsilon()
+        n_classes = len(self.classes_)
+        public = prepared.public
+        rule = prepared.scoring
+
+        with class_scores(
+            rule, public, prepared, n_classes, folder=prepared.folder, engine=prepared.engine
+        ) as totals:
+            # scores (C, m) of public rows and (C, C or 0) of names, side by side
+            name_scores = self._name_scores(prepared, n_classes, epsilon)
+            rows = progress(map(np.append, totals, name_scores), "selection", n_classes)
+            self.indices_ = np.array([self._choose(row, rule, epsilon, noise) for row in rows])
+
+            may_be_shown = self.noise == "research" or math.isinf(epsilon)
+            bytes_of_scores = 8 * n_classes * len(public)
+            if may_be_shown and bytes_of_scores <= IN_MEMORY:
+                self.utilities_ = np.hstack([np.asarray(totals), name_scores]) / rule.sensitivity
 
     def _name_scores(self, prepared: ScoredRecords, n_classes: int, epsilon: float) -> Integers:
-        """Scores of the names, of shape (C, C), a class's own name favoured; (C, 0) without
-        names.
+        """Scores of the names, (C, C), in which the name of the class itself is favoured; (C, 0)
+        without names.
         """
-        names, how = prepared.names, prepared.scoring
+        names = prepared.names
+        rule = prepared.scoring
         if names is None:
             return np.zeros((n_classes, 0), dtype=np.int64)
-        with class_scores(how, names, prepared, n_classes) as totals:
-            whole: Integers = np.asarray(totals)
-        scores: Integers = whole - whole // 8  # moves as scores do, and by no more
-        added = favour(len(prepared.public) + n_classes, how.sensitivity, epsilon)
+
+        with class_scores(rule, names, prepared, n_classes) as totals:
+            full_scores: Integers = np.asarray(totals)
+
+        # Names of other classes count by 7/8 of their scores. A score and its eighth, rounded down,
+        # move in the same direction, so sensitivity and monotonicity stay.
+        scores: Integers = full_scores - full_scores // 8
+        n_candidates = len(prepared.public) + n_classes
+        bonus = favour(n_candidates, rule.sensitivity, epsilon)
         for c in range(n_classes):
-            scores[c, c] = min(int(whole[c, c]) + added, LARGEST_SCORE)
+            scores[c, c] = min(int(full_scores[c, c]) + bonus, LARGEST_SCORE)
         return scores
 
     @phase(SELECTION)
     def _choose(
-        self, row: NDArray[np.int64], how: Scoring, epsilon: float, noise: NoiseSource
+        self, row: NDArray[np.int64], rule: Scoring, epsilon: float, noise: NoiseSource
     ) -> Any:
+        """Select one position, or a set of k in ascending order, by the scores of a class."""
         if self.k == 1:
             return select_one(
                 row,
-                sensitivity=how.sensitivity,
+                sensitivity=rule.sensitivity,
                 epsilon=epsilon,
                 noise=noise,
                 selection=self.selection,
             )
         if math.isinf(epsilon):
             return np.sort(top_k.best_first(row)[: self.k])
-        return top_k.select_set(row, self.k, **self._set_facts(how), epsilon=epsilon, noise=noise)
+        return top_k.select_set(row, self.k, **self._set_facts(rule), epsilon=epsilon, noise=noise)
 
-    def _set_facts(self, how: Scoring) -> dict[str, int]:
-        """What the choice of a set needs to know: the sensitivity, and in how many classes a change
-        moves scores.
-        """
-        return {"sensitivity": how.sensitivity, "classes": how.classes or 1}
+    def _set_facts(self, rule: Scoring) -> dict[str, int]:
+        """Sensitivity of the scores, and the number of classes in which a change moves scores."""
+        return {"sensitivity": rule.sensitivity, "classes": rule.classes or 1}
 
-    def _chosen(self, prepared: ScoredRecords) -> Floats:
-        """The rows at `indices_`, of shape (C, d) or (C, k, d)."""
-        positions, m = self.indices_.ravel(), len(prepared.public)
-        rows = np.asarray(prepared.public[np.where(positions < m, positions, 0)])
-        floats = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
+    def _selected_rows(self, prepared: ScoredRecords) -> Floats:
+        """Public rows and names at `indices_`, of shape (C, d) or (C, k, d)."""
+        positions = self.indices_.ravel()
+        n_public = len(prepared.public)
+        is_public = positions < n_public
+
+        # at the position of a name, row 0 stands in and is then replaced
+        rows = np.asarray(prepared.public[np.where(is_public, positions, 0)])
+        if rows.dtype.kind != "f":
+            rows = rows.astype(np.float64)
         if prepared.names is not None:
-            floats = np.where(
-                (positions < m)[:, None], floats, prepared.names[np.maximum(positions - m, 0)]
-            )
-        return floats.reshape(*self.indices_.shape, -1)
+            names = prepared.names[np.maximum(positions - n_public, 0)]
+            rows = np.where(is_public[:, None], rows, names)
+        return rows.reshape(*self.indices_.shape, -1)
 
 
 def favour(m: int, sensitivity: int, epsilon: float) -> int:
-    """Added to the score of a candidate, which is then as likely as m others of the same score
-    together.
+    """Return the bonus that makes a candidate as likely as m others of the same score together.
+
+    The exponential mechanism selects with odds exp(epsilon score/sensitivity), so the bonus is
+    log(m) sensitivity/epsilon, as a whole number; 0 at an infinite epsilon.
     """
-    return (
-        0
-        if math.isinf(epsilon)
-        else round(Fraction(sensitivity) / Fraction(epsilon) * Fraction(math.log(m)))
-    )
+    if math.isinf(epsilon):
+        return 0
+    return round(Fraction(sensitivity) / Fraction(epsilon) * Fraction(math.log(m)))
 
 
 def rows_of(directions: Floats, centre: Floats | None) -> Floats:
-    """Unit rows of these directions about the centre: centre + t direction, with t > 0 and norm
-    1.
+    """Return unit rows that have these directions about the centre.
+
+    A row is centre + t direction with t > 0 and norm 1: t solves t^2 + 2 t <direction, centre> +
+    |centre|^2 = 1.
     """
     if centre is None:
         return directions

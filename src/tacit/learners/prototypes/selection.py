@@ -1,4 +1,4 @@
-"""Choosing public rows for each class: what `PublicPrototypes` and `ProjectedPrototypes` share."""
+"""Choice of public rows for each class, shared by `PublicPrototypes` and `ProjectedPrototypes`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 
 
 def candidates(public: Any, width: int) -> Any:
-    """Public rows to choose from, of shape (m, width)."""
+    """Return the public rows to choose from, of shape (m, width)."""
     if public is None:
         raise InputError(
             "public=None must be public rows to choose from; pass public=X_public (--public STORE)"
@@ -28,25 +28,32 @@ def candidates(public: Any, width: int) -> Any:
 
 @contextmanager
 def class_scores(
-    how: Scoring, public: Any, private: Prepared, n_classes: int, **where: Any
+    scoring: Scoring, public: Any, private: Prepared, n_classes: int, **files: Any
 ) -> Iterator[Any]:
-    """Scores of shape (C, m) within the block, computed once for all cells of a sweep; parameters
-    as of `scores`.
+    """Yield scores of shape (C, m), computed once for all cells of a sweep.
+
+    `files` are `folder` and `engine`, as of `scores`.
     """
-    X, labels = private.X, private.labels
-    person_sizes = (
-        private.persons.of_same_person
-        if how.classes is not None and private.persons is not None
-        else None
-    )
+    X = private.X
+    labels = private.labels
+    person_sizes = None
+    if scoring.classes is not None and private.persons is not None:
+        person_sizes = private.persons.of_same_person
 
     def facts() -> tuple[Any, ...]:
-        rule = how.low, how.high, how.factor, repr(how.arithmetic), how.centre is not None
+        rule = (
+            scoring.low,
+            scoring.high,
+            scoring.factor,
+            repr(scoring.arithmetic),
+            scoring.centre is not None,
+        )
         return public, X, labels, person_sizes, n_classes, *rule
 
-    with ExitStack() as stack:  # entered only where nothing is shared yet
-        computed = scores(how, public, X, labels, n_classes, person_sizes=person_sizes, **where)
-        yield shared("public-scores", facts, lambda: stack.enter_context(computed))  # type: ignore[arg-type]
+    computation = scores(scoring, public, X, labels, n_classes, person_sizes=person_sizes, **files)
+    with ExitStack() as stack:
+        # `computation` is entered only where nothing is shared yet
+        yield shared("public-scores", facts, lambda: stack.enter_context(computation))  # type: ignore[arg-type]
 
 
 def select_one(
@@ -57,8 +64,9 @@ def select_one(
     noise: NoiseSource,
     selection: str = "exponential",
 ) -> int:
-    """`exponential.select`; at an infinite epsilon the largest score, the lowest index first on
-    ties.
+    """Select a position of `row` by `exponential.select`.
+
+    At an infinite epsilon it is the position of the largest score, the lowest one on ties.
     """
     if math.isinf(epsilon):
         return int(top_k.best_first(row)[0])

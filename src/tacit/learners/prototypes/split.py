@@ -1,5 +1,5 @@
-"""How `ProjectedPrototypes` splits a budget over its events, and the noise at which they keep
-it.
+"""Split of a budget over the events of `ProjectedPrototypes`, and the noise that keeps the
+budget.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from tacit.privacy.unit import Unit
 
 @dataclass(frozen=True)
 class Split:
-    """How a budget is split over the events of a fit.
+    """Split of a budget over the events of a fit.
 
-    All follow from z, the noise multiplier of a Gaussian sum that would cost the whole rho. The
-    prototypes get `share` of that rho, bought class counts `count_share`, and the steps the rest;
-    `chosen` prototypes are public rows, by exponential mechanisms, and not noisy sums.
+    All parts follow from z, the noise multiplier of a Gaussian sum that would cost the whole rho.
+    The prototypes get `share` of that rho, noisy class counts get `count_share` (0 without them),
+    and the steps get the remainder. If `chosen`, prototypes are public rows selected by exponential
+    mechanisms; otherwise they are noisy sums.
     """
 
     share: float
@@ -30,36 +31,48 @@ class Split:
     chosen: bool
 
     def sums(self, z: float) -> float:
-        """Noise multiplier of the class sums."""
+        """Return the noise multiplier of the class sums."""
         return z / math.sqrt(self.share)
 
     def epsilon(self, z: float) -> float:
-        """Epsilon of the choice of a public row: epsilon^2/8 = share/(2 z^2)."""
-        return 2 * math.sqrt(self.share) / z if z > 0 else math.inf
+        """Return the epsilon of the selection of a public row: epsilon^2/8 = share/(2 z^2)."""
+        if z == 0:
+            return math.inf
+        return 2 * math.sqrt(self.share) / z
 
     def counts(self, z: float) -> float:
-        """Noise multiplier of the class counts; 0 where none are bought."""
-        return z / math.sqrt(self.count_share) if self.count_share else 0.0
+        """Return the noise multiplier of the class counts; 0 without them."""
+        if self.count_share == 0:
+            return 0.0
+        return z / math.sqrt(self.count_share)
 
     def step(self, z: float) -> float:
-        """Noise multiplier of a step."""
+        """Return the noise multiplier of a step, of which all together get the remainder."""
         return z * math.sqrt(self.steps / (1 - self.share - self.count_share))
 
     def event(self, z: float) -> Event:
-        """Privacy cost of the fit."""
-        selection = exponential.event(self.epsilon(z), "exponential")
-        prototypes = selection if self.chosen else gaussian.event(self.sums(z))
-        counts = [gaussian.event(self.counts(z))] if self.count_share else []
-        return compose([prototypes, self.steps * outer_products.event(self.step(z)), *counts])
+        """Return the privacy cost of the fit."""
+        if self.chosen:
+            prototypes = exponential.event(self.epsilon(z), "exponential")
+        else:
+            prototypes = gaussian.event(self.sums(z))
+
+        steps = self.steps * outer_products.event(self.step(z))
+        events = [prototypes, steps]
+        if self.count_share:
+            events.append(gaussian.event(self.counts(z)))
+        return compose(events)
 
 
 @lru_cache(maxsize=1024)
 def calibrated(budget: Budget, unit: Unit, split: Split) -> float:
-    """The least z at which all events together keep the budget."""
+    """Return the least z at which all events together keep the budget."""
 
     def cost(inverse: float) -> Event:
         return guarantee_under(split.event(1 / inverse), unit).event
 
-    # a loss distribution takes a tenth of a second
-    precision = 1e-6 if budget.kind == "approx" else 1e-12
+    # An approximate budget needs a loss distribution for each trial: a tenth of a second each.
+    precision = 1e-12
+    if budget.kind == "approx":
+        precision = 1e-6
     return 1 / calibrate(budget, cost, 1e-12, 1e6, precision)

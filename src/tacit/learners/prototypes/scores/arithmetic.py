@@ -37,16 +37,30 @@ from tacit.errors import InputError
 from tacit.mechanisms.rounding import SLACK
 from tacit.models.rows import Floats, unit_rows_about
 
-BLOCK = 256  # rows that are rounded at once
-SAMPLE = 1024  # first public rows, whose largest entry decides the scale of int8
-FINE = 2.0**20  # scale at which the largest entry is measured
-# numbers in the public rows from which "auto" considers int8: fewer are scored quickly anyway
+# rows that are rounded at once
+BLOCK = 256
+
+# number of first public rows, whose largest entry decides the scale of int8
+SAMPLE = 1024
+
+# scale at which the largest entry is measured
+FINE = 2.0**20
+
+# "auto" considers int8 from this many numbers in the public rows; fewer are scored quickly anyway
 LARGE = 2**27
+
+# functions of torch.cpu, each of which says that the processor multiplies int8
 INT8_CHECKS = ("_is_amx_tile_supported", "_is_vnni_supported")
-# a person adds at most 2^37 to a score, as a record does: 2^26 of them stay in 64 bits
+
+# int8 sums stay below 2^31 up to this many columns
+INT8_COLUMNS = 2**17
+
+# A person adds at most 2^37 to a score, as a record does, so scores of 2^26 persons fit 64 bits.
 SHARED_BITS = 37
-ERROR = 0.25  # typical rounding error of a product that is allowed, as a share of the window
-ERROR_AUTO = 0.02  # the same under "auto"
+
+# Largest typical rounding error of a product, as a share of the window.
+ERROR = 0.25
+ERROR_AUTO = 0.02  # under "auto"
 
 
 @dataclass(frozen=True)
@@ -67,69 +81,94 @@ class Arithmetic:
 
     @property
     def rotated(self) -> bool:
-        """Whether rows are rotated, and corrected along the public mean."""
+        """Tell whether rows are rotated, and corrected along the public mean."""
         return not self.norm
 
     def scaled(self, public: Any, centre: Floats | None = None) -> "Arithmetic":
-        """This arithmetic with its scale, and mean, for these public rows."""
+        """Return this arithmetic with its scale, and mean, for these public rows."""
+        width = public.shape[1]
         if not self.rotated:
-            return replace(self, scale=(self.norm - math.sqrt(public.shape[1]) / 2) * SLACK)
+            # s = N - sqrt(d)/2, so that a rounded row has norm N at most
+            return replace(self, scale=(self.norm - math.sqrt(width) / 2) * SLACK)
+
         sample = public[:SAMPLE]
         rotated = np.empty(sample.shape)
-        _round_rotated(sample, centre, FINE, math.inf, rotated, np.zeros(public.shape[1]))
-        largest = max(float(np.abs(rotated).max()) / FINE, 1 / math.sqrt(public.shape[1]))
-        return replace(self, scale=self.limit / largest, mean=rotated.mean(axis=0) / FINE)
+        _round_rotated(sample, centre, FINE, math.inf, rotated, np.zeros(width))
+
+        # A unit row has an entry of 1/sqrt(d) at least; rows of zeros have none.
+        largest_entry = max(float(np.abs(rotated).max()) / FINE, 1 / math.sqrt(width))
+        mean = rotated.mean(axis=0) / FINE
+        return replace(self, scale=self.limit / largest_entry, mean=mean)
 
     def window(self, d_min: float, d_max: float) -> tuple[int, int]:
-        """Clip bounds of 1 + cosine as bounds of an integer product."""
-        low, high = (round((bound - 1) * self.scale**2) for bound in (d_min, d_max))
+        """Return clip bounds of 1 + cosine as bounds of an integer product."""
+        low = round((d_min - 1) * self.scale**2)
+        high = round((d_max - 1) * self.scale**2)
         return low, high
 
     def width(self, columns: int) -> int:
-        """Columns of integer rows."""
-        return columns + 4 if self.rotated else columns
+        """Return the number of columns of integer rows."""
+        if self.rotated:
+            return columns + 4
+        return columns
 
     def integers(
         self, rows: Any, centre: Floats | None = None, *, public: bool = False
     ) -> NDArray[Any]:
-        """Rows as integers, (b, width), for products of a `public` row and a private row; rows of
-        zeros stay zero.
+        """Return rows as integers, (b, width); rows of zeros stay zero.
+
+        A product is always that of a `public` row and a private row, whose four more columns differ
+        in order. With rounded rows p, x, public mean m and rounding errors a, b of <p, m>, <x, m>,
+        they add a + b to <p, x>.
         """
         if self.mean is None:
             return _rounded(rows, centre, self.scale, self.limit, self.dtype)
+
         columns = rows.shape[1]
         integers = np.zeros((len(rows), self.width(columns)), self.dtype)
-        lost = _round_rotated(
+        errors = _round_rotated(
             rows, centre, self.scale, self.limit, integers, self.mean * self.scale
         )
-        high = np.rint(lost / self.limit).clip(-self.limit, self.limit)
-        low = np.rint(lost - high * self.limit).clip(-self.limit, self.limit)
+
+        # Each error takes two entries: errors = high * limit + low.
+        high = np.rint(errors / self.limit).clip(-self.limit, self.limit)
+        low = np.rint(errors - high * self.limit).clip(-self.limit, self.limit)
+
+        # Factors of the other row's errors; 0 in a row of zeros, so that its products stay 0.
         present = integers.any(axis=1)
-        # factors of the other row: they restore `lost`
-        errors, factors = (high, low), (present * self.limit, present)
-        integers[:, columns:] = np.column_stack(errors + factors if public else factors + errors)
+        row_errors = (high, low)
+        factors = (present * self.limit, present)
+        if public:
+            integers[:, columns:] = np.column_stack(row_errors + factors)
+        else:
+            integers[:, columns:] = np.column_stack(factors + row_errors)
         return integers
 
     def error(self, d_min: float, d_max: float) -> float:
-        """A bound on the typical rounding error of a cosine, as a share of the window."""
+        """Return a bound on the typical rounding error of a cosine, as a share of the window."""
         return math.sqrt(1 / 6) / (self.scale * (d_max - d_min))
 
     def products(
         self, rows: NDArray[Any], candidates: NDArray[Any], buffer: NDArray[Any]
     ) -> NDArray[Any]:
-        """Inner products, (r, t), written to the first r rows of `buffer`."""
+        """Compute inner products, (r, t), in the first r rows of `buffer`."""
         out = buffer[: len(rows), : len(candidates)]
         if self.dtype != "int8":
             return np.matmul(rows, candidates.T, out=out)
+
         torch = load_torch()
-        torch._int_mm(
-            torch.from_numpy(rows), torch.from_numpy(candidates).T, out=torch.from_numpy(out)
-        )
+        left = torch.from_numpy(rows)
+        right = torch.from_numpy(candidates).T
+        torch._int_mm(left, right, out=torch.from_numpy(out))
         return out
 
     def buffer(self, rows: int, candidates: int) -> NDArray[Any]:
-        """A buffer for `products`."""
-        return np.empty((rows, candidates), np.int32 if self.dtype == "int8" else self.dtype)
+        """Return a buffer for `products`."""
+        dtype = self.dtype
+        if dtype == "int8":
+            # the type in which int8 products add up
+            dtype = "int32"
+        return np.empty((rows, candidates), dtype)
 
 
 ARITHMETICS = {
@@ -146,11 +185,12 @@ AUTO = "auto"
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """How scores are computed, from public facts alone.
+    """Rule by which scores are computed; it follows from public facts alone.
 
     A product of rows is clipped to [low, high]. `centre` (d,) is subtracted from unit rows on both
-    sides, which are then made unit again. Under a unit per person `classes` is the number of
-    classes, and what a record adds is divided by its person's number of records; else it is None.
+    sides, which are then normalised again. Under a unit per person `classes` is the number of
+    classes, and what a record adds is divided by its person's number of records; otherwise
+    `classes` is None.
     """
 
     arithmetic: Arithmetic
@@ -162,14 +202,17 @@ class Scoring:
 
     @property
     def sensitivity(self) -> int:
-        """The most by which one record, or one person in all classes together, raises a score."""
-        rounding = 2 * self.classes if self.classes is not None and not self.clipped else 0
+        """Most by which one record, or one person in all classes together, raises a score."""
+        rounding = 0
+        if self.classes is not None and not self.clipped:
+            # Unclipped scores of persons are rounded down once for each class: see `unclipped.py`.
+            rounding = 2 * self.classes
         return (self.high - self.low) * self.factor + rounding
 
     @property
     def factor(self) -> int:
-        """A power of 2 by which clipped scores are multiplied before they are divided: rounding
-        then takes little.
+        """Power of 2 by which clipped scores are multiplied before they are divided by the number
+        of a person's records, so that rounding takes little.
         """
         if self.classes is None or not self.clipped:
             return 1
@@ -185,47 +228,55 @@ def scoring(
     name: str = AUTO,
     classes: int | None = None,
 ) -> Scoring:
-    """How to score public rows of shape (m, d) within a window, in the arithmetic of this name.
+    """Return the rule that scores public rows of shape (m, d) within a window.
 
-    `classes` is their number under a unit per person, and None under a unit per record.
+    `name` is that of an arithmetic. `classes` is the number of classes under a unit per person, and
+    None under a unit per record.
     """
     check_usable(name, public.shape[1])
+
+    # The window of all similarities clips nothing, so one sum of rows for each class is enough.
     if (d_min, d_max) == (0, 2):
         exact = ARITHMETICS["float64"].scaled(public)
-        return Scoring(
-            exact, -(exact.norm**2), exact.norm**2, clipped=False, centre=centre, classes=classes
-        )
-    chosen = arithmetic_for(name, public, d_min, d_max, centre)
-    return Scoring(
-        chosen, *chosen.window(d_min, d_max), clipped=True, centre=centre, classes=classes
-    )
+        bound = exact.norm**2
+        return Scoring(exact, -bound, bound, clipped=False, centre=centre, classes=classes)
+
+    arithmetic = arithmetic_for(name, public, d_min, d_max, centre)
+    low, high = arithmetic.window(d_min, d_max)
+    return Scoring(arithmetic, low, high, clipped=True, centre=centre, classes=classes)
 
 
 def arithmetic_for(
     name: str, public: Any, d_min: float, d_max: float, centre: Floats | None = None
 ) -> Arithmetic:
-    """The arithmetic of this name; "auto" chooses one by the public rows, the window and the
-    machine.
+    """Return the arithmetic of this name, with its scale.
+
+    "auto" is the fastest that resolves the window on this machine; only public facts decide.
     """
     if name != AUTO:
-        chosen = ARITHMETICS[name].scaled(public, centre)
-        if chosen.error(d_min, d_max) > ERROR and name != "float64":
+        arithmetic = ARITHMETICS[name].scaled(public, centre)
+        if arithmetic.error(d_min, d_max) > ERROR and name != "float64":
             raise InputError(
                 f"arithmetic={name!r} cannot resolve d_min={d_min}, d_max={d_max}; leave it out, or"
                 " widen"
             )
-        return chosen
+        return arithmetic
+
+    # the fastest first
     names = ["float32", "float64"]
     if math.prod(public.shape) >= LARGE and int8_is_faster(public.shape[1]):
         names.insert(0, "int8")
-    scaled = (ARITHMETICS[name].scaled(public, centre) for name in names)
-    fine = (arithmetic for arithmetic in scaled if arithmetic.error(d_min, d_max) <= ERROR_AUTO)
-    return next(fine, ARITHMETICS["float64"].scaled(public))
+    for name in names:
+        arithmetic = ARITHMETICS[name].scaled(public, centre)
+        if arithmetic.error(d_min, d_max) <= ERROR_AUTO:
+            return arithmetic
+    return ARITHMETICS["float64"].scaled(public)
 
 
 def _rounded(
     rows: Any, centre: Floats | None, scale: float, limit: float, dtype: str
 ) -> NDArray[Any]:
+    """Unit rows times `scale`, rounded to integers of at most `limit`."""
     from tacit.mechanisms.kernels import round_rows, row_buffer
 
     integers = np.empty(rows.shape, dtype)
@@ -237,33 +288,38 @@ def _rounded(
 def _round_rotated(
     rows: Any, centre: Floats | None, scale: float, limit: float, out: NDArray[Any], along: Floats
 ) -> Floats:
-    """Write rotated rows as integers to `out`; return the rounding errors of their products with
-    `along`.
+    """Write rotated rows as integers to `out`.
+
+    Returns
+    -------
+    The rounding errors of their products with `along`, of shape (b,).
     """
     from tacit.mechanisms.kernels import rotation_signs, round_rotated, row_buffer
 
-    lost, signs = np.empty(len(rows)), rotation_signs(rows.shape[1])
+    errors = np.empty(len(rows))
+    signs = rotation_signs(rows.shape[1])
     for place, block in _blocks(rows, centre):
-        round_rotated(block, scale, limit, out[place], row_buffer(block), signs, along, lost[place])
-    return lost
+        buffer = row_buffer(block)
+        round_rotated(block, scale, limit, out[place], buffer, signs, along, errors[place])
+    return errors
 
 
 def _blocks(rows: Any, centre: Floats | None) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Rows in blocks that kernels can read, about the centre if there is one."""
     from tacit.mechanisms.kernels import readable
 
     for start in range(0, len(rows), BLOCK):
         place = slice(start, start + BLOCK)
-        yield (
-            place,
-            readable(
-                np.asarray(rows[place] if centre is None else unit_rows_about(rows[place], centre))
-            ),
-        )
+        block = rows[place]
+        if centre is not None:
+            block = unit_rows_about(block, centre)
+        yield place, readable(np.asarray(block))
 
 
 def check_name(name: Any) -> None:
     """Refuse a name that is not of an arithmetic."""
-    if name != AUTO and (not isinstance(name, str) or name not in ARITHMETICS):
+    is_arithmetic = isinstance(name, str) and name in ARITHMETICS
+    if name != AUTO and not is_arithmetic:
         raise InputError(
             f"arithmetic={name!r} must be {AUTO} or one of {', '.join(ARITHMETICS)}; leave it out"
         )
@@ -276,11 +332,14 @@ def check_usable(name: str, width: int) -> None:
     check_name(name)
     if not name.startswith("int8"):
         return
-    if width > 2**17:
+    if width > INT8_COLUMNS:
         raise InputError(
-            f"arithmetic={name!r} takes rows of {2**17} columns at most, not {width}; leave it out"
+            f"arithmetic={name!r} takes rows of {INT8_COLUMNS} columns at most, not {width}; leave"
+            " it out"
         )
-    torch = load_torch()  # before threads start, which set its own
+
+    # before threads start: they set the number of threads of a torch that is loaded
+    torch = load_torch()
 
     if name == "int8-cuda" and not torch.cuda.is_available():
         raise InputError(
@@ -290,26 +349,37 @@ def check_usable(name: str, width: int) -> None:
 
 @lru_cache(maxsize=8)
 def int8_is_faster(width: int) -> bool:
-    """Whether this machine multiplies int8 faster than float32, by a short measurement if its
-    processor has int8.
+    """Measure whether this machine multiplies int8 faster than float32.
+
+    Without torch or a processor that multiplies int8, nothing is measured and int8 is slower.
     """
-    if not is_installed("torch") or width > 2**17:
+    if not is_installed("torch") or width > INT8_COLUMNS:
         return False
+
+    # `bool()` is False, for versions of torch that lack a check
     torch = load_torch()
-    if not any(getattr(torch.cpu, name, bool)() for name in INT8_CHECKS):
+    multiplies_int8 = any(getattr(torch.cpu, name, bool)() for name in INT8_CHECKS)
+    if not multiplies_int8:
         return False
-    with one_thread_each():  # as when tiles are computed
+
+    # one thread each, as when tiles are computed
+    with one_thread_each():
         return speed("int8", 256, 1024, width) > speed("float32", 256, 1024, width)
 
 
 def speed(name: str, rows: int, candidates: int, width: int, runs: int = 5) -> float:
-    """Operations per second of a product of this shape, the best of `runs`."""
+    """Return the operations per second of a product of this shape, the best of `runs`."""
     arithmetic = ARITHMETICS[name]
-    left, right = (np.ones((n, width), arithmetic.dtype) for n in (rows, candidates))
+    left = np.ones((rows, width), arithmetic.dtype)
+    right = np.ones((candidates, width), arithmetic.dtype)
     buffer = arithmetic.buffer(rows, candidates)
+
     times = []
     for _ in range(runs + 1):
-        started = time.perf_counter()
+        start = time.perf_counter()
         arithmetic.products(left, right, buffer)
-        times.append(time.perf_counter() - started)
-    return 2 * rows * candidates * width / min(times[1:])
+        times.append(time.perf_counter() - start)
+
+    # the first run warms up; each entry of a product is `width` multiplications and additions
+    operations = 2 * rows * candidates * width
+    return operations / min(times[1:])

@@ -27,22 +27,32 @@ from tacit.errors import InputError
 from tacit.learners.prototypes.scores.arithmetic import Scoring
 from tacit.mechanisms.noise import Integers
 
-TILE = 2048  # candidates
-# on a CUDA device: its products with the rows of a class stay in its cache
+# candidates in a tile
+TILE = 2048
+
+# candidates in a tile on a CUDA device: products with a block of rows stay in the device's cache
 TILE_ON_DEVICE = 4 * TILE
-ROWS = 1024  # private records that meet a tile at once
-SHARD_BYTES = 2**26  # of scores in a shard, at most
+
+# private records that are multiplied with a tile at once
+ROWS = 1024
+
+# most bytes of scores, and most tiles, in a shard
+SHARD_BYTES = 2**26
 SHARD_TILES = 32
+
+# An int8 product on a CUDA device takes more than 16 rows, and multiples of 8 columns.
+DEVICE_ROWS = 24
+DEVICE_MULTIPLE = 8
 
 
 @dataclass(frozen=True, eq=False)
 class TileScorer:
-    """Computes the clipped scores of candidates (m, d), tile by tile.
+    """Clipped scores of candidates (m, d), computed tile by tile.
 
-    `rows` are the private records as integers, in groups, of which `ends` (g,) are the ends. There
-    is a group for each class; or, if scores are shared by person, for each class and number of
-    records of a person, in `classes` (g,) and `divisors` (g,). `shard` is the number of candidates
-    in a shard, a multiple of TILE.
+    `rows` are the private records as integers, in groups; `ends` (g,) says where each group ends.
+    Under a unit per record there is a group for each class. Under a unit per person there is a
+    group for each pair of a class, in `classes` (g,), and a number of records of a person, in
+    `divisors` (g,). `shard` is the number of candidates in a shard, a multiple of TILE.
     """
 
     scoring: Scoring
@@ -60,90 +70,118 @@ class TileScorer:
         return -(-len(self.public) // self.shard)
 
     def tiles(self, number: int) -> range:
-        """First candidates of the tiles of a shard."""
+        """Return the first candidate of each tile of a shard."""
         first = number * self.shard
-        return range(first, self._end_of_shard(first), TILE_ON_DEVICE if self._on_device else TILE)
+        return range(first, self._end_of_shard(first), self._tile_width)
 
     def function(self) -> Callable[[int], Integers]:
-        """The function that computes a tile, in any thread; private rows are copied to a CUDA
-        device once.
+        """Return the function that computes a tile, in any thread.
+
+        Private rows are copied to a CUDA device once, here.
         """
         if not self._on_device:
             return self.tile
+
         torch = load_torch()
-        rows = torch.nn.functional.pad(
-            torch.from_numpy(np.array(self.rows)).cuda(), (0, -self.rows.shape[1] % 8)
-        )
-        divisors = np.repeat(self.divisors, np.diff(self.ends, prepend=0))[:, None]
+        rows = torch.from_numpy(np.array(self.rows)).cuda()
+        missing_columns = -rows.shape[1] % DEVICE_MULTIPLE
+        rows = torch.nn.functional.pad(rows, (0, missing_columns))
+
+        # the divisor of each row, (n, 1)
+        group_sizes = np.diff(self.ends, prepend=0)
+        divisors = np.repeat(self.divisors, group_sizes)[:, None]
         return partial(self._tile_on_device, rows, torch.from_numpy(divisors).cuda(), Lock())
 
     @property
     def _on_device(self) -> bool:
         return self.scoring.arithmetic.name == "int8-cuda"
 
+    @property
+    def _tile_width(self) -> int:
+        if self._on_device:
+            return TILE_ON_DEVICE
+        return TILE
+
     def _end_of_shard(self, first: int) -> int:
-        return min((first // self.shard + 1) * self.shard, len(self.public))
+        """End of the shard in which this candidate lies."""
+        number = first // self.shard
+        return min((number + 1) * self.shard, len(self.public))
 
     def tile(self, first: int) -> Integers:
-        """Scores of the candidates from `first` on, (C, up to TILE)."""
+        """Compute the scores of the candidates from `first` on, (C, up to TILE)."""
         from tacit.mechanisms.kernels import add_clipped, add_shares
 
-        candidates, how = self._candidates(first), self.scoring
+        rule = self.scoring
+        candidates = self._candidates(first)
         totals = np.zeros((self.n_classes, len(candidates)), np.int64)
-        buffer = how.arithmetic.buffer(ROWS, len(candidates))
+        buffer = rule.arithmetic.buffer(ROWS, len(candidates))
+
         for start, groups, ends in self._row_blocks():
-            products = how.arithmetic.products(self.rows[start : start + ROWS], candidates, buffer)
-            if how.classes is not None:
-                shares = self.classes[groups], self.divisors[groups]
-                add_shares(products, ends, *shares, how.low, how.high, how.factor, totals)
+            rows = self.rows[start : start + ROWS]
+            products = rule.arithmetic.products(rows, candidates, buffer)
+            if rule.classes is None:
+                # a group is a class
+                add_clipped(products, ends, rule.low, rule.high, totals[groups])
             else:
-                add_clipped(products, ends, how.low, how.high, totals[groups])
+                classes = self.classes[groups]
+                divisors = self.divisors[groups]
+                add_shares(
+                    products, ends, classes, divisors, rule.low, rule.high, rule.factor, totals
+                )
         return totals
 
     def _tile_on_device(self, rows: Any, divisors: Any, lock: Any, first: int) -> Integers:
-        """Scores of the candidates of a tile on a CUDA device, whose products take multiples of 8.
+        """Compute the scores of the candidates of a tile on a CUDA device.
 
-        Threads make integers of candidates side by side; the `lock` lets one at a time give work to
-        the device.
+        Threads round candidates side by side; the `lock` lets one thread at a time give work to the
+        device.
         """
         torch = load_torch()
-        candidates, how = self._candidates(first), self.scoring
-        padded = np.zeros((-(-len(candidates) // 8) * 8, rows.shape[1]), np.int8)
+        rule = self.scoring
+        candidates = self._candidates(first)
+
+        # zeros up to the next multiple on both sides
+        n_padded = -(-len(candidates) // DEVICE_MULTIPLE) * DEVICE_MULTIPLE
+        padded = np.zeros((n_padded, rows.shape[1]), np.int8)
         padded[: len(candidates), : candidates.shape[1]] = candidates
+
         with lock:
             right = torch.from_numpy(padded).cuda().T
-            totals = torch.zeros(
-                (self.n_classes, len(padded)), dtype=torch.int64, device=rows.device
-            )
+            totals = torch.zeros((self.n_classes, n_padded), dtype=torch.int64, device=rows.device)
             for c, start, end in self._class_blocks():
-                # more than 16
-                tall = torch.nn.functional.pad(rows[start:end], (0, 0, 0, max(0, 24 - end + start)))
-                products = torch._int_mm(tall, right)[: end - start].clamp_(how.low, how.high)
-                if how.classes is None:
-                    totals[c] += products.sum(0, dtype=torch.int64) - (end - start) * how.low
+                n_rows = end - start
+                missing_rows = max(0, DEVICE_ROWS - n_rows)
+                left = torch.nn.functional.pad(rows[start:end], (0, 0, 0, missing_rows))
+                products = torch._int_mm(left, right)[:n_rows].clamp_(rule.low, rule.high)
+                if rule.classes is None:
+                    totals[c] += products.sum(0, dtype=torch.int64) - n_rows * rule.low
                 else:
-                    added = (products.long() - how.low) * how.factor
-                    totals[c] += added.div_(divisors[start:end], rounding_mode="floor").sum(0)
+                    shares = (products.long() - rule.low) * rule.factor
+                    totals[c] += shares.div_(divisors[start:end], rounding_mode="floor").sum(0)
+
         scores: Integers = totals[:, : len(candidates)].cpu().numpy()
         return scores
 
     def _candidates(self, first: int) -> NDArray[Any]:
-        how, end = self.scoring, first + (TILE_ON_DEVICE if self._on_device else TILE)
-        return how.arithmetic.integers(
-            self.public[first : min(end, self._end_of_shard(first))], how.centre, public=True
+        """Candidates of the tile that begins with `first`, as integers."""
+        end = min(first + self._tile_width, self._end_of_shard(first))
+        return self.scoring.arithmetic.integers(
+            self.public[first:end], self.scoring.centre, public=True
         )
 
     def _class_blocks(self) -> Iterator[tuple[int, int, int]]:
         """For each block of private rows of one class: the class, and the start and end of the
         block.
         """
-        # up to each class, which is sorted
-        groups = np.searchsorted(self.classes, range(self.n_classes), side="right")
+        # `classes` is sorted: the number of groups up to and including each class, then of rows
+        n_groups = np.searchsorted(self.classes, range(self.n_classes), side="right")
+        class_ends = np.concatenate([[0], self.ends])[n_groups].tolist()
+
         start = 0
-        for c, end in enumerate(np.concatenate([[0], self.ends])[groups].tolist()):
-            for first in range(start, end, ROWS):
-                yield c, first, min(first + ROWS, end)
-            start = end
+        for c, class_end in enumerate(class_ends):
+            for first in range(start, class_end, ROWS):
+                yield c, first, min(first + ROWS, class_end)
+            start = class_end
 
     def _row_blocks(self) -> Iterator[tuple[int, slice, Integers]]:
         """For each block of private rows: its start, its groups, and where the rows of each group
@@ -151,24 +189,26 @@ class TileScorer:
         """
         for start in range(0, len(self.rows), ROWS):
             end = min(start + ROWS, len(self.rows))
-            first, last = (
-                int(np.searchsorted(self.ends, place, side="right")) for place in (start, end - 1)
-            )
-            yield (
-                start,
-                slice(first, last + 1),
-                np.minimum(self.ends[first : last + 1], end) - start,
-            )
+
+            # the groups of the first and of the last row
+            first_group = int(np.searchsorted(self.ends, start, side="right"))
+            last_group = int(np.searchsorted(self.ends, end - 1, side="right"))
+            groups = slice(first_group, last_group + 1)
+
+            ends_in_block = np.minimum(self.ends[groups], end) - start
+            yield start, groups, ends_in_block
 
 
 def shard_width(n_classes: int) -> int:
-    """Candidates in a shard."""
-    return TILE * min(SHARD_TILES, max(1, SHARD_BYTES // (8 * TILE * n_classes)))
+    """Return the number of candidates in a shard."""
+    bytes_of_tile = 8 * TILE * n_classes
+    n_tiles = max(1, SHARD_BYTES // bytes_of_tile)
+    return TILE * min(SHARD_TILES, n_tiles)
 
 
 @phase(SCORING)
 def shards_in_memory(scorer: TileScorer) -> list[Integers]:
-    """All scores as arrays (C, TILE), side by side."""
+    """Compute all scores, as arrays (C, up to TILE) of consecutive candidates."""
     starts = [first for number in range(scorer.count) for first in scorer.tiles(number)]
     tiles = in_threads(scorer.function(), starts)
     return list(progress(tiles, "scores", len(scorer.public), lambda tile: tile.shape[1]))
@@ -178,31 +218,45 @@ def shards_in_memory(scorer: TileScorer) -> list[Integers]:
 def shards_in_folder(
     scorer: TileScorer, checkpoint: Checkpoint, engine: Engine | None
 ) -> list[Integers]:
-    """All shards, as mapped files; finished ones are not computed again."""
+    """Compute all shards, except those that an earlier run finished, and return them as mapped
+    files.
+    """
     missing = [
         number for number in range(scorer.count) if not _finished(scorer, checkpoint, number)
     ]
     if engine is None:
-        function = scorer.function()
-        for number in missing:
-            tiles = in_threads(function, scorer.tiles(number))
-            label = f"scores, part {number + 1} of {scorer.count}"
-            _write(checkpoint, number, progress(tiles, label, len(scorer.tiles(number))))
+        _compute_in_threads(scorer, checkpoint, missing)
     elif missing:
-        folder = checkpoint.folder
-        in_files = replace(
-            scorer, public=to_files(scorer.public, folder), rows=to_files(scorer.rows, folder)
-        )
-        for _ in progress(
-            engine.map(partial(_work, in_files, checkpoint), missing), "shards", len(missing)
-        ):
-            pass
+        _compute_on_engine(scorer, checkpoint, missing, engine)
     return [checkpoint.read(_file(number)) for number in range(scorer.count)]
 
 
-def _work(in_files: TileScorer, checkpoint: Checkpoint, number: int) -> None:
-    """Compute a shard in a worker, which gets the files of the arrays."""
-    scorer = replace(in_files, public=in_files.public.open(), rows=in_files.rows.open())
+def _compute_in_threads(scorer: TileScorer, checkpoint: Checkpoint, numbers: list[int]) -> None:
+    function = scorer.function()
+    for number in numbers:
+        starts = scorer.tiles(number)
+        label = f"scores, part {number + 1} of {scorer.count}"
+        tiles = progress(in_threads(function, starts), label, len(starts))
+        _write(checkpoint, number, tiles)
+
+
+def _compute_on_engine(
+    scorer: TileScorer, checkpoint: Checkpoint, numbers: list[int], engine: Engine
+) -> None:
+    folder = checkpoint.folder
+    scorer_of_files = replace(
+        scorer, public=to_files(scorer.public, folder), rows=to_files(scorer.rows, folder)
+    )
+    finished = engine.map(partial(_work, scorer_of_files, checkpoint), numbers)
+    for _ in progress(finished, "shards", len(numbers)):
+        pass
+
+
+def _work(scorer_of_files: TileScorer, checkpoint: Checkpoint, number: int) -> None:
+    """Compute a shard in a worker, to which the files of the arrays are sent, not the arrays."""
+    scorer = replace(
+        scorer_of_files, public=scorer_of_files.public.open(), rows=scorer_of_files.rows.open()
+    )
     _write(checkpoint, number, in_threads(scorer.function(), scorer.tiles(number)))
 
 
@@ -211,7 +265,7 @@ def _file(number: int) -> str:
 
 
 def _finished(scorer: TileScorer, checkpoint: Checkpoint, number: int) -> bool:
-    """Whether the file of a shard exists, whole and of the right shape."""
+    """Tell whether the file of a shard exists, whole and of the right shape."""
     width = min(scorer.shard, len(scorer.public) - number * scorer.shard)
     try:
         scores = checkpoint.read(_file(number))
@@ -221,6 +275,7 @@ def _finished(scorer: TileScorer, checkpoint: Checkpoint, number: int) -> bool:
 
 
 def _write(checkpoint: Checkpoint, number: int, tiles: Iterator[Integers]) -> None:
+    """Write the tiles of a shard, side by side, to its file."""
     scores = np.concatenate(list(tiles), axis=1)
     try:
         checkpoint.write(_file(number), scores)
