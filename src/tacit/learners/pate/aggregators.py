@@ -157,7 +157,7 @@ class Confident(GNMax):
     def renyi(
         self, counts: Floats, sensitivity: Floats | float, orders: Floats, log_q: LogQ
     ) -> Costs:
-        # the bound is for labels, of which a record moves two counts; it moves one number of a check
+        # the bound is for a label, where a record moves two counts; in a check it moves one
         noise_multiplier = math.sqrt(2) * self.sigma1 / sensitivity
         log_q_check = vote_bounds.log_q_check(counts.max(axis=1), self.threshold, self.sigma1)
         check = vote_bounds.gaussian_renyi(log_q_check, noise_multiplier, orders)

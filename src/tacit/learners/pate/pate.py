@@ -443,10 +443,7 @@ class PATE(ModelClassifier):
         ids: Any = None,
     ) -> Election:
         n, width = X.shape
-        public = self.public if public is None else public
-        if public is None:
-            raise InputError("PATE needs public records to query; pass public=... of shape (m, d)")
-        public_records = finite_rows(public, "public", width)
+        public_records = self._public_records(public, width)
         sides = record_shape(self.shape if shape is None else shape, width)
 
         teachers = value_of("teachers", self.teachers, Teachers)
@@ -456,9 +453,7 @@ class PATE(ModelClassifier):
         check_learns(model_of(student.model), view_of_student(public_records[:TRIED]))
         names = self._names(student, width, view_of_student)
 
-        persons = None
-        if Unit(self.unit).per_person and ids is not None:
-            persons = Persons.of(ids, n)
+        persons = self._persons(ids, n)
         n_queries = self._query_count(len(public_records))
         allocation, plan, warning = self._choose_teachers(teachers, n, groups, persons, n_queries)
         if self.limits is not None:
@@ -487,6 +482,20 @@ class PATE(ModelClassifier):
         if warning:
             warnings.warn(warning, stacklevel=4)  # where `fit` was called
         return election
+
+    def _public_records(self, public: Any, width: int) -> Any:
+        """Return the records to query, from the argument of `fit` or from the parameter."""
+        if public is None:
+            public = self.public
+        if public is None:
+            raise InputError("PATE needs public records to query; pass public=... of shape (m, d)")
+        return finite_rows(public, "public", width)
+
+    def _persons(self, ids: Any, n: int) -> Persons | None:
+        """Return the persons of the records; None under a unit per record."""
+        if Unit(self.unit).per_person and ids is not None:
+            return Persons.of(ids, n)
+        return None
 
     def _check_settings(self, teachers: Teachers, student: Student, sides: tuple[int, ...]) -> None:
         """Refuse models that cannot learn from records of this shape, and numbers out of range."""
