@@ -307,7 +307,7 @@ def _check_figures(figures: Path, learner: Any, out: Path, store: Path) -> None:
     """Refuse figures for methods without votes, without the libraries that draw, or within the
     release or the data.
     """
-    if not hasattr(learner, "voting"):
+    if not learner.has_votes:
         raise InputError(f"--figures does not apply to {type(learner).__name__}; leave it out")
     check_drawing()
     check_folder(figures, out, store, option="figures")
@@ -338,7 +338,7 @@ def _groups(path: Path, learner: Any) -> list[str]:
 
 def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:
     say(f"{out}: {method} over {len(learner.classes_)} classes of width {learner.n_features_in_}")
-    if hasattr(learner, "answers_"):
+    if learner.has_votes:
         answers = learner.answers_
         say(f"{answers.answered} labels bought, by the first {answers.asked} public records")
     say(learner.guarantee_.statement())

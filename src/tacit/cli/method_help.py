@@ -137,6 +137,6 @@ def _applies(option: inspect.Parameter, kind: Any) -> bool:
     if option.name in ("groups", "test"):
         return option.name in inspect.signature(kind.fit).parameters
     if option.name == "figures":
-        return hasattr(kind, "voting")
+        return bool(kind.has_votes)
     needed = "public" if option.name == "public_split" else option.name
     return needed not in ("public", "names") or needed in kind.flat_parameters()

@@ -1,4 +1,4 @@
-"""What every learner promises.
+"""The base of all learners, and their promise.
 
 A learner is a scikit-learn classifier that states its guarantee from its parameters alone
 (`promise()`), before it sees data; after `fit`, `guarantee_` is that promise. A new learner is a
@@ -100,6 +100,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     unit: Unit | str = "add-remove"
     ledger: Ledger | None = None
 
+    # the values of parameters that some learners lack; not annotated, so they are no parameters
+    public = None
+    names = None
+    allow_overlap = False
+
     # facts of the method, for checks and the documentation's tables
     budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx", "gdp")  # of finite budgets
     units: ClassVar[tuple[Unit, ...]] = tuple(Unit)  # of its guarantees
@@ -113,6 +118,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     needs_names: ClassVar[bool] = False  # whether `names`, and so `classes`, must be passed
     # whether the records decide anything; if not, a fit costs nothing
     uses_records: ClassVar[bool] = True
+    # whether a fit holds a voting, and has `answers_`
+    has_votes: ClassVar[bool] = False
+    # whether `_event` is the privacy cost under `unit`, and not under `units[0]`
+    event_under_unit: ClassVar[bool] = False
     # whether a fit ends at a budget, so that it may spend less than it promised
     stops_early: ClassVar[bool] = False
     # what `prototypes_` are in the space of rows: means, unit means, directions or rows
@@ -134,7 +143,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         checked here.
 
         Under a unit per person, that of one person in place of one record
-        (`tacit.privacy.guarantee.guarantee_under`).
+        (`tacit.privacy.guarantee.guarantee_under`). Where `event_under_unit`, that under `unit`.
         """
 
     @abstractmethod
@@ -174,7 +183,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         if self.needs_public or self.needs_names:
             return True
-        return getattr(self, "public", None) is not None or getattr(self, "names", None) is not None
+        return self.public is not None or self.names is not None
 
     def _releases_public(self) -> bool:
         """Return whether a fit releases public rows, or which of them it chose."""
@@ -188,7 +197,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """Refuse or warn of public rows, and rows of class names, that are private records; called
         by `_learn`.
         """
-        allowed = flag("allow_overlap", getattr(self, "allow_overlap", False))
+        allowed = flag("allow_overlap", self.allow_overlap)
         if allowed or Unit(self.unit).rows_public:
             return
 
@@ -196,7 +205,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             rows = self._flat_public(public)
             check_overlap("public", rows, X, released=self._releases_public(), stacklevel=4)
 
-        names = getattr(self, "names", None)
+        names: Any = self.names
         if names is not None:
             rows = np.concatenate(rows_by_class(names, len(names), X.shape[1]))
             check_overlap("names", rows, X, released=False, stacklevel=4)
@@ -218,7 +227,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         ledger.charge(promise, what=f"{type(self).__name__} fit")
 
     def _guarantee(self) -> Guarantee:
-        """What one fit promises, from the parameters alone."""
+        """Return the promise of one fit, from the parameters alone."""
+        if self.event_under_unit:
+            return Guarantee(Unit(self.unit), self._event(), self._unprotected())
         if self.units[0] is Unit.ADD_REMOVE:
             return guarantee_under(self._event(), Unit(self.unit), self._unprotected())
         return Guarantee(self.units[0], self._event(), self._unprotected())
@@ -254,6 +265,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     def promise(self) -> Guarantee:
         """The guarantee of `fit`, from public facts alone; equal to `guarantee_` afterwards."""
+        self._check_ledger_and_unit()
+        self._check_budget()
+        promise = self._guarantee()
+
+        unprotected = promise.unprotected
+        if self.classes is None:
+            unprotected = ("class list (read off the private labels)", *unprotected)
+        compares_public_rows = self._uses_public() and not Unit(self.unit).rows_public
+        if compares_public_rows:
+            unprotected = (*unprotected, OVERLAP)
+
+        scope = THIS_RUN
+        if self.ledger is not None:
+            scope = f"this run, charged to the ledger of {self.ledger.identity!r}"
+
+        delta = promise.delta or Budget.parse(self.budget).delta
+        return replace(promise, unprotected=unprotected, scope=scope, delta=delta).to(self.unit)
+
+    def _check_ledger_and_unit(self) -> None:
+        """Refuse what is no ledger, and a neighbouring relation that the method does not offer."""
         if not isinstance(self.ledger, Ledger | None):
             raise InputError(
                 f"ledger={self.ledger!r} must be a Ledger; pass tacit.Ledger.beside(store,"
@@ -264,26 +295,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
                 f"unit={quoted(self.unit)} must be text; pass for example unit='add-remove'"
             )
         if Unit(self.unit) not in self.units:
-            rule = (
-                f"unit={self.units[0]} does not imply it"
-                if not Unit(self.unit).per_person
-                else "it is not offered"
-            )
+            rule = f"unit={self.units[0]} does not imply it"
+            if Unit(self.unit).per_person:
+                rule = "it is not offered"
             offered = " or ".join(self.units)
             raise InputError(f"unit={self.unit} of {type(self).__name__}: {rule}; pass {offered}")
-        self._check_budget()
-        leaks = ("class list (read off the private labels)",) if self.classes is None else ()
-        scope = (
-            THIS_RUN
-            if self.ledger is None
-            else f"this run, charged to the ledger of {self.ledger.identity!r}"
-        )
-        compares_public_rows = self._uses_public() and not Unit(self.unit).rows_public
-        overlap = (OVERLAP,) if compares_public_rows else ()
-        promise = self._guarantee()
-        delta = promise.delta or Budget.parse(self.budget).delta
-        unprotected = leaks + promise.unprotected + overlap
-        return replace(promise, unprotected=unprotected, scope=scope, delta=delta).to(self.unit)
 
     def check(self, n: int, width: int, **arguments: Any) -> None:
         """Raise the errors that `fit` would raise for any n records of `width` columns; needs no
@@ -337,58 +353,81 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _learn(
         self, X: Any, y: Any, persons: Any, others: Mapping[str, Any], **arguments: Any
     ) -> Self:
-        """The steps of every `fit`: check, prepare, charge, learn. `others` are arguments that no
-        learner takes.
+        """Take the steps of every `fit`: check, prepare, charge, learn. `others` are arguments that
+        no learner takes.
 
         A copy of this object learns. Its learned attributes move here once they are complete, since
         no guarantee covers what a failed fit has learned.
         """
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        self._forget_fit()
         refuse_arguments(others)
         worker = copy(self)
         promise = worker.promise()
+
+        # the records, their classes and their persons; what is wrong is refused before a charge
         X, y = validated_records(worker, X, y, self._dtypes)
-        for name in ("public", "names"):
-            rows = (
-                arguments.get(name)
-                if arguments.get(name) is not None
-                else getattr(self, name, None)
-            )
-            refuse_sparse(rows, name)
-            check_columns(name, rows, getattr(worker, "feature_names_in_", None))
+        worker._check_tables(arguments)
         worker.classes_ = worker._class_list(y)
         labels = class_indices(y, worker.classes_)
         check_width(X.shape[1])
-        of_records = persons_under(
-            Unit(self.unit), persons, len(X), offered=self.units, stacklevel=3
-        )
-        if of_records is not None:
-            worker._check_persons(of_records)
+        persons = persons_under(Unit(self.unit), persons, len(X), offered=self.units, stacklevel=3)
+        if persons is not None:
+            worker._check_persons(persons)
+
         noise = noise_source(self.noise, self.random_state)
-        prepared = replace(worker._prepare(X, labels, **arguments), persons=of_records)
+        prepared = replace(worker._prepare(X, labels, **arguments), persons=persons)
         public = arguments.get("public")
-        worker._check_public(X, getattr(self, "public", None) if public is None else public)
+        worker._check_public(X, self.public if public is None else public)
+
         if self.ledger is not None:
             worker._charge(promise, self.ledger)
         self._count_fit()
-        fitted = worker._fit(prepared, noise)
-        if isinstance(fitted, Released) and fitted.probabilities is None:
-            fitted = replace(fitted, probabilities=worker._probabilities(fitted, X.shape[1]))
-        if of_records is not None and isinstance(fitted, Released):
-            fitted = replace(
-                fitted, mechanism=fitted.mechanism | {"bound of a person": self.person_bound}
-            )
+        model = worker._fit(prepared, noise)
+
         worker.noise_ = self.noise
-        # a copy, so that later changes of the learned attributes do not change the release
-        worker.released_ = fitted.copy() if isinstance(fitted, Released) else None
-        worker.predictor_ = worker.released_ or fitted
+        worker.released_ = None
+        worker.predictor_ = model
+        if isinstance(model, Released):
+            worker.released_ = worker._completed(model, prepared)
+            worker.predictor_ = worker.released_
         worker.guarantee_ = promise
         worker.spent_ = worker._spent(promise)
-        self.__dict__.update(
-            {name: value for name, value in vars(worker).items() if name.endswith("_")}
-        )
+
+        learned = {name: value for name, value in vars(worker).items() if name.endswith("_")}
+        self.__dict__.update(learned)
         return self
+
+    def _forget_fit(self) -> None:
+        """Delete the learned attributes of an earlier fit."""
+        learned = [name for name in vars(self) if name.endswith("_")]
+        for name in learned:
+            delattr(self, name)
+
+    def _check_tables(self, arguments: Mapping[str, Any]) -> None:
+        """Refuse public rows and rows of names that are sparse or have other columns than X.
+
+        They are parameters of the learner, or arguments of `fit`.
+        """
+        parameters = {"public": self.public, "names": self.names}
+        for name, parameter in parameters.items():
+            argument = arguments.get(name)
+            rows = parameter if argument is None else argument
+            refuse_sparse(rows, name)
+            # scikit-learn sets it only if the columns of X have names
+            check_columns(name, rows, getattr(self, "feature_names_in_", None))
+
+    def _completed(self, released: Released, prepared: Prepared) -> Released:
+        """Return a copy of what a fit released, with its probabilities and the bound of a person.
+
+        It is a copy so that later changes of the learned attributes do not change the release.
+        """
+        if released.probabilities is None:
+            probabilities = self._probabilities(released, prepared.X.shape[1])
+            released = replace(released, probabilities=probabilities)
+        if prepared.persons is not None:
+            mechanism = released.mechanism | {"bound of a person": self.person_bound}
+            released = replace(released, mechanism=mechanism)
+        return released.copy()
 
     def other_fits(self) -> int:
         """Upper bound of the uncharged fits by this learner and its clones, besides the last fit of
@@ -434,7 +473,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         """
         rows = self._rows(X)
         scores = self.predictor_.similarities(rows)
-        return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
+        if scores.shape[1] == 2:
+            scores = scores[:, 1] - scores[:, 0]
+        return np.asarray(scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class of each row of X (n, d), of shape (n,)."""
@@ -459,14 +500,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return np.asarray(self.predictor_.probabilities_of(rows))
 
     def _probabilities(self, released: Released, width: int) -> Probabilities:
-        """How probabilities follow from the similarities of what is released, by public rows or by
-        its arrays.
+        """Return the rule from similarities of what is released to probabilities.
+
+        Its scale follows from public rows or from the released arrays.
         """
-        return (
-            Probabilities(1.0)
-            if self.trains_logits
-            else reference_scale(released, width, getattr(self, "public", None))
-        )
+        if self.trains_logits:
+            return Probabilities(1.0)
+        return reference_scale(released, width, self.public)
 
     def _rows(self, X: Any) -> Any:
         """Rows to predict, checked."""

@@ -27,7 +27,6 @@ from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
-from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 MOST_INTERCEPT = 1e6
@@ -66,9 +65,8 @@ class UnitRows(Prepared):
         for rows, labels, ends in blocks(records, label):
             unit = unit_rows_about(rows, self.centre)
             if self.intercept > 0:
-                unit = np.column_stack([unit, np.full(len(unit), self.intercept)]) / math.hypot(
-                    1.0, self.intercept
-                )
+                constant = np.full(len(unit), self.intercept)
+                unit = np.column_stack([unit, constant]) / math.hypot(1.0, self.intercept)
             yield Block(unit, labels, ends)
 
     def block_list(self, *, exact: bool) -> list[Block]:
@@ -88,11 +86,11 @@ class UnitRowClassifier(PrivateClassifier):
     """
 
     takes_sparse = True
+    event_under_unit = True
 
     public: Any = None
     allow_overlap: bool = False
-    intercept = 0.0  # parameters of some learners only
-    names = None
+    intercept = 0.0  # a parameter of some learners only
 
     def _parts(self) -> dict[str, Part]:
         """The kinds of sums that a fit releases, with their shares of the budget."""
@@ -105,9 +103,6 @@ class UnitRowClassifier(PrivateClassifier):
     def _event(self) -> Event:
         """Privacy cost of one fit under `self.unit`, from the parameters alone."""
         return self._split().event()
-
-    def _guarantee(self) -> Guarantee:
-        return Guarantee(Unit(self.unit), self._event(), self._unprotected())
 
     def _public_rows(self) -> bool:
         """Return whether the budget is finite and rows are public, so that what depends on rows
@@ -164,31 +159,24 @@ class UnitRowClassifier(PrivateClassifier):
         """Set the learned attributes and release a linear head: theta, of shape (C, width), and
         scores to add to it.
         """
-        self.centre_, self.coefficients_, self.intercepts_ = (
-            records.centre,
-            theta,
-            np.zeros(len(theta)) + added,
-        )
+        coefficients = theta
+        intercepts = np.zeros(len(theta)) + added
         column = ""
         if records.intercept > 0:
+            # the last column of theta belongs to the constant; both were divided by their norm
             theta = theta / math.hypot(1.0, records.intercept)
-            self.coefficients_, self.intercepts_ = (
-                theta[:, :-1].copy(),
-                theta[:, -1] * records.intercept + added,
-            )
+            coefficients = theta[:, :-1].copy()
+            intercepts = theta[:, -1] * records.intercept + added
             column = (
                 f", beside a constant column of {records.intercept:g}, which counts in the norm"
             )
-        arrays = {
-            "coefficients": self.coefficients_,
-            "intercepts": self.intercepts_,
-        } | centre_array(self.centre_)
-        return Released(
-            what,
-            arrays,
-            LinearHead(),
-            facts | {"normalisation": normalisation(self.centre_) + column},
-        )
+
+        self.centre_ = records.centre
+        self.coefficients_ = coefficients
+        self.intercepts_ = intercepts
+        arrays = {"coefficients": coefficients, "intercepts": intercepts}
+        facts = facts | {"normalisation": normalisation(records.centre) + column}
+        return Released(what, arrays | centre_array(records.centre), LinearHead(), facts)
 
 
 def scores_of_empty(sums: Floats) -> Floats:

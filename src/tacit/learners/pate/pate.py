@@ -226,6 +226,7 @@ class PATE(ModelClassifier):
     needs_public = True
     summary = "labels of public records by noisy votes, and a student (PATE, personalized PATE)"
     public_use = "needed, of the private kind"
+    has_votes = True
     stops_early = True
     no_release = (
         "decides by a model that a release cannot hold; choose student={'model': 'linear'}, a"

@@ -31,7 +31,6 @@ from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
-from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 PAPER_STEPS = (5 / 64, 7 / 64, 52 / 64)
@@ -128,6 +127,7 @@ class CoinPressPrototypes(PrivateClassifier):
     takes_sparse = True
     summary = "one noisy mean per class (DPPL-Mean)"
     public_use = "optional, for the scale"
+    event_under_unit = True
 
     counts: int | Sequence[int] | None = None
     steps: Sequence[float] = PAPER_STEPS
@@ -176,9 +176,6 @@ class CoinPressPrototypes(PrivateClassifier):
         check_optional(self, radius=(MOST_RADIUS**-1, MOST_RADIUS))
         whole("pooling", self.pooling, 1, 2**20)
         return self._split().event()
-
-    def _guarantee(self) -> Guarantee:
-        return Guarantee(Unit(self.unit), self._event(), self._unprotected())
 
     def _unprotected(self) -> tuple[str, ...]:
         return () if self.counts is None else ("class counts (declared)",)

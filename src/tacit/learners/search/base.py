@@ -72,6 +72,7 @@ class Search(PrivateClassifier):
 
     validation = None  # no parameter, unless a search makes them
     score_share = 0.1
+    event_under_unit = True
 
     @abstractmethod
     def _cost(self, per_run: RunBudget) -> Event:
@@ -100,9 +101,6 @@ class Search(PrivateClassifier):
     def _event(self) -> Event:
         return self._cost(self._run_budget())
 
-    def _guarantee(self) -> Guarantee:
-        return Guarantee(Unit(self.unit), self._event(), self._unprotected())
-
     def _unprotected(self) -> tuple[str, ...]:
         learners = (self._learner(candidate, self.budget) for candidate in self._candidates())
         return tuple(
@@ -123,12 +121,10 @@ class Search(PrivateClassifier):
         learners = {}
         for candidate in self._candidates():
             learner = self._learner(candidate, self.budget, unit=self.unit)
-            rows = getattr(learner, "public", None)
-            names = getattr(learner, "names", None)
-            allowed = getattr(learner, "allow_overlap", False)
-            learners[id(rows), id(names), learner._releases_public(), allowed] = learner
+            tables = id(learner.public), id(learner.names)
+            learners[tables, learner._releases_public(), learner.allow_overlap] = learner
         for learner in learners.values():
-            learner._check_public(X, getattr(learner, "public", None))
+            learner._check_public(X, learner.public)
         if self.validation is not None:
             # under a unit of labels too: what validation has beside such rows is likely to be the
             # private labels
@@ -252,7 +248,8 @@ class Search(PrivateClassifier):
         ids = None if persons is None else persons.codes
         runs: Runs = []
         # `_check_public` compared public rows once, for all candidates
-        checked = {"allow_overlap": True} if hasattr(self.estimator, "allow_overlap") else {}
+        takes_overlap = "allow_overlap" in self.estimator.get_params(deep=False)
+        checked = {"allow_overlap": True} if takes_overlap else {}
         best: tuple[float, Released] | None = None
         number, drawn = self._drawn(per_run, noise, runs)
         for candidate in progress(drawn, "search", number):
