@@ -30,7 +30,10 @@ Integers = NDArray[np.int64]
 Selection = Literal["gumbel", "exponential"]
 Seed = int | np.random.Generator | np.random.RandomState | None
 
-_CHUNK = 1024  # numbers that a thread draws at a time
+# Numbers that a thread draws at a time.
+_CHUNK = 1024
+
+# 100 times noise of this scale is below 2^62.
 _MOST_SCALE = 2.0**55
 
 
@@ -80,32 +83,35 @@ class SecureNoise(NoiseSource):
         from opendp.measurements import make_laplace
         from opendp.metrics import l1_distance
 
-        return self._added(
-            make_laplace(_integer_vectors(), l1_distance(T="i64"), scale=_within(scale)), values
-        )
+        add_noise = make_laplace(_integer_vectors(), l1_distance(T="i64"), scale=_within(scale))
+        return self._added(add_noise, values)
 
     def _added(self, add_noise: Any, values: Integers) -> Integers:
+        """Values of any shape with the noise of an OpenDP measurement."""
         flat = values.ravel()
         chunks = [flat[start : start + _CHUNK] for start in range(0, len(flat), _CHUNK)]
-        # OpenDP releases the GIL
-        noisy = progress(in_threads(add_noise, chunks), "secure noise", len(flat), len)
-        return np.concatenate([np.asarray(chunk, dtype=np.int64) for chunk in noisy]).reshape(
-            values.shape
-        )
+
+        # OpenDP releases the GIL.
+        noisy_chunks = progress(in_threads(add_noise, chunks), "secure noise", len(flat), len)
+        noisy = [np.asarray(chunk, dtype=np.int64) for chunk in noisy_chunks]
+        return np.concatenate(noisy).reshape(values.shape)
 
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
         if noise == "gumbel":
             return choose(scores, scale, secrets.randbelow)
-        heads = np.flatnonzero(
-            flips_exp(scores.max() - scores, scale, self.words, secrets.randbelow)
-        )
+
+        # Permute-and-flip: a random candidate of those whose coin shows heads.
+        gaps = scores.max() - scores
+        heads = np.flatnonzero(flips_exp(gaps, scale, self.words, secrets.randbelow))
         return int(heads[secrets.randbelow(len(heads))])
 
     def subset(self, n: int, k: int) -> Integers:
-        return np.sort(np.array(secrets.SystemRandom().sample(range(n), k), dtype=np.int64))
+        members = secrets.SystemRandom().sample(range(n), k)
+        return np.sort(np.array(members, dtype=np.int64))
 
     def bernoulli(self, p: Fraction) -> bool:
-        return secrets.randbelow(p.denominator) < p.numerator  # exact
+        # Exact, in integers.
+        return secrets.randbelow(p.denominator) < p.numerator
 
     def words(self, n: int) -> NDArray[np.uint64]:
         return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
@@ -131,7 +137,8 @@ class ResearchNoise(NoiseSource):
     """Float64 noise from a seeded numpy Generator; results drawn with it are not for release."""
 
     def __init__(self, random_state: Seed) -> None:
-        if isinstance(random_state, np.random.RandomState):  # scikit-learn's checks pass one
+        if isinstance(random_state, np.random.RandomState):
+            # scikit-learn's checks pass one.
             random_state = int(random_state.randint(2**31))
         try:
             self.generator = np.random.default_rng(random_state)
@@ -141,25 +148,22 @@ class ResearchNoise(NoiseSource):
             ) from error
 
     def gaussian(self, values: Integers, scale: float) -> Integers:
-        return values + np.rint(
-            _within(scale) * self.generator.standard_normal(values.shape)
-        ).astype(np.int64)
+        noise = _within(scale) * self.generator.standard_normal(values.shape)
+        return values + np.rint(noise).astype(np.int64)
 
     def laplace(self, values: Integers, scale: float) -> Integers:
-        return values + np.rint(
-            self.generator.laplace(scale=_within(scale), size=values.shape)
-        ).astype(np.int64)
+        noise = self.generator.laplace(scale=_within(scale), size=values.shape)
+        return values + np.rint(noise).astype(np.int64)
 
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
-        # scores relative to the largest, so that float64 resolves those that can win; -log E is
-        # Gumbel noise with a
-        # longer tail than -log(-log U), since uniform floats lie on a grid
-        draw = self.generator.standard_exponential(len(scores))
-        return int(
-            np.argmax(
-                (scores - scores.max()) / scale + (-np.log(draw) if noise == "gumbel" else draw)
-            )
-        )
+        # -log E is Gumbel noise with a longer tail than -log(-log U), since uniform floats lie on a
+        # grid.
+        draws = self.generator.standard_exponential(len(scores))
+        if noise == "gumbel":
+            draws = -np.log(draws)
+
+        # Relative to the largest score, float64 resolves the scores that can win.
+        return int(np.argmax((scores - scores.max()) / scale + draws))
 
     def subset(self, n: int, k: int) -> Integers:
         return np.sort(self.generator.choice(n, size=k, replace=False)).astype(np.int64)

@@ -43,8 +43,11 @@ from tacit.errors import BudgetError
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.privacy.events import Exponential, Parallel
 
+# Scores further below the top are raised to this distance.
 _FLOOR = 2**61
-_FEW = 64  # ranks up to which one pass over all scores for each is faster than sorting positions
+
+# Up to so many ranks one pass over all scores for each is faster than sorting positions.
+_FEW_RANKS = 64
 
 
 def select_set(
@@ -64,9 +67,11 @@ def select_set(
     """
     ranked = -np.sort(-scores)
     keys, scale = rank_keys(ranked, k, sensitivity=sensitivity, epsilon=epsilon, classes=classes)
+
+    # The rank of the worst member, from 0; the others are above it.
     worst = k - 1 + noise.noisy_max(keys, scale, "gumbel")
-    chosen = np.append(noise.subset(worst, k - 1), worst)
-    return positions(scores, ranked, chosen)
+    ranks = np.append(noise.subset(worst, k - 1), worst)
+    return positions(scores, ranked, ranks)
 
 
 def positions(scores: Integers, ranked: Integers, ranks: Integers) -> Integers:
@@ -76,14 +81,17 @@ def positions(scores: Integers, ranked: Integers, ranks: Integers) -> Integers:
     Only the scores are sorted, which is much faster than sorting positions with them. Of equal
     scores, those with lower positions rank first.
     """
-    if len(ranks) > _FEW:
+    if len(ranks) > _FEW_RANKS:
         return np.sort(best_first(scores)[ranks])
-    chosen = []
+
+    members = []
     for value in np.unique(ranked[ranks]):
-        first = len(ranked) - int(np.searchsorted(ranked[::-1], value, side="right"))
-        equal = np.flatnonzero(scores == value)
-        chosen.append(equal[ranks[ranked[ranks] == value] - first])
-    return np.sort(np.concatenate(chosen))
+        # Candidates of this score, and the rank of the first of them.
+        tied = np.flatnonzero(scores == value)
+        first_rank = len(ranked) - int(np.searchsorted(ranked[::-1], value, side="right"))
+        tied_ranks = ranks[ranked[ranks] == value]
+        members.append(tied[tied_ranks - first_rank])
+    return np.sort(np.concatenate(members))
 
 
 def best_first(scores: Integers) -> Integers:
@@ -100,24 +108,30 @@ def rank_keys(
     `ranked` are the scores in falling order, of shape (m,).
     """
     scale = rank_scale(len(ranked), k, sensitivity=sensitivity, epsilon=epsilon, classes=classes)
-    exact = np.maximum(ranked[k - 1 :] - ranked[0], -_FLOOR)
-    return exact + np.rint(scale * log_binomials(len(ranked), k)).astype(np.int64), scale
+    gaps = np.maximum(ranked[k - 1 :] - ranked[0], -_FLOOR)
+    log_counts = np.rint(scale * log_binomials(len(ranked), k)).astype(np.int64)
+    return gaps + log_counts, scale
 
 
 def rank_scale(m: int, k: int, *, sensitivity: int, epsilon: float, classes: int = 1) -> float:
     """The scale s above for m candidates; it depends on public values alone."""
-    most = largest_partial_sum(m, k)
-    # k additions and logarithms (each below 32), each with an error of an ulp at most
-    eta = k * 2.0**-52 * (most + 32)
+    largest = largest_partial_sum(m, k)
+
+    # k additions and logarithms (each below 32), each with an error of an ulp at most.
+    eta = k * 2.0**-52 * (largest + 32)
     if epsilon <= 8 * classes * eta:
         raise BudgetError(
             f"epsilon={epsilon} is too small for the float error of k={k}; pass a smaller k"
         )
-    spend, widest = Fraction(epsilon) - 4 * classes * Fraction(eta), sensitivity + 2 * classes
-    scale = widest / float(spend)
-    while Fraction(scale) * spend < widest:
+
+    # The smallest float s >= (W + 2B)/(epsilon - 4 B eta).
+    remaining = Fraction(epsilon) - 4 * classes * Fraction(eta)
+    width = sensitivity + 2 * classes
+    scale = width / float(remaining)
+    while Fraction(scale) * remaining < width:
         scale = math.nextafter(scale, math.inf)
-    if scale * most >= _FLOOR:
+
+    if scale * largest >= _FLOOR:
         raise BudgetError(
             f"epsilon={epsilon} is too small for k={k} in 64-bit scores; pass a smaller k"
         )
@@ -135,11 +149,14 @@ def largest_partial_sum(m: int, k: int) -> float:
 @lru_cache(maxsize=2)
 def log_binomials(m: int, k: int) -> NDArray[np.float64]:
     """ln C(y-1, k-1) for y = k..m: the number of sets whose worst member has rank y."""
-    above = np.arange(k - 1, m, dtype=np.float64)  # y - 1, the candidates above the worst member
+    # y - 1, the number of candidates above the worst member.
+    above = np.arange(k - 1, m, dtype=np.float64)
     logs = np.zeros(len(above))
     for i in range(k - 1):
         logs += np.log(above - i) - math.log(i + 1)
-    logs.setflags(write=False)  # cached for the next class
+
+    # The array is cached for the next class.
+    logs.setflags(write=False)
     return logs
 
 

@@ -1,4 +1,4 @@
-"""How well a classifier does, with small classes in view.
+"""Accuracy of a classifier, with small classes in view.
 
 Both figures are functions of sums over the test set: accuracy is the ratio of right rows to rows,
 balanced accuracy the mean of that ratio over the classes. Rows of one person are alike, so an
@@ -52,7 +52,7 @@ class Scores:
     """Balanced accuracy over the smallest of all classes; None without class sizes, or if the test
     set holds no such class."""
     persons: int | None = None
-    """How many persons the test rows are of, if that is known: intervals are over them."""
+    """Number of persons in the test rows, if that is known: intervals are over them."""
 
 
 def evaluate(
@@ -69,13 +69,18 @@ def evaluate(
     """
     unknown = ~np.isin(truth, classes)
     if unknown.any():
-        row, share = int(np.argmax(unknown)), f"{unknown.sum()} of {len(truth)} rows"
+        row = int(np.argmax(unknown))
+        share = f"{unknown.sum()} of {len(truth)} rows"
         fault = (
             f"row {row} has label {truth[[row]].tolist()[0]!r}, not a class of the release"
             f" ({share})"
         )
         raise InputError(f"{fault}; check that this is the right test set, or drop such rows")
+
     hits = (truth == predicted).astype(np.float64)
+    accuracy = float(hits.mean())
+
+    # The position of each row's class, (n,), and the accuracy per class, (C,).
     order = np.argsort(classes)
     index = order[np.searchsorted(classes, truth, sorter=order)]
     counts = np.bincount(index, minlength=len(classes))
@@ -83,39 +88,61 @@ def evaluate(
     with np.errstate(invalid="ignore"):
         shares = np.bincount(index, weights=hits, minlength=len(classes)) / counts
     balanced = float(shares[present].mean())
-    smallest = minority(sizes) if sizes is not None else np.array([], dtype=np.int64)
-    of_minority = shares[smallest[present[smallest]]]
-    accuracy = float(hits.mean())
-    # what each row adds to the error of the balanced accuracy, and to that of the accuracy
-    parts = np.stack(
-        [(hits - shares[index]) / (counts[index] * present.sum()), (hits - accuracy) / len(hits)]
-    )
-    codes = None if persons is None else person_codes(persons, len(persons))
-    balanced_deviation, accuracy_deviation = (_deviation(part, codes) for part in parts)
+
+    codes = None
+    n_persons = None
+    if persons is not None:
+        codes = person_codes(persons, len(persons))
+        n_persons = int(codes.max()) + 1
+
+    # What each row adds to the error of the balanced accuracy, and to that of the accuracy.
+    balanced_parts = (hits - shares[index]) / (counts[index] * present.sum())
+    accuracy_parts = (hits - accuracy) / len(hits)
+
     return Scores(
         accuracy=accuracy,
         balanced=balanced,
-        interval=_interval(balanced, balanced_deviation),
-        accuracy_interval=_interval(accuracy, accuracy_deviation),
-        persons=None if codes is None else int(codes.max()) + 1,
+        interval=_interval(balanced, _standard_error(balanced_parts, codes)),
+        accuracy_interval=_interval(accuracy, _standard_error(accuracy_parts, codes)),
+        persons=n_persons,
         per_class=dict(zip(classes.tolist(), shares.tolist(), strict=True)),
-        minority=float(of_minority.mean()) if len(of_minority) else None,
+        minority=_minority_accuracy(shares, present, sizes),
     )
 
 
-def _deviation(parts: NDArray[np.float64], codes: NDArray[np.intp] | None) -> float:
+def _minority_accuracy(
+    shares: NDArray[np.float64], present: NDArray[np.bool_], sizes: NDArray[np.int64] | None
+) -> float | None:
+    """Mean accuracy of the smallest classes that the test set holds; None if there are none."""
+    if sizes is None:
+        return None
+
+    smallest = minority(sizes)
+    minority_shares = shares[smallest[present[smallest]]]
+    if not len(minority_shares):
+        return None
+    return float(minority_shares.mean())
+
+
+def _standard_error(parts: NDArray[np.float64], codes: NDArray[np.intp] | None) -> float:
     """The standard error of a sum of parts, one a row: independent rows, or clusters of rows with
     the same code.
     """
     if codes is None:
         return math.sqrt((parts**2).sum())
-    of_persons = np.bincount(codes, weights=parts)
-    n = len(of_persons)
-    return math.inf if n == 1 else math.sqrt(n / (n - 1) * (of_persons**2).sum())
+
+    person_parts = np.bincount(codes, weights=parts)
+    n = len(person_parts)
+    if n == 1:
+        return math.inf
+    return math.sqrt(n / (n - 1) * (person_parts**2).sum())
 
 
-def _interval(value: float, deviation: float) -> tuple[float, float]:
-    return max(0.0, value - 1.96 * deviation), min(1.0, value + 1.96 * deviation)
+def _interval(value: float, standard_error: float) -> tuple[float, float]:
+    """95 % interval of a share."""
+    low = max(0.0, value - 1.96 * standard_error)
+    high = min(1.0, value + 1.96 * standard_error)
+    return low, high
 
 
 def minority(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -127,7 +154,7 @@ def spread(values: Sequence[float]) -> Spread:
     """Median and quantiles of one figure, by linear interpolation between its values over seeds."""
     if not len(values):
         raise InputError("values is empty; pass one figure for each seed")
-    low, median, high = np.quantile(
-        np.asarray(values, dtype=np.float64), (QUANTILES[0], 0.5, QUANTILES[1])
-    )
+
+    levels = (QUANTILES[0], 0.5, QUANTILES[1])
+    low, median, high = np.quantile(np.asarray(values, dtype=np.float64), levels)
     return Spread(float(median), float(low), float(high))
