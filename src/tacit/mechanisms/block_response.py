@@ -28,14 +28,15 @@ from tacit.privacy.events import Event, RandomizedResponse
 
 
 def event(epsilon: float, counts: Integers) -> Event:
-    """Privacy cost of one answer for each label, by the number of blocks of each partition in
-    use.
+    """Return the privacy cost of one answer for each label.
+
+    `counts` has the number of blocks of each partition in use; the smallest bounds all records.
     """
     return RandomizedResponse(epsilon, max(int(counts.min()), 2))
 
 
 class BlockResponses(Responses):
-    """Samples answers; `which` is the partition of each label.
+    """Sample answers; each label has a row, which is its partition.
 
     Parameters
     ----------
@@ -49,28 +50,37 @@ class BlockResponses(Responses):
 
     def __init__(self, epsilon: float, blocks: NDArray[Any], counts: Integers) -> None:
         self.n_classes = blocks.shape[1]
-        self._blocks, self._counts = blocks, counts
-        distinct = np.flatnonzero(np.bincount(counts))
-        self._shares = np.zeros(distinct[-1] + 1, dtype=np.uint64)
-        self._shares[distinct] = [inside(epsilon, g) for g in distinct.tolist()]
+        self._blocks = blocks
+        self._counts = counts
+
+        # the words that give one other block, for each number g of blocks that occurs
+        block_counts = np.flatnonzero(np.bincount(counts))
+        self._words_per_block = np.zeros(block_counts[-1] + 1, dtype=np.uint64)
+        self._words_per_block[block_counts] = [inside(epsilon, g) for g in block_counts.tolist()]
 
     def _responses(self, labels: Integers, prior: Integers, words: NDArray[np.uint64]) -> Integers:
         answers = np.empty(len(labels), dtype=np.int64)
-        answer(self._blocks, self._counts, self._shares, labels, prior, words, answers)
+        answer(self._blocks, self._counts, self._words_per_block, labels, prior, words, answers)
         return answers
 
 
 @partial(compiled, error_model="numpy", boundscheck=True)
 def answer(
-    blocks: Any, counts: Any, shares: Any, labels: Any, which: Any, words: Any, answers: Any
+    blocks: Any, counts: Any, words_per_block: Any, labels: Any, rows: Any, words: Any, answers: Any
 ) -> None:
-    """Answer each label by the partition and the word that it has; `which` may have a single
-    entry.
+    """Answer each label by its partition and its random word.
+
+    `rows` has the partition of each label, or a single entry for all labels.
     """
     for i in range(len(labels)):
         if labels[i] < 0:
             raise IndexError("a label is below 0")
-        row = which[i if len(which) > 1 else 0]
-        own, g = blocks[row, labels[i]], counts[row]
-        place = words[i] // shares[g]
-        answers[i] = own if place >= np.uint64(g) else place
+        row = rows[i] if len(rows) > 1 else rows[0]
+        true_block = blocks[row, labels[i]]
+        g = counts[row]
+
+        # each block has as many words; those beyond the g-th share give the true block
+        answers[i] = true_block
+        block = words[i] // words_per_block[g]
+        if block < np.uint64(g):
+            answers[i] = block
