@@ -49,7 +49,9 @@ class BudgetSplit:
     Examples
     --------
     >>> from tacit.mechanisms import gaussian, outer_products
-    >>> parts = {"moments": Part(0.5, outer_products.MOMENTS), "sums": Part(0.5, gaussian.CLASS_SUMS)}
+    >>> moments = Part(0.5, outer_products.MOMENTS)
+    >>> sums = Part(0.5, gaussian.CLASS_SUMS)
+    >>> parts = {"moments": moments, "sums": sums}
     >>> split = BudgetSplit(Budget.zcdp(0.5), Unit.CHANGE_LABEL, parts)
     >>> split.noise("moments"), round(split.noise("sums"), 6), round(split.event().rho, 6)
     (0.0, 1.414214, 0.5)

@@ -140,7 +140,8 @@ def randomize(
     Examples
     --------
     >>> import tacit
-    >>> out = tacit.label_dp.randomize(["cat", "dog", "cat"], classes=["cat", "dog"], budget="epsilon=1")
+    >>> labels = ["cat", "dog", "cat"]
+    >>> out = tacit.label_dp.randomize(labels, classes=["cat", "dog"], budget="epsilon=1")
     >>> out.labels.shape, out.guarantee_.epsilon()
     ((3,), 1.0)
     """

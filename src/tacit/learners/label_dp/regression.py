@@ -139,7 +139,9 @@ class UnbiasedResponse:
     Examples
     --------
     >>> import numpy as np, tacit
-    >>> round(tacit.label_dp.UnbiasedResponse(2.0, np.arange(11), outputs=np.arange(-10, 21)).expected_loss, 3)
+    >>> outputs = np.arange(-10, 21)
+    >>> response = tacit.label_dp.UnbiasedResponse(2.0, np.arange(11), outputs=outputs)
+    >>> round(response.expected_loss, 3)
     19.915
     """
 

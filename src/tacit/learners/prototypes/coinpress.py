@@ -118,7 +118,8 @@ class CoinPressPrototypes(PrivateClassifier):
     >>> import numpy as np, tacit
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(3, 1, (200, 4)), rng.normal(-3, 1, (200, 4))])
-    >>> model = tacit.CoinPressPrototypes("rho=8", classes=2, counts=200).fit(X, np.repeat([0, 1], 200))
+    >>> y = np.repeat([0, 1], 200)
+    >>> model = tacit.CoinPressPrototypes("rho=8", classes=2, counts=200).fit(X, y)
     >>> model.predict([[3.0, 3.0, 3.0, 3.0]]), len(model.steps_)
     (array([0]), 3)
     """

@@ -116,7 +116,8 @@ class NamePrototypes(PrivateClassifier):
         Examples
         --------
         >>> import numpy as np, tacit
-        >>> model = tacit.NamePrototypes(classes=["cat", "dog"], names=np.eye(2)).fit(np.ones((3, 2)))
+        >>> model = tacit.NamePrototypes(classes=["cat", "dog"], names=np.eye(2))
+        >>> model = model.fit(np.ones((3, 2)))
         >>> model.predict([[2.0, 0.1]])
         array(['cat'], dtype='<U3')
         """

@@ -56,9 +56,9 @@ class GridSearch(Search):
     --------
     >>> import numpy as np, tacit
     >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
-    >>> search = tacit.GridSearch(
-    ...     tacit.PublicPrototypes(public=2 * np.eye(2)), [{"k": 1}, {"k": 2}], budget="rho=0.5", classes=2
-    ... ).fit(X, y)
+    >>> learner = tacit.PublicPrototypes(public=2 * np.eye(2))
+    >>> candidates = [{"k": 1}, {"k": 2}]
+    >>> search = tacit.GridSearch(learner, candidates, budget="rho=0.5", classes=2).fit(X, y)
     >>> search.best_params_, round(search.guarantee_.rho, 6), len(search.scores_)
     ({'k': 1}, 0.5, 2)
     """

@@ -66,9 +66,9 @@ class RandomSearch(Search):
     --------
     >>> import numpy as np, tacit
     >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
-    >>> search = tacit.RandomSearch(
-    ...     tacit.PublicPrototypes(public=2 * np.eye(2)), [{"k": 1}, {"k": 2}], budget="epsilon=2", classes=2
-    ... ).fit(X, y)
+    >>> learner = tacit.PublicPrototypes(public=2 * np.eye(2))
+    >>> candidates = [{"k": 1}, {"k": 2}]
+    >>> search = tacit.RandomSearch(learner, candidates, budget="epsilon=2", classes=2).fit(X, y)
     >>> list(search.best_params_), round(search.guarantee_.epsilon(0), 6)
     (['k'], 2.0)
     """

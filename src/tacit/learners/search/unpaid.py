@@ -61,9 +61,9 @@ class UnpaidSearch(Search):
     --------
     >>> import numpy as np, tacit
     >>> X, y = np.repeat(np.eye(2), 50, axis=0), np.repeat([0, 1], 50)
-    >>> search = tacit.UnpaidSearch(
-    ...     tacit.PublicPrototypes(public=2 * np.eye(2)), [{"k": 1}, {"k": 2}], budget="rho=8", classes=2
-    ... ).fit(X, y)
+    >>> learner = tacit.PublicPrototypes(public=2 * np.eye(2))
+    >>> candidates = [{"k": 1}, {"k": 2}]
+    >>> search = tacit.UnpaidSearch(learner, candidates, budget="rho=8", classes=2).fit(X, y)
     >>> search.guarantee_.figures()
     'no bound: this is not private'
     """
