@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.cli.common import (
     check_declaration,
+    declared_classes,
     is_covered,
     number_of_persons,
     read_classes,
@@ -18,7 +19,9 @@ from tacit.cli.options import Persons
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
+    from tacit.data.embeddings import EmbeddingStore
     from tacit.data.imports import Data
+    from tacit.data.names import ClassNames
 
 
 def import_(
@@ -78,74 +81,111 @@ def import_(
         Overwrite the output.
     """
     from tacit.compute.atomic import atomic_folder, remove_parts
-    from tacit.data.embeddings import EmbeddingStore
     from tacit.data.ids import is_ids_file
     from tacit.data.imports import located, read_data, splits
-    from tacit.data.manifest import NAME, holds_stores
+    from tacit.data.manifest import holds_stores
 
     if not files:
         raise InputError("no files to import; give for example X.npy Y.npy, or one .npz file")
     declared = read_classes(classes)
-
-    def write(folder: Path, name: str | None, identity: str, overwrite: bool) -> str:
-        data = read_data(files, x=x, y=y, persons=persons, split=name, card=card, check=False)
-        place = located(files[0], name)
-        if declare_public:
-            check_declaration(files[0], place, data)
-        listed = data.classes if declared is None and data.classes_declared else declared
-        of_names = names_for(names, data, listed, place)
-        if stated is None and (is_covered(place, data) or (place / NAME).is_file()):
-            identity = data.identity  # a copy is the same records, so it has the ledger of the data
-        store = EmbeddingStore.write(
-            folder,
-            _from_bytes(data),
-            data.labels,
-            persons=data.persons,
-            classes=listed,
-            card=data.card,
-            identity=identity,
-            names=None if of_names is None else of_names.rows,
-            names_card=None if of_names is None else of_names.facts,
-            dtype=dtype,
-            force=overwrite,
-            declared_public=declare_public or data.declared_public,
-            metadata=data.origin.columns(),
-        )
-        tell_of_case(store.persons)
-        tell_of_ledger(place, data, folder)
-        shown = (
-            f"{len(store.classes)} classes"
-            if store.classes_declared and store.classes
-            else "no declared classes"
-        )
-        labels = "" if store.labels is not None else ", no labels"
-        carried = "" if of_names is None else f", {of_names.count} rows of class names"
-        return (
-            f"{store.rows} rows{number_of_persons(store.persons)} of width {store.dim}{labels},"
-            f" {shown}{carried}"
-        )
-
     parts = splits(files[0]) if len(files) == 1 and files[0].is_dir() else []
     if persons is not None and split is None and len(parts) > 1 and is_ids_file(persons):
         raise InputError(f"--persons {persons} has the ids of one split; import each with --split")
-    stated = identity
+    identity_is_given = identity is not None
+
+    def import_part(folder: Path, part: str | None, identity: str, overwrite: bool) -> str:
+        """Write the store of one split, or of all files, and return a line about it."""
+        data = read_data(files, x=x, y=y, persons=persons, split=part, card=card, check=False)
+        place = located(files[0], part)
+        if declare_public:
+            check_declaration(files[0], place, data)
+        class_list = declared_classes(declared, data)
+        class_names = names_for(names, data, class_list, place)
+
+        # A copy holds the same records, so its uses belong into the ledger of the data.
+        if not identity_is_given and _has_identity(place, data):
+            identity = data.identity
+
+        store = _write(
+            folder,
+            data,
+            class_list,
+            class_names,
+            identity=identity,
+            dtype=dtype,
+            force=overwrite,
+            declared_public=declare_public or data.declared_public,
+        )
+        tell_of_case(store.persons)
+        tell_of_ledger(place, data, folder)
+        return _summary(store, class_names)
+
     identity = identity or out.name
     remove_parts(out)
     with shown_progress():
         if split is not None or len(parts) < 2:
-            say(f"{out}: {write(out, split, identity, force)}")
+            say(f"{out}: {import_part(out, split, identity, force)}")
             return
+
         with atomic_folder(out, force=force, ours=holds_stores) as temporary:
-            made = {
-                name: write(temporary / name, name, f"{identity}-{name}", False) for name in parts
-            }
-    for name, text in made.items():
-        say(f"{out / name}: {text}")
+            summaries = {}
+            for part in parts:
+                summaries[part] = import_part(temporary / part, part, f"{identity}-{part}", False)
+
+    for part, summary in summaries.items():
+        say(f"{out / part}: {summary}")
 
 
-def _from_bytes(data: "Data") -> Any:
-    """The features; pixels that are bytes as numbers from 0 to 1, as networks take them."""
+def _has_identity(place: Path, data: "Data") -> bool:
+    """Return true if the data are a store, or a ledger counts what is spent on them."""
+    from tacit.data.manifest import NAME
+
+    return is_covered(place, data) or (place / NAME).is_file()
+
+
+def _write(
+    folder: Path,
+    data: "Data",
+    classes: Any,
+    class_names: "ClassNames | None",
+    **options: Any,
+) -> "EmbeddingStore":
+    """Write a store of the data; further options are those of `EmbeddingStore.write`."""
+    from tacit.data.embeddings import EmbeddingStore
+
+    return EmbeddingStore.write(
+        folder,
+        _features(data),
+        data.labels,
+        persons=data.persons,
+        classes=classes,
+        card=data.card,
+        names=None if class_names is None else class_names.rows,
+        names_card=None if class_names is None else class_names.facts,
+        metadata=data.origin.columns(),
+        **options,
+    )
+
+
+def _features(data: "Data") -> Any:
+    """Return the features; pixels in bytes become numbers from 0 to 1, as networks take them."""
     import numpy as np
 
-    pixels = data.x.dtype == np.uint8 and "shape" in data.card
-    return np.divide(data.x, 255, dtype=np.float32) if pixels else data.x
+    are_pixels = data.x.dtype == np.uint8 and "shape" in data.card
+    if are_pixels:
+        return np.divide(data.x, 255, dtype=np.float32)
+    return data.x
+
+
+def _summary(store: "EmbeddingStore", class_names: "ClassNames | None") -> str:
+    """Return a line about a store."""
+    facts = [f"{store.rows} rows{number_of_persons(store.persons)} of width {store.dim}"]
+    if store.labels is None:
+        facts.append("no labels")
+    if store.classes_declared and store.classes:
+        facts.append(f"{len(store.classes)} classes")
+    else:
+        facts.append("no declared classes")
+    if class_names is not None:
+        facts.append(f"{class_names.count} rows of class names")
+    return ", ".join(facts)
