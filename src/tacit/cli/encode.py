@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,7 +20,8 @@ from tacit.cli.encode_names import (
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
-    from tacit.encoding.encoders.store import Outcome
+    from tacit.encoding.encoders.base import Features
+    from tacit.encoding.encoders.store import Options, Outcome
     from tacit.encoding.sources.base import Source
 
 
@@ -142,84 +143,73 @@ def encode(
         Overwrite the output.
     """
     from tacit.compute.atomic import check_writable
-    from tacit.data.ids import is_ids_file
     from tacit.data.manifest import holds_stores, is_store
     from tacit.encoding.encoders import load_encoder
-    from tacit.encoding.encoders.store import Options, encode_to_stores
+    from tacit.encoding.encoders.store import Options
     from tacit.encoding.names import TEMPLATE, load_text_side, names_source
     from tacit.encoding.sources import splits
 
-    of_records = {
-        "split": split,
-        "labels": labels,
-        "x": x,
-        "y": y,
-        "persons": persons,
-        "persons-folder": persons_folder,
-        "public": public,
-        "declare-public": declare_public,
-        "skip-bad": skip_bad,
-    }
     if source is None:
-        check_alone(texts, of_records | {"mirror": mirror})
-    elif through is not None:
-        raise InputError(
-            f"--through {through} makes a store of class names alone; leave the source {source} out"
-        )
-    if through is None and through_texts is not None:
-        raise InputError(
-            f"--through-texts {through_texts} is for the classes of --through STORE; leave it out"
-        )
-    chosen = [split] if split is not None or source is None else splits(source)
-    check_writable(out, force=force, ours=holds_stores if len(chosen) > 1 else is_store)
-    if workers is None:
-        workers = max(1, min((os.cpu_count() or 1) - 1, 8))
+        record_options = {
+            "split": split,
+            "labels": labels,
+            "x": x,
+            "y": y,
+            "persons": persons,
+            "persons-folder": persons_folder,
+            "public": public,
+            "declare-public": declare_public,
+            "skip-bad": skip_bad,
+            "mirror": mirror,
+        }
+        check_alone(texts, record_options)
+    _check_through(through, through_texts, source)
+
+    # Several parts are several splits; a source without splits has none, or one None.
+    parts: Sequence[str | None] = [split]
+    if source is not None and split is None:
+        parts = splits(source)
+    check_writable(out, force=force, ours=holds_stores if len(parts) > 1 else is_store)
+
     options = Options(
-        read_classes(classes),
-        public,
-        skip_bad,
-        dtype,
-        batch,
-        workers,
-        shard_rows,
+        classes=read_classes(classes),
+        public=public,
+        skip_bad=skip_bad,
+        dtype=dtype,
+        batch=batch,
+        workers=_default_workers() if workers is None else workers,
+        shard_rows=shard_rows,
         declared_public=declare_public,
     )
     templates = template or [TEMPLATE]
-    loading: dict[str, Any] = {
+    encoder_options: dict[str, Any] = {
         "weights": weights,
         "sidecar": sidecar,
         "device": device,
         "precision": precision,
         "projection": projection,
     }
+
     if source is None:
         listed, descriptions = class_texts(texts, options.classes)
         sources = {"": names_source(listed, templates, descriptions)}
+        # Read before the encoder, which takes long to load.
         public_classes = None if through is None else PublicClasses.read(through, through_texts)
-        features = load_text_side(encoder, **loading)
+        features = load_text_side(encoder, **encoder_options)
         if public_classes is not None:
+            store_options = {"dtype": dtype, "identity": identity, "force": force}
             with shown_progress():
                 write_through(
-                    out,
-                    public_classes,
-                    listed,
-                    descriptions,
-                    templates,
-                    features,
-                    dtype=dtype,
-                    identity=identity,
-                    force=force,
+                    out, public_classes, listed, descriptions, templates, features, **store_options
                 )
             return
-        options = replace(options, classes=None)  # the names are the class list
+        # The labels of this store are the class list.
+        options = replace(options, classes=None)
     else:
-        if persons is not None and len(chosen) > 1 and is_ids_file(persons):
-            raise InputError(
-                f"--persons {persons} has the ids of one split; encode each with --split"
-            )
-        sources = _opened(
+        _check_persons(persons, parts)
+        sources = _open_sources(
             source,
-            chosen,
+            parts,
             labels=labels,
             x=x,
             y=y,
@@ -228,72 +218,116 @@ def encode(
             public=public,
         )
         kind = next(iter(sources.values())).kind
-        features = load_encoder(encoder, kind=kind, mirror=mirror, **loading)
+        features = load_encoder(encoder, kind=kind, mirror=mirror, **encoder_options)
         if texts is not None or template is not None:
-            side = features if kind == "text" else load_text_side(encoder, **loading)
-            carried = names_to_carry(sources.values(), options.classes, texts, templates, side)
-            options = replace(options, names=carried)
-    try:
-        with shown_progress():
-            outcomes = encode_to_stores(
-                sources, features, out, options, identity=identity, force=force
-            )
-    except KeyboardInterrupt as stop:
-        said = (
-            "interrupted; run the same command again, and it goes on from the shards that are done"
-        )
-        raise KeyboardInterrupt(said) from stop
+            text_side = features
+            if kind != "text":
+                text_side = load_text_side(encoder, **encoder_options)
+            names = names_to_carry(sources.values(), options.classes, texts, templates, text_side)
+            options = replace(options, names=names)
+
+    outcomes = _encode(sources, features, out, options, identity=identity, force=force)
     for name, outcome in outcomes.items():
-        _say(out / name, outcome, [sources[name].shown(file) for file in sources[name].left_out])
+        files_left_out = [sources[name].shown(file) for file in sources[name].left_out]
+        _print_outcome(out / name, outcome, files_left_out)
 
 
-def _opened(
-    path: Path, splits: Sequence[str | None], *, public: bool, **options: Any
+def _check_through(through: Path | None, through_texts: Path | None, source: Path | None) -> None:
+    """Refuse `--through` for records, and texts for `--through` without it."""
+    if through is not None and source is not None:
+        raise InputError(
+            f"--through {through} makes a store of class names alone; leave the source {source} out"
+        )
+    if through is None and through_texts is not None:
+        raise InputError(
+            f"--through-texts {through_texts} is for the classes of --through STORE; leave it out"
+        )
+
+
+def _check_persons(persons: str | None, parts: Sequence[str | None]) -> None:
+    """Refuse one file of person ids for several splits."""
+    from tacit.data.ids import is_ids_file
+
+    if persons is not None and len(parts) > 1 and is_ids_file(persons):
+        raise InputError(f"--persons {persons} has the ids of one split; encode each with --split")
+
+
+def _default_workers() -> int:
+    """Return one process for each core but one, from 1 to 8."""
+    spare_cores = (os.cpu_count() or 1) - 1
+    return max(1, min(spare_cores, 8))
+
+
+def _open_sources(
+    path: Path, parts: Sequence[str | None], *, public: bool, **options: Any
 ) -> dict[str, "Source"]:
-    """The sources by the names of their stores in the output; "" is the output itself."""
+    """Open a source's splits, by the names of their stores in the output; "" is the output."""
     from tacit.encoding.sources import open_source
 
-    names = (
-        {str(name): name for name in splits}
-        if len(splits) > 1
-        else {"": splits[0] if splits else None}
-    )
-    sources = {
-        store: open_source(path, split, public=public, **options) for store, split in names.items()
-    }
-    for name, opened in sources.items():
-        if opened.labels is None and not public:
-            said = (
+    part_by_store: dict[str, str | None] = {}
+    if len(parts) > 1:
+        part_by_store = {str(part): part for part in parts}
+    else:
+        part_by_store[""] = parts[0] if parts else None
+
+    sources = {}
+    for store, part in part_by_store.items():
+        sources[store] = open_source(path, part, public=public, **options)
+
+    for store, source in sources.items():
+        if source.labels is None and not public:
+            advice = (
                 "no labels are found; where there are some, stop this and name their column with"
                 " --y or --labels"
             )
-            print(f"tacit: {path / name}: {said}", file=sys.stderr)
+            print(f"tacit: {path / store}: {advice}", file=sys.stderr)
     return sources
 
 
-def _say(path: Path, outcome: "Outcome", left_out: Sequence[str]) -> None:
-    """One line about a store."""
+def _encode(
+    sources: dict[str, "Source"], features: "Features", out: Path, options: "Options", **facts: Any
+) -> Mapping[str, "Outcome"]:
+    """Encode with progress shown; after Ctrl-C, say that the same command resumes."""
+    from tacit.encoding.encoders.store import encode_to_stores
+
+    try:
+        with shown_progress():
+            return encode_to_stores(sources, features, out, options, **facts)
+    except KeyboardInterrupt as stop:
+        message = (
+            "interrupted; run the same command again, and it goes on from the shards that are done"
+        )
+        raise KeyboardInterrupt(message) from stop
+
+
+def _print_outcome(path: Path, outcome: "Outcome", files_left_out: Sequence[str]) -> None:
+    """Print one line about a store."""
     store = outcome.store
     facts = [f"{store.rows} rows{number_of_persons(store.persons)} of width {store.dim}"]
     if store.names is not None:
         facts.append(f"{sum(map(len, store.names))} rows of class names")
-    if store.classes is not None:
-        how = (
-            "declared"
-            if store.classes_declared
-            else "read off the labels; declare public ones with --classes"
+
+    if store.classes is not None and store.classes_declared:
+        facts.append(f"{len(store.classes)} classes (declared)")
+    elif store.classes is not None:
+        facts.append(
+            f"{len(store.classes)} classes (read off the labels; declare public ones with"
+            " --classes)"
         )
-        facts.append(f"{len(store.classes)} classes ({how})")
     elif store.labels is None:
         facts.append("no labels")
     else:
         facts.append("labels are whole numbers; declare their classes with --classes")
+
     if outcome.skipped:
         facts.append(f"{outcome.skipped} records left out (listed beside it in .bad.csv)")
     if outcome.reused:
         facts.append(f"{outcome.reused} records were encoded before")
-    if left_out:
-        said = f"{len(left_out)} files left out that are no pictures or are not in the table"
-        facts.append(f"{said} (first: {left_out[0]})")
+    if files_left_out:
+        facts.append(
+            f"{len(files_left_out)} files left out that are no pictures or are not in the table"
+            f" (first: {files_left_out[0]})"
+        )
+
     say(f"{path}: {', '.join(facts)}")
     tell_of_case(store.persons)
