@@ -29,81 +29,102 @@ def print_method_help(verb: str, method: str) -> None:
 
 def method_app(verb: str, method: str, *, name: str) -> App:
     """A command as one method has it, to be described and completed, and never run."""
-    kind, command = load(METHODS[method]), load(f"tacit.cli.{verb}:{verb}")
+    learner_class = load(METHODS[method])
+    command = load(f"tacit.cli.{verb}:{verb}")
+    signature = inspect.signature(command)
     group = Group(f"Parameters of {method}", sort_key=0)
-    described = inspect.signature(command)
-    shown = [
-        _for_method(one, kind, verb) for one in described.parameters.values() if _applies(one, kind)
-    ]
-    for own, text, default in own_parameters(kind):
-        if own in described.parameters:
-            continue
-        told = Parameter(
-            help=text, group=group, show_default=default is not None, show_choices=False
-        )
-        form = _form(text)
-        shown.append(
-            inspect.Parameter(
-                own,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=default,
-                annotation=Annotated[form, told],
-            )
-        )
 
+    options = []
+    for option in signature.parameters.values():
+        if _applies(option, learner_class):
+            options.append(_for_method(option, learner_class, verb))
+    for parameter, text, default in own_parameters(learner_class):
+        if parameter not in signature.parameters:
+            options.append(_method_option(parameter, text, default, group))
+
+    # cyclopts reads options off a function.
     def page(*_: Any, **__: Any) -> None: ...
 
-    page.__signature__ = described.replace(parameters=shown)  # type: ignore[attr-defined]
-    page.__annotations__ = {one.name: one.annotation for one in shown}
+    page.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
+    page.__annotations__ = {option.name: option.annotation for option in options}
     page.__doc__ = command.__doc__
-    summary = inspect.getdoc(kind).splitlines()[0]  # type: ignore[union-attr]  # every method is documented
+
+    # Every method is documented.
+    summary = inspect.getdoc(learner_class).splitlines()[0]  # type: ignore[union-attr]
     app = App(name=name, help=summary, help_flags=(), version_flags=())
     app.default_parameter = Parameter(negative=(), show_default=shown_default)
     app.default(page)
     return app
 
 
-def _form(text: str) -> Any:
-    """The type of an option: one of the values that its description starts with in braces, if it
-    does, or any text.
+def _method_option(name: str, text: str, default: Any, group: Group) -> inspect.Parameter:
+    """An option for a parameter of a method, in the group of that method."""
+    facts = Parameter(help=text, group=group, show_default=default is not None, show_choices=False)
+    option_type = _option_type(text)
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[option_type, facts],
+    )
+
+
+def _option_type(text: str) -> Any:
+    """Return the type of an option: one of the values in braces with which its description starts,
+    or any text.
     """
     braces = re.match(r"\{(.*?)\}", text)
-    return Literal[tuple(re.findall('"(.*?)"', braces[1]))] if braces else str
+    if braces is None:
+        return str
+    values = re.findall('"(.*?)"', braces[1])
+    return Literal[tuple(values)]
 
 
-def own_parameters(kind: Any) -> Iterator[tuple[str, str, Any]]:
+def own_parameters(learner_class: Any) -> Iterator[tuple[str, str, Any]]:
     """Name, description and default of each option that the command line does not set itself."""
-    for name in kind.flat_parameters():
-        if name not in COMMON:
-            described, field = kind.documented(name)
-            text = described_as(described, field)
-            default = next((one.default for one in fields(described) if one.name == field), None)
-            yield name, text, None if default is MISSING else default
+    for name in learner_class.flat_parameters():
+        if name in COMMON:
+            continue
+        documented_class, field_name = learner_class.documented(name)
+        text = described_as(documented_class, field_name)
+
+        # None stands for no default, as a required parameter has none to show.
+        default = None
+        for field in fields(documented_class):
+            if field.name == field_name and field.default is not MISSING:
+                default = field.default
+        yield name, text, default
 
 
 def described_as(kind: Any, name: str) -> str:
-    """Type of a parameter and the first sentence about it in the docstring of a class, or of one
-    that it refers to.
+    """Type of a parameter and the first sentence about it in the docstring of a class, or of the
+    class to which that docstring refers by "As in `CLASS`".
     """
-    form, text = _parameters(kind)[name]
-    referred = re.match(r"As (?:in|of) `(?:tacit\.)?(\w+)`", text)
-    if referred is not None:
-        return described_as(_class_named(referred[1]), name)
+    type_name, text = _parameters(kind)[name]
+    reference = re.match(r"As (?:in|of) `(?:tacit\.)?(\w+)`", text)
+    if reference is not None:
+        return described_as(_class_named(reference[1]), name)
+
+    # A sentence ends at a full stop before a capital letter, or before a quoted value.
     sentence = re.split(r"(?<=\.) (?=[A-Z\"])", text.replace("`", ""), maxsplit=1)[0]
-    return f"{form}: {sentence}" if form else sentence
+    if not type_name:
+        return sentence
+    return f"{type_name}: {sentence}"
 
 
 def _parameters(kind: Any) -> dict[str, tuple[str, str]]:
     """Type and description of each parameter in the docstring of a class."""
     document = parse(inspect.getdoc(kind) or "", DocstringStyle.NUMPYDOC)
-    described = {}
+    parameters = {}
     for entry in document.params:
-        # attributes are listed too
-        if entry.args[0] == "param":
-            text = " ".join((entry.description or "").split())
-            for name in entry.arg_name.split(", "):
-                described[name] = (entry.type_name or "", text)
-    return described
+        # The parser lists attributes too.
+        if entry.args[0] != "param":
+            continue
+        text = " ".join((entry.description or "").split())
+        # An entry may describe several parameters: "x, y : array".
+        for name in entry.arg_name.split(", "):
+            parameters[name] = (entry.type_name or "", text)
+    return parameters
 
 
 def _class_named(name: str) -> Any:
@@ -122,21 +143,26 @@ def _for_method(option: inspect.Parameter, kind: Any, verb: str) -> inspect.Para
         )
     if option.name != "public":
         return option
-    told = Parameter(
-        help=f"Public data: a store's folder or a file ({kind.public_use.replace('`', '')})."
-    )
-    required = kind.needs_public and verb == "fit"
-    default = inspect.Parameter.empty if required else option.default
-    return option.replace(annotation=Annotated[option.annotation, told], default=default)
+
+    use = kind.public_use.replace("`", "")
+    facts = Parameter(help=f"Public data: a store's folder or a file ({use}).")
+    is_required = kind.needs_public and verb == "fit"
+    default = inspect.Parameter.empty if is_required else option.default
+    return option.replace(annotation=Annotated[option.annotation, facts], default=default)
 
 
 def _applies(option: inspect.Parameter, kind: Any) -> bool:
-    """Whether an option of the command is for this method; its name is set already."""
+    """Return true if an option of the command is for this method, whose name is set already."""
     if option.name == "method" or option.kind is option.VAR_KEYWORD:
         return False
     if option.name in ("groups", "test"):
         return option.name in inspect.signature(kind.fit).parameters
     if option.name == "figures":
         return bool(kind.has_votes)
-    needed = "public" if option.name == "public_split" else option.name
-    return needed not in ("public", "names") or needed in kind.flat_parameters()
+
+    # Options of public rows and of class names are for methods that use them.
+    if option.name in ("public", "public_split"):
+        return "public" in kind.flat_parameters()
+    if option.name == "names":
+        return "names" in kind.flat_parameters()
+    return True
