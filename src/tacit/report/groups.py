@@ -25,46 +25,63 @@ REALISED = "class counts (realised)"
 
 
 def natural(value: Any) -> tuple[Any, ...]:
-    """Sort key that compares numbers by value, also those inside text; None comes first."""
+    """Return a sort key that compares numbers by value, also those inside text; None comes
+    first.
+    """
     if value is None:
         return (0,)
     if isinstance(value, int | float):
         return (1, value)
-    parts = re.split(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", str(value))
-    return (2, *(float(part) if place % 2 else part for place, part in enumerate(parts)))
+
+    # Splitting at a group gives text, number, text, number, ..., text.
+    parts: list[str | float] = []
+    parts += re.split(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", str(value))
+    parts[1::2] = map(float, parts[1::2])
+    return (2, *parts)
 
 
 def grouped(
-    results: Iterable[Result], *of: str | Callable[[Result], Any]
+    results: Iterable[Result], *facts: str | Callable[[Result], Any]
 ) -> list[tuple[tuple[Any, ...], list[Result]]]:
-    """Results by the values of fields or functions, in natural order."""
+    """Return results by the values of facts, which are fields or functions, in natural order."""
     groups: dict[tuple[Any, ...], list[Result]] = {}
-    for one in results:
-        key = tuple(getattr(one, item) if isinstance(item, str) else item(one) for item in of)
-        groups.setdefault(key, []).append(one)
+    for result in results:
+        values = tuple(_fact(result, fact) for fact in facts)
+        groups.setdefault(values, []).append(result)
     return sorted(groups.items(), key=lambda group: [natural(value) for value in group[0]])
 
 
+def _fact(result: Result, fact: str | Callable[[Result], Any]) -> Any:
+    if isinstance(fact, str):
+        return getattr(result, fact)
+    return fact(result)
+
+
 def number(value: Any) -> float | None:
-    """The value, if it is a finite number."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    """Return the value, if it is a finite number."""
+    if isinstance(value, int | float) and math.isfinite(value):
+        return float(value)
+    return None
 
 
 def loaded(text: str | None) -> dict[str, Any]:
-    """A JSON object, or an empty one."""
+    """Return a JSON object; an empty one for a text that is none."""
     try:
-        values = json.loads(text or "{}")
+        value = json.loads(text or "{}")
     except ValueError:
         return {}
-    return values if isinstance(values, dict) else {}
+    if not isinstance(value, dict):
+        return {}
+    return value
 
 
 def parameters_of(result: Result) -> dict[str, Any]:
-    """The learner's parameters, with values that can be compared and hashed."""
-    return {
-        name: value if isinstance(value, int | float | str) else json.dumps(value)
-        for name, value in loaded(result.parameters).items()
-    }
+    """Return the learner's parameters, with values that can be compared and hashed."""
+    parameters = loaded(result.parameters)
+    for name, value in parameters.items():
+        if not isinstance(value, int | float | str):
+            parameters[name] = json.dumps(value)
+    return parameters
 
 
 def unprotected(result: Result) -> str:
@@ -83,16 +100,16 @@ class SweepResults:
     @classmethod
     def of(cls, results: Sequence[Result]) -> SweepResults:
         """Separate done from failed, and label the learners; InputError if no cell was done."""
-        done = tuple(one for one in results if one.status == "done")
-        failed = tuple(one for one in results if one.status != "done")
+        done = tuple(result for result in results if result.status == "done")
+        failed = tuple(result for result in results if result.status != "done")
         if not done:
-            first = f"; the first error is: {failed[0].error}" if failed else ""
-            fault = f"results hold {len(results)} cells but none that finished{first}"
+            first_error = f"; the first error is: {failed[0].error}" if failed else ""
+            fault = f"results hold {len(results)} cells but none that finished{first_error}"
             raise InputError(f"{fault}; fix the plan and sweep again, or choose other cells")
         return cls(done, failed, labels(done))
 
     def label(self, result: Result) -> str:
-        """What figures call the result's learner."""
+        """Return the name by which figures call the result's learner."""
         return self.labels[result.key]
 
     @property
@@ -102,40 +119,44 @@ class SweepResults:
 
 
 def labels(results: Iterable[Result], without: str = "") -> dict[str, str]:
-    """A label for the learner of each result: its name, and fields that tell its results apart,
-    `without` one.
+    """Return a label for the learner of each result: its name, and the fields that tell its
+    results apart, except the field `without`.
 
-    The method as one types it follows in brackets where the learner's name is another.
-
-    Whether class names were used, or counts are unprotected, is always said.
+    Where the learner's name is not that of its method, the method follows in brackets as one types
+    it. The use of class names, and counts that are unprotected, are always stated.
     """
     texts = {}
     for _, group in grouped(results, "learner"):
-        fields = [
-            name
-            for name in DISTINGUISHING
-            if name != without and len({getattr(one, name) for one in group}) > 1
-        ]
-        for one in group:
-            names = ["class names"] if one.names else []
-            counts = ["counts unprotected"] if REALISED in unprotected(one) else []
-            words = [_in_words(name, one) for name in fields]
-            texts[one.key] = ", ".join([_typed(one, "method" in fields), *words, *names, *counts])
+        fields = []
+        for name in DISTINGUISHING:
+            values = {getattr(result, name) for result in group}
+            if name != without and len(values) > 1:
+                fields.append(name)
+
+        for result in group:
+            words = [_learner_name(result, method_follows="method" in fields)]
+            words += [_field_in_words(name, result) for name in fields]
+            if result.names:
+                words.append("class names")
+            if REALISED in unprotected(result):
+                words.append("counts unprotected")
+            texts[result.key] = ", ".join(words)
     return texts
 
 
-def _typed(result: Result, said: bool) -> str:
-    known = said or result.method not in METHODS or method_called(result.learner) == result.method
-    return result.learner if known else f"{result.learner} ({result.method})"
+def _learner_name(result: Result, *, method_follows: bool) -> str:
+    """Return the learner's name, with its method in brackets where nothing else tells it."""
+    is_method = method_called(result.learner) == result.method
+    if method_follows or result.method not in METHODS or is_method:
+        return result.learner
+    return f"{result.learner} ({result.method})"
 
 
-def _in_words(name: str, result: Result) -> str:
+def _field_in_words(name: str, result: Result) -> str:
     value = getattr(result, name)
     if name == "parameters":
-        return (
-            " ".join(f"{key}={text}" for key, text in parameters_of(result).items())
-            or "default parameters"
-        )
+        words = [f"{key}={text}" for key, text in parameters_of(result).items()]
+        return " ".join(words) or "default parameters"
     if name == "public_rows":
         return "all public rows" if value is None else f"{value} public rows"
     if name in ("tuning", "delta"):
@@ -146,14 +167,16 @@ def _in_words(name: str, result: Result) -> str:
 
 
 def currency(result: Result) -> str | None:
-    """The x axis of the guarantee: rho, or epsilon where rho is not finite; None if neither is
-    above 0.
+    """Return the x axis of the guarantee: rho, or epsilon where rho is not finite; None if neither
+    is above 0.
     """
     if number(result.rho):
         return "rho"
-    if number(result.epsilon):
-        return "epsilon" if result.delta is None else f"epsilon at delta={result.delta:g}"
-    return None
+    if not number(result.epsilon):
+        return None
+    if result.delta is None:
+        return "epsilon"
+    return f"epsilon at delta={result.delta:g}"
 
 
 def cost(result: Result) -> float:
@@ -163,25 +186,32 @@ def cost(result: Result) -> float:
 
 def median_cost(results: Iterable[Result]) -> float:
     """The cost of a budget whose results spent slightly different amounts over seeds."""
-    return median(cost(one) for one in results)
+    return median(cost(result) for result in results)
 
 
 def not_private(result: Result) -> bool:
-    """Whether nothing is protected."""
+    """Return true if nothing is protected."""
     return currency(result) is None and math.inf in (result.rho, result.epsilon)
 
 
 def without_cost(results: Iterable[Result]) -> int:
-    """How many private results state no cost above 0, and so have no place on an axis of costs."""
-    return sum(currency(one) is None and not not_private(one) for one in results)
+    """Count private results without a cost above 0, which have no place on an axis of costs."""
+    return sum(currency(result) is None and not not_private(result) for result in results)
 
 
 def budget_of(result: Result) -> str:
-    """The budget as planned; all infinite budgets have one name."""
-    return NO_PRIVACY if not_private(result) else result.budget
+    """Return the budget as planned; all infinite budgets have one name."""
+    if not_private(result):
+        return NO_PRIVACY
+    return result.budget
 
 
 def budgets(results: Iterable[Result]) -> list[tuple[str, list[Result]]]:
-    """Results by budget: the smallest cost first, no privacy last."""
-    groups = [(name, group) for (name,), group in grouped(results, budget_of)]
-    return sorted(groups, key=lambda pair: (currency(pair[1][0]) or "~", median_cost(pair[1])))
+    """Return results by budget: the smallest cost first, no privacy last."""
+
+    def order(pair: tuple[str, list[Result]]) -> tuple[str, float]:
+        _, group = pair
+        # "~" comes after the name of every currency.
+        return currency(group[0]) or "~", median_cost(group)
+
+    return sorted(((name, group) for (name,), group in grouped(results, budget_of)), key=order)
