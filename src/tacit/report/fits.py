@@ -37,69 +37,74 @@ def class_sizes(sweep: SweepResults) -> Iterator[Figure]:
     """Training records of each class, the largest first: a panel for each data set, a line for each
     imbalance.
     """
-    sized = [one for one in sweep.done if any(one.class_sizes or ())]
-    panels = tuple(
-        Panel(
-            data,
-            tuple(
-                point
-                for (ratio,), group in grouped(results, "imbalance")
-                for point in _sizes(ratio, group)
-            ),
-        )
-        for (data,), results in grouped(sized, "data")
+    with_sizes = [result for result in sweep.done if any(result.class_sizes or ())]
+    panels = []
+    for (data,), results in grouped(with_sizes, "data"):
+        points: list[Point] = []
+        for (ratio,), group in grouped(results, "imbalance"):
+            points += _size_points(ratio, group)
+        panels.append(Panel(data, tuple(points)))
+    if not panels:
+        return
+
+    about = (
+        "Training records of each class, the largest first; classes without records are left"
+        " out. Class sizes are private, and shown because the data are for research."
     )
-    if panels:
-        about = (
-            "Training records of each class, the largest first; classes without records are left"
-            " out. Class sizes are private, and shown because the data are for research."
-        )
-        yield Figure(
-            name="class-sizes",
-            title="Class sizes of the training data",
-            caption=caption(about, panels),
-            legend="imbalance",
-            series=tuple(f"{ratio:g}" for (ratio,), _ in grouped(sized, "imbalance")),
-            panels=panels,
-            x=Axis("class, by size", whole=True),
-            y=axis_for("training records", panels),
-        )
+    yield Figure(
+        name="class-sizes",
+        title="Class sizes of the training data",
+        caption=caption(about, panels),
+        legend="imbalance",
+        series=tuple(f"{ratio:g}" for (ratio,), _ in grouped(with_sizes, "imbalance")),
+        panels=tuple(panels),
+        x=Axis("class, by size", whole=True),
+        y=axis_for("training records", panels),
+    )
 
 
-def _sizes(ratio: float, results: Sequence[Result]) -> list[Point]:
+def _size_points(ratio: float, results: Sequence[Result]) -> list[Point]:
     """A point for each rank that has records."""
-    ordered = [sorted(one.class_sizes or [], reverse=True) for one in results]
-    medians = [spread(sizes) for sizes in zip_longest(*ordered, fillvalue=0)]
-    return [
-        Point(f"{ratio:g}", rank, size, tuple(results))
-        for rank, size in enumerate(medians, 1)
-        if size.median > 0
-    ]
+    sizes_by_result = [sorted(result.class_sizes or [], reverse=True) for result in results]
+    points = []
+    for rank, sizes in enumerate(zip_longest(*sizes_by_result, fillvalue=0), 1):
+        size = spread(sizes)
+        if size.median > 0:
+            points.append(Point(f"{ratio:g}", rank, size, tuple(results)))
+    return points
 
 
 def run_times(sweep: SweepResults) -> Iterator[Figure]:
     """Seconds of the phases of a fit where cells were timed, and of whole fits elsewhere; a panel
     for each data set.
     """
-    timed = [one for one in sweep.done if loaded(one.phases)]
-    others = [one for one in sweep.done if not loaded(one.phases) and number(one.fit_seconds)]
-    by_phase, whole = (
-        tuple(
-            Panel(f"{data}, {encoder}", tuple(_time_points(sweep, group)))
-            for (data, encoder), group in grouped(results, "data", "encoder")
-        )
-        for results in (timed, others)
-    )
+    with_phases = []
+    without_phases = []
+    for result in sweep.done:
+        if loaded(result.phases):
+            with_phases.append(result)
+        elif number(result.fit_seconds):
+            without_phases.append(result)
+
+    panels = _time_panels(sweep, with_phases)
+    phases = {point.series for panel in panels for point in panel.points}
+    ordered_phases = [name for name in PHASES if name in phases] + sorted(phases - set(PHASES))
     about = (
         f"Seconds of each phase of a fit, and of the prediction of the test rows, {OVER_ALL}."
         f" {TIMED}"
     )
-    named = {point.series for panel in by_phase for point in panel.points}
-    series = (*(name for name in PHASES if name in named), *sorted(named - set(PHASES)))
-    yield from _times("Run times by phase", about, "phase", series, by_phase)
-    yield from _times(
-        "Run times", f"Seconds of a fit {OVER_ALL}. {NOT_TIMED}", "learner", sweep.series, whole
-    )
+    yield from _times("Run times by phase", about, "phase", tuple(ordered_phases), panels)
+
+    panels = _time_panels(sweep, without_phases)
+    about = f"Seconds of a fit {OVER_ALL}. {NOT_TIMED}"
+    yield from _times("Run times", about, "learner", sweep.series, panels)
+
+
+def _time_panels(sweep: SweepResults, results: Sequence[Result]) -> tuple[Panel, ...]:
+    panels = []
+    for (data, encoder), group in grouped(results, "data", "encoder"):
+        panels.append(Panel(f"{data}, {encoder}", tuple(_time_points(sweep, group))))
+    return tuple(panels)
 
 
 def _time_points(sweep: SweepResults, results: Sequence[Result]) -> list[Point]:
@@ -108,146 +113,159 @@ def _time_points(sweep: SweepResults, results: Sequence[Result]) -> list[Point]:
     """
     points = []
     for (label,), group in grouped(results, sweep.label):
-        phases = [loaded(one.phases) for one in group]
-        whole = WHOLE if any(phases) else label
-        seconds = [{whole: one.fit_seconds} | each for one, each in zip(group, phases, strict=True)]
-        for name in sorted({name for each in seconds for name in each}):
-            values = [each.get(name, 0.0) for each in seconds]
-            points += [Point(name, label, spread(values), tuple(group))] if max(values) > 0 else []
+        phases_by_result = [loaded(result.phases) for result in group]
+        whole = WHOLE if any(phases_by_result) else label
+        seconds_by_result: list[dict[str, Any]] = []
+        for result, phases in zip(group, phases_by_result, strict=True):
+            seconds_by_result.append({whole: result.fit_seconds} | phases)
+
+        names = {name for seconds in seconds_by_result for name in seconds}
+        for name in sorted(names):
+            values = [seconds.get(name, 0.0) for seconds in seconds_by_result]
+            # A phase that took no time in any fit gets no bar.
+            if max(values) > 0:
+                points.append(Point(name, label, spread(values), tuple(group)))
     return points
 
 
 def _times(
     title: str, about: str, legend: str, series: tuple[str, ...], panels: tuple[Panel, ...]
 ) -> Iterator[Figure]:
-    if panels:
-        results = [one for panel in panels for one in panel.results]
-        machines = sorted(
-            {f"{one.host} ({one.processor})" if one.processor else one.host for one in results}
-            - {""}
-        )
-        measured = (
-            f"Measured on {', '.join(machines) or 'a machine that was not recorded'}, one thread"
-            " each."
-        )
-        yield Figure(
-            name=slug(title),
-            title=title,
-            caption=caption(f"{about} {measured}", panels),
-            legend=legend,
-            series=series,
-            panels=panels,
-            x=Axis(""),
-            y=axis_for("seconds", panels, log=True),
-        )
+    if not panels:
+        return
+
+    machines = {_machine(result) for panel in panels for result in panel.results} - {""}
+    machine_names = ", ".join(sorted(machines)) or "a machine that was not recorded"
+    yield Figure(
+        name=slug(title),
+        title=title,
+        caption=caption(f"{about} Measured on {machine_names}, one thread each.", panels),
+        legend=legend,
+        series=series,
+        panels=panels,
+        x=Axis(""),
+        y=axis_for("seconds", panels, log=True),
+    )
+
+
+def _machine(result: Result) -> str:
+    if not result.processor:
+        return result.host
+    return f"{result.host} ({result.processor})"
 
 
 def steps(sweep: SweepResults) -> Iterator[Figure]:
     """Radius and norm of each step of CoinPress, where the plan keeps `steps_`: a line for each
     budget.
     """
-    taken = {one.key: steps for one in sweep.done if (steps := _steps(one))}
-    having = [one for one in sweep.done if one.key in taken]
+    steps_by_key = {}
+    with_steps = []
+    for result in sweep.done:
+        steps_of_result = _steps(result)
+        if steps_of_result:
+            steps_by_key[result.key] = steps_of_result
+            with_steps.append(result)
+
     for (data, encoder, unit, label, ratio), results in grouped(
-        having, *PLACE, sweep.label, "imbalance"
+        with_steps, *PLACE, sweep.label, "imbalance"
     ):
-        panels = tuple(
-            Panel(name, points) for name in STEPS if (points := _step_points(results, taken, name))
-        )
+        panels = _step_panels(results, steps_by_key)
         if not panels:
             continue
+
+        place = f"{data}, {encoder}, {imbalance_words(ratio)}"
         about = (
             "Radius in which a mean was assumed, and norm of its estimate, after each step; where"
             f" there is one of each class, the median over classes. {about_seeds(panels, 'band')}"
         )
         yield Figure(
             name=slug("steps", label, data, encoder, imbalance_words(ratio), unit),
-            title=(
-                f"{data}, {encoder}, {imbalance_words(ratio)}: steps of {label}"
-                f" ({unit_words(unit)})"
-            ),
+            title=f"{place}: steps of {label} ({unit_words(unit)})",
             caption=caption(about, panels),
             legend="budget",
-            series=tuple(name for name, _ in budgets(having)),
+            series=tuple(name for name, _ in budgets(with_steps)),
             panels=panels,
             x=Axis(f"step ({unit_words(unit)})", whole=True),
             y=axis_for("length, in rescaled rows", panels),
         )
 
 
+def _step_panels(
+    results: Sequence[Result], steps_by_key: Mapping[str, list[dict[str, float]]]
+) -> tuple[Panel, ...]:
+    """A panel for each field of the steps that any result has."""
+    panels = []
+    for name in STEPS:
+        points = _step_points(results, steps_by_key, name)
+        if points:
+            panels.append(Panel(name, points))
+    return tuple(panels)
+
+
 def _step_points(
-    results: Sequence[Result], taken: Mapping[str, list[dict[str, float]]], name: str
+    results: Sequence[Result], steps_by_key: Mapping[str, list[dict[str, float]]], name: str
 ) -> tuple[Point, ...]:
     """One field of each step by budget, over the results that have it."""
     points = []
     for budget, group in budgets(results):
-        for place in range(max(len(taken[one.key]) for one in group)):
-            having = [
-                one
-                for one in group
-                if place < len(taken[one.key]) and name in taken[one.key][place]
-            ]
-            if having:
-                values = [taken[one.key][place][name] for one in having]
-                points.append(Point(budget, place + 1, spread(values), tuple(having)))
+        n_steps = max(len(steps_by_key[result.key]) for result in group)
+        for step in range(n_steps):
+            values = []
+            results_with_step = []
+            for result in group:
+                steps_of_result = steps_by_key[result.key]
+                if step < len(steps_of_result) and name in steps_of_result[step]:
+                    values.append(steps_of_result[step][name])
+                    results_with_step.append(result)
+            if values:
+                points.append(Point(budget, step + 1, spread(values), tuple(results_with_step)))
     return tuple(points)
 
 
 def _steps(result: Result) -> list[dict[str, float]]:
     """The fields STEPS of each step: numbers, or medians over the classes."""
-    steps_ = _attribute(result, "steps_")
-    steps: list[dict[str, float]] = []
-    for step in steps_ if isinstance(steps_, list) else []:
-        steps.append({})
+    recorded_steps = _attribute(result, "steps_")
+    if not isinstance(recorded_steps, list):
+        return []
+
+    steps = []
+    for recorded_step in recorded_steps:
+        step: dict[str, float] = {}
         for name in STEPS:
-            value = step.get(name)
-            finite = [
-                one
-                for one in (value if isinstance(value, list) else [value])
-                if number(one) is not None
-            ]
-            steps[-1] |= {name: median(finite)} if finite else {}
+            value = recorded_step.get(name)
+            values_by_class = value if isinstance(value, list) else [value]
+            finite = [value for value in values_by_class if number(value) is not None]
+            if finite:
+                step[name] = median(finite)
+        steps.append(step)
     return steps
 
 
 def _attribute(result: Result, name: str) -> Any:
-    """An attribute that the plan keeps, if there is one; the text is parsed only where the name is
-    in it.
-    """
-    return loaded(result.extra).get(name) if f'"{name}"' in result.extra else None
+    """Return an attribute that the plan keeps, if there is one."""
+    # Parse the text only where the name is in it: texts may be long.
+    if f'"{name}"' not in result.extra:
+        return None
+    return loaded(result.extra).get(name)
 
 
 def means(sweep: SweepResults) -> Iterator[Figure]:
     """True and private class means in two dimensions, where the plan keeps `means_2d`: one seed of
     each budget.
     """
-    having = [one for one in sweep.done if isinstance(_attribute(one, "means_2d"), dict)]
+    with_means = [
+        result for result in sweep.done if isinstance(_attribute(result, "means_2d"), dict)
+    ]
     for (data, encoder, unit, label, ratio), results in grouped(
-        having, *PLACE, sweep.label, "imbalance"
+        with_means, *PLACE, sweep.label, "imbalance"
     ):
-        shown = [min(group, key=lambda one: one.seed) for _, group in budgets(results)]
-        panels = tuple(map(_means_panel, shown))
-        numbers = sorted({len(panel.rows) for panel in panels})
-        of = sorted(
-            {
-                f" These are {what}."
-                for one in shown
-                if (what := _attribute(one, "means_2d").get("of"))
-            }
-        )
-        about = (
-            "Lines lead from the true mean of each class (ring) to its private mean"
-            f" (diamond).{''.join(of)} Beside them {' or '.join(map(str, numbers))} test rows, by"
-            " whether they were classified right; one seed of each budget. True means are private,"
-            " and are shown because the data are public benchmarks."
-        )
+        first_seeds = [min(group, key=lambda result: result.seed) for _, group in budgets(results)]
+        panels = tuple(_means_panel(result) for result in first_seeds)
+        place = f"{data}, {encoder}, {imbalance_words(ratio)}"
         yield Figure(
             name=slug("means", label, data, encoder, imbalance_words(ratio), unit),
-            title=(
-                f"{data}, {encoder}, {imbalance_words(ratio)}: means of {label}"
-                f" ({unit_words(unit)})"
-            ),
-            caption=caption(about, panels),
+            title=f"{place}: means of {label} ({unit_words(unit)})",
+            caption=caption(_about_means(first_seeds, panels), panels),
             legend="test row",
             series=("right", "wrong"),
             panels=panels,
@@ -256,18 +274,39 @@ def means(sweep: SweepResults) -> Iterator[Figure]:
         )
 
 
+def _about_means(results: Sequence[Result], panels: Sequence[MeansPanel]) -> str:
+    """Return the sentences on a figure of class means."""
+    # A learner may state of which rows its means are.
+    statements = set()
+    for result in results:
+        rows = _attribute(result, "means_2d").get("of")
+        if rows:
+            statements.add(f" These are {rows}.")
+
+    n_rows = sorted({len(panel.rows) for panel in panels})
+    return (
+        "Lines lead from the true mean of each class (ring) to its private mean (diamond)."
+        f"{''.join(sorted(statements))} Beside them {' or '.join(map(str, n_rows))} test rows, by"
+        " whether they were classified right; one seed of each budget. True means are private, and"
+        " are shown because the data are public benchmarks."
+    )
+
+
 def _means_panel(result: Result) -> MeansPanel:
+    """Return the means of a result, and at most MOST_ROWS test rows, evenly spaced."""
     means_2d = _attribute(result, "means_2d")
-    pairs = enumerate(zip(means_2d.get("true", ()), means_2d.get("private", ()), strict=False))
+    means = []
+    pairs = zip(means_2d.get("true", ()), means_2d.get("private", ()), strict=False)
+    for class_index, (true, private) in enumerate(pairs):
+        if _finite(true) and _finite(private):
+            means.append(Mean(class_index, tuple(true), tuple(private)))
+
     rows = [row for row in means_2d.get("points", ()) if _finite(row)]
+    step = max(1, math.ceil(len(rows) / MOST_ROWS))
     return MeansPanel(
         title=f"{budget_of(result)}, seed {result.seed}",
-        means=tuple(
-            Mean(place, tuple(a), tuple(b)) for place, (a, b) in pairs if _finite(a) and _finite(b)
-        ),
-        rows=tuple(
-            (x, y, bool(right)) for x, y, right in rows[:: math.ceil(len(rows) / MOST_ROWS) or 1]
-        ),
+        means=tuple(means),
+        rows=tuple((x, y, bool(right)) for x, y, right in rows[::step]),
         results=(result,),
     )
 
