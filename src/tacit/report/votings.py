@@ -27,7 +27,11 @@ from tacit.report.figure import Axis, Figure, Panel, Point, axis_for
 from tacit.report.groups import PLACE, SweepResults, budgets, grouped, loaded, number
 from tacit.report.words import imbalance_words, slug, unit_words
 
-COSTS, CONSENSUS, READINGS = "answers_.costs", "consensus_", "readings_"
+# Attributes of fitted learners that a plan may keep.
+COSTS = "answers_.costs"
+CONSENSUS = "consensus_"
+READINGS = "readings_"
+
 ABOUT_COSTS = (
     "Epsilon that the queries so far have spent at most, whatever the votes, against the labels"
     " that they bought. Voting stops before a budget would be exceeded."
@@ -53,41 +57,41 @@ def costs(sweep: SweepResults) -> Iterator[Figure]:
         sweep, COSTS, *PLACE, sweep.label, "imbalance"
     ):
         panels = tuple(Panel(budget, _cost_points(group)) for budget, group in budgets(results))
-        delta = ", ".join(sorted({f"{one.delta:g}" for one in results if one.delta is not None}))
+        deltas = {f"{result.delta:g}" for result in results if result.delta is not None}
+        place = f"{data}, {encoder}, {imbalance_words(ratio)}"
         yield Figure(
             name=slug("cost-of-answers", label, data, encoder, imbalance_words(ratio), unit),
-            title=(
-                f"{data}, {encoder}, {imbalance_words(ratio)}: cost of answers of {label}"
-                f" ({unit_words(unit)})"
-            ),
+            title=f"{place}: cost of answers of {label} ({unit_words(unit)})",
             caption=caption(f"{ABOUT_COSTS} {about_seeds(panels, 'band')}", panels),
             legend="group",
             series=_series(panels),
             panels=panels,
             x=Axis("labels bought"),
-            y=Axis(f"epsilon spent at delta {delta}"),
+            y=Axis(f"epsilon spent at delta {', '.join(sorted(deltas))}"),
         )
 
 
 def consensus(sweep: SweepResults) -> Iterator[Figure]:
-    """How far teachers agree, where the plan keeps `consensus_`: a panel for each data set, a line
+    """Agreement of teachers, where the plan keeps `consensus_`: a panel for each data set, a line
     for each learner.
     """
-    panels = tuple(
-        Panel(f"{data}, {encoder}", tuple(_consensus_points(grouped(results, sweep.label))))
-        for (data, encoder), results in _having(sweep, CONSENSUS, "data", "encoder")
+    panels = []
+    for (data, encoder), results in _having(sweep, CONSENSUS, "data", "encoder"):
+        points = _consensus_points(grouped(results, sweep.label))
+        panels.append(Panel(f"{data}, {encoder}", tuple(points)))
+    if not panels:
+        return
+
+    yield Figure(
+        name="consensus",
+        title="Consensus of teachers",
+        caption=caption(f"{ABOUT_CONSENSUS} {OVER_ALL} {FOR_RESEARCH}", panels),
+        legend="learner",
+        series=sweep.series,
+        panels=tuple(panels),
+        x=Axis("share of teachers for the top class, up to (%)"),
+        y=Axis("share of the public records"),
     )
-    if panels:
-        yield Figure(
-            name="consensus",
-            title="Consensus of teachers",
-            caption=caption(f"{ABOUT_CONSENSUS} {OVER_ALL} {FOR_RESEARCH}", panels),
-            legend="learner",
-            series=sweep.series,
-            panels=panels,
-            x=Axis("share of teachers for the top class, up to (%)"),
-            y=Axis("share of the public records"),
-        )
 
 
 def readings(sweep: SweepResults) -> Iterator[Figure]:
@@ -95,74 +99,90 @@ def readings(sweep: SweepResults) -> Iterator[Figure]:
     `readings_`.
     """
     for (data, encoder, unit, ratio), results in _having(sweep, READINGS, *PLACE, "imbalance"):
-        read = (
-            (budget, tuple(_reading_points(sweep, group))) for budget, group in budgets(results)
+        panels = []
+        for budget, group in budgets(results):
+            points = tuple(_reading_points(sweep, group))
+            if points:
+                panels.append(Panel(budget, points))
+        if not panels:
+            continue
+
+        place = f"{data}, {encoder}, {imbalance_words(ratio)}"
+        about = (
+            "Accuracy on the test set of the student of the labels that a voting of each smaller"
+            " budget would have released, with the noise of the largest, which is above the panel."
+            " All readings of a voting together cost what its budget allows."
+            f" {about_seeds(panels, 'line')}"
         )
-        panels = tuple(Panel(budget, points) for budget, points in read if points)
-        if panels:
-            about = (
-                "Accuracy on the test set of the student of the labels that a voting of each"
-                " smaller budget would have released, with the noise of the largest, which is"
-                " above the panel. All readings of a voting together cost what its budget allows."
-                f" {about_seeds(panels, 'line')}"
-            )
-            yield Figure(
-                name=slug("readings", data, encoder, imbalance_words(ratio), unit),
-                title=(
-                    f"{data}, {encoder}, {imbalance_words(ratio)}: one voting read at several"
-                    " budgets"
-                ),
-                caption=caption(about, panels),
-                legend="learner",
-                series=sweep.series,
-                panels=panels,
-                x=Axis("read at"),
-                y=axis_for("accuracy", panels),
-            )
+        yield Figure(
+            name=slug("readings", data, encoder, imbalance_words(ratio), unit),
+            title=f"{place}: one voting read at several budgets",
+            caption=caption(about, panels),
+            legend="learner",
+            series=sweep.series,
+            panels=tuple(panels),
+            x=Axis("read at"),
+            y=axis_for("accuracy", panels),
+        )
 
 
 def of_voting(answers: Answers, shares: Integers) -> dict[str, tuple[Any, Figure]]:
-    """What draws each figure of one voting, and the figure, by the name of its file.
+    """Return the chart and the figure of each figure of one voting, by the name of its file.
 
     `shares` are the numbers of queries by consensus (`tacit.learners.pate.data_dependent`).
     """
-    points = tuple(
-        Point(group, one.answered, spread([epsilon]), ())
-        for one in answers.costs
-        for group, epsilon in one.epsilon.items()
-        if math.isfinite(epsilon)
-    )
-    queries, first = int(shares.sum()), int(np.flatnonzero(shares)[0])
+    n_queries = int(shares.sum())
+    first_bin = int(np.flatnonzero(shares)[0])
     bars = tuple(
-        Point(SHARES, _bin(i), spread([shares[i] / queries]), ()) for i in range(first, BINS)
+        Point(SHARES, _bin_name(number), spread([shares[number] / n_queries]), ())
+        for number in range(first_bin, BINS)
     )
-    agreeing = Figure(
+    highest_share = max(point.y.median for point in bars)
+    agreement = Figure(
         name="consensus-private",
         title="Consensus of teachers (private)",
-        caption=f"{PRIVATE} {ABOUT_CONSENSUS} {queries:,} queries.",
+        caption=f"{PRIVATE} {ABOUT_CONSENSUS} {n_queries:,} queries.",
         legend="",
         series=(SHARES,),
         panels=(Panel("", bars),),
         x=Axis(""),
-        y=Axis("share of the queries", limits=(0.0, 1.05 * max(point.y.median for point in bars))),
+        y=Axis("share of the queries", limits=(0.0, 1.05 * highest_share)),
     )
-    found: dict[str, tuple[Any, Figure]] = {agreeing.name: (charts.bars, agreeing)}
-    if points:  # without noise every cost is infinite
-        cost = Figure(
-            name="cost",
-            title="Privacy cost against labels bought",
-            caption=f"{ABOUT_COSTS} It follows from what was released.",
-            legend="group",
-            series=_series((Panel("", points),)),
-            panels=(Panel("", points),),
-            x=Axis("labels bought", limits=(0.0, 1.05 * max(answers.answered, 1))),
-            y=Axis(
-                f"epsilon spent at delta {answers.scheme.delta:g}",
-                limits=(0.0, 1.05 * max(point.y.median for point in points)),
-            ),
-        )
-        found[cost.name] = (charts.lines, cost)
-    return found
+    figures: dict[str, tuple[Any, Figure]] = {agreement.name: (charts.bars, agreement)}
+
+    cost = _cost_of_voting(answers)
+    if cost is not None:
+        figures[cost.name] = (charts.lines, cost)
+    return figures
+
+
+def _cost_of_voting(answers: Answers) -> Figure | None:
+    """Return the figure of the cost of one voting; None without noise, where all costs are
+    infinite.
+    """
+    points = []
+    for cost in answers.costs:
+        for group, epsilon in cost.epsilon.items():
+            if math.isfinite(epsilon):
+                points.append(Point(group, cost.answered, spread([epsilon]), ()))
+    if not points:
+        return None
+
+    panels = (Panel("", tuple(points)),)
+    highest_epsilon = max(point.y.median for point in points)
+    return Figure(
+        name="cost",
+        title="Privacy cost against labels bought",
+        caption=f"{ABOUT_COSTS} It follows from what was released.",
+        legend="group",
+        series=_series(panels),
+        panels=panels,
+        x=Axis("labels bought", limits=(0.0, 1.05 * max(answers.answered, 1))),
+        y=Axis(
+            f"epsilon spent at delta {answers.scheme.delta:g}",
+            limits=(0.0, 1.05 * highest_epsilon),
+        ),
+    )
 
 
 def write_figures(folder: Path, answers: Answers, shares: Integers) -> None:
@@ -171,76 +191,89 @@ def write_figures(folder: Path, answers: Answers, shares: Integers) -> None:
     """
     captions = []
     for name, (draw, figure) in of_voting(answers, shares).items():
-        said = escape(f"{figure.title}. {figure.caption}", quote=True)
-        drawn = paper.image(draw, figure, "svg").decode("utf-8")
-        named = drawn.replace("<svg ", f'<svg role="img" aria-label="{said}" ', 1)
-        (folder / f"{name}.svg").write_text(named, encoding="utf-8")
+        svg = paper.image(draw, figure, "svg").decode("utf-8")
+        alternative_text = escape(f"{figure.title}. {figure.caption}", quote=True)
+        svg = svg.replace("<svg ", f'<svg role="img" aria-label="{alternative_text}" ', 1)
+        (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
         captions.append(f"{name}.svg: {figure.title}\n\n{figure.caption}\n")
     (folder / CAPTIONS).write_text("\n".join(captions), encoding="utf-8")
 
 
-def _having(sweep: SweepResults, kept: str, *of: Any) -> list[tuple[tuple[Any, ...], list[Result]]]:
-    """Groups of the results of which the plan keeps an attribute as a list that is not empty."""
-    return grouped([one for one in sweep.done if _kept(one, kept)], *of)
+def _having(
+    sweep: SweepResults, attribute: str, *facts: Any
+) -> list[tuple[tuple[Any, ...], list[Result]]]:
+    """Return groups of the results of which the plan keeps an attribute as a non-empty list."""
+    return grouped([result for result in sweep.done if _list_of(result, attribute)], *facts)
 
 
-def _kept(result: Result, name: str) -> list[Any]:
-    value = loaded(result.extra).get(name) if f'"{name}"' in result.extra else None
-    return value if isinstance(value, list) else []
+def _list_of(result: Result, attribute: str) -> list[Any]:
+    """Return an attribute that the plan keeps, if it is a list; else an empty list."""
+    # Parse the text only where the name is in it: texts may be long.
+    if f'"{attribute}"' not in result.extra:
+        return []
+    value = loaded(result.extra).get(attribute)
+    if not isinstance(value, list):
+        return []
+    return value
 
 
 def _cost_points(results: Sequence[Result]) -> tuple[Point, ...]:
-    """A point for each group and place in the votings, over seeds; votings may have other numbers
-    of places.
+    """A point for each group and step of the votings, over seeds.
+
+    Votings may have other numbers of steps: the shortest one counts, and from longer ones as many
+    steps are taken, evenly spaced from the first to the last.
     """
-    curves, points = [_kept(one, COSTS) for one in results], []
-    last = min(map(len, curves)) - 1
-    for place in range(last + 1):
-        at = [curve[round(place * (len(curve) - 1) / max(last, 1))] for curve in curves]
-        for group in at[0]["epsilon"]:
-            epsilons = [
-                value for cost in at if (value := number(cost["epsilon"].get(group))) is not None
-            ]
-            if epsilons:
-                points.append(
-                    Point(
-                        group,
-                        mean(cost["answered"] for cost in at),
-                        spread(epsilons),
-                        tuple(results),
-                    )
-                )
+    curves = [_list_of(result, COSTS) for result in results]
+    n_steps = min(map(len, curves))
+    points = []
+    for step in range(n_steps):
+        costs_at_step = []
+        for curve in curves:
+            place = round(step * (len(curve) - 1) / max(n_steps - 1, 1))
+            costs_at_step.append(curve[place])
+        mean_answered = mean(cost["answered"] for cost in costs_at_step)
+
+        for group in costs_at_step[0]["epsilon"]:
+            epsilons = [number(cost["epsilon"].get(group)) for cost in costs_at_step]
+            finite = [epsilon for epsilon in epsilons if epsilon is not None]
+            if finite:
+                points.append(Point(group, mean_answered, spread(finite), tuple(results)))
     return tuple(sorted(points, key=lambda point: point.series))
 
 
-def _consensus_points(labelled: Sequence[tuple[tuple[str], Sequence[Result]]]) -> Iterator[Point]:
+def _consensus_points(
+    results_by_label: Sequence[tuple[tuple[str], Sequence[Result]]],
+) -> Iterator[Point]:
     """The share of the queries in each bin, by label."""
-    for (name,), results in labelled:
-        kept = [_kept(one, CONSENSUS) for one in results]
-        for i in range(BINS):
-            yield Point(
-                name, 100 * (i + 1) / BINS, spread([s[i] / sum(s) for s in kept]), tuple(results)
-            )
+    for (label,), results in results_by_label:
+        counts_by_result = [_list_of(result, CONSENSUS) for result in results]
+        for number_of_bin in range(BINS):
+            upper_end = 100 * (number_of_bin + 1) / BINS
+            shares = [counts[number_of_bin] / sum(counts) for counts in counts_by_result]
+            yield Point(label, upper_end, spread(shares), tuple(results))
 
 
-def _bin(place: int) -> str:
-    return f"{100 * place // BINS} to {100 * (place + 1) // BINS} %"
+def _bin_name(number: int) -> str:
+    return f"{100 * number // BINS} to {100 * (number + 1) // BINS} %"
 
 
 def _reading_points(sweep: SweepResults, results: Sequence[Result]) -> Iterator[Point]:
     """Accuracy by learner and limit, over seeds."""
     for (label,), group in grouped(results, sweep.label):
-        of_limits: dict[str, list[tuple[float, Result]]] = {}
-        for one in group:
-            for reading in _kept(one, READINGS):
-                accuracy = (
-                    number(reading.get("test_accuracy")) if isinstance(reading, Mapping) else None
-                )
+        accuracies: dict[str, list[float]] = {}
+        results_by_limit: dict[str, list[Result]] = {}
+        for result in group:
+            for reading in _list_of(result, READINGS):
+                accuracy = None
+                if isinstance(reading, Mapping):
+                    accuracy = number(reading.get("test_accuracy"))
                 if accuracy is not None:
-                    of_limits.setdefault(str(reading["limit"]), []).append((accuracy, one))
-        for limit, measured in of_limits.items():
-            values, having = zip(*measured, strict=True)
-            yield Point(label, limit, spread(values), having)
+                    limit = str(reading["limit"])
+                    accuracies.setdefault(limit, []).append(accuracy)
+                    results_by_limit.setdefault(limit, []).append(result)
+
+        for limit, values in accuracies.items():
+            yield Point(label, limit, spread(values), tuple(results_by_limit[limit]))
 
 
 def _series(panels: Sequence[Panel]) -> tuple[str, ...]:
