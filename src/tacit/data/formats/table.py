@@ -26,12 +26,11 @@ def read(
     """
     with open_parquet(path) as file:
         features, label = columns(file.schema_arrow, x, y, persons, path)
-        read_too = [name for name in (label, persons) if name is not None]
-        check_sizes(file, features, read_too, path, width)
+        other_columns = [name for name in (label, persons) if name is not None]
+        check_sizes(file, features, other_columns, path, width)
         rows = matrix(file.read(columns=features), features, path)
-        labels, ids = (
-            None if name is None else _column(file, name, path) for name in (label, persons)
-        )
+        labels = None if label is None else _column(file, label, path)
+        ids = None if persons is None else _column(file, persons, path)
         return make_arrays(rows, labels, (path,), path.stem, persons=ids)
 
 
@@ -41,32 +40,41 @@ def check_sizes(
     """Refuse a file with too many values, or rows of another width (for lists, their mean
     length).
     """
-    rows, counts = file.metadata.num_rows, value_counts(path)
-    check_unpacked(path, 8 * sum(max(counts.get(name, 0), rows) for name in (*features, *others)))
+    n_rows = file.metadata.num_rows
+    counts = value_counts(path)
+
+    # eight bytes a value, and a value at least in each row
+    n_values = sum(max(counts.get(name, 0), n_rows) for name in (*features, *others))
+    check_unpacked(path, 8 * n_values)
+
     if not _is_list(file.schema_arrow.field(features[0]).type):
-        check_width(path, (rows, len(features)), width)
+        check_width(path, (n_rows, len(features)), width)
         return
-    stored = counts.get(features[0], 0)
-    if rows and width is not None and stored != rows * width:
-        check_width(path, (rows, -(-stored // rows)), width)
+    n_list_values = counts.get(features[0], 0)
+    if n_rows and width is not None and n_list_values != n_rows * width:
+        mean_length = -(-n_list_values // n_rows)
+        check_width(path, (n_rows, mean_length), width)
 
 
 def _column(file: Any, name: str, path: Path) -> NDArray[Any]:
-    """A column as numpy, read in batches until they exceed what `check_unpacked` allows."""
+    """Read a column as numpy, in batches until they exceed what `check_unpacked` allows."""
     import pyarrow as pa
 
-    batches, unpacked = [], 0
+    batches = []
+    n_bytes = 0
     for batch in file.iter_batches(LABELS_READ, columns=[name]):
         batches.append(batch)
-        unpacked += batch.nbytes
-        check_unpacked(path, unpacked)
-    return as_numpy(pa.Table.from_batches(batches)[name]) if batches else np.empty(0)
+        n_bytes += batch.nbytes
+        check_unpacked(path, n_bytes)
+    if not batches:
+        return np.empty(0)
+    return as_numpy(pa.Table.from_batches(batches)[name])
 
 
 def columns(
     schema: Any, x: str | None, y: str | None, persons: str | None, path: Path
 ) -> tuple[list[str], str | None]:
-    """The feature columns (one of lists, or all of floats) and the label column of a schema;
+    """Return the feature columns (one of lists, or all of floats) and the label column of a schema;
     `persons` is neither.
     """
     import pyarrow as pa
@@ -87,24 +95,31 @@ def columns(
         )
     elif not features:
         raise features_missing(names, path)
-    for name in features if len(set(names)) < len(names) else ():
-        check_once(names, name, path)
-    for given in (label, persons):
-        if given is not None:
-            check_once(names, given, path)
+
+    # checking each feature takes time where there are many: only if some name repeats
+    if len(set(names)) < len(names):
+        for name in features:
+            check_once(names, name, path)
+    for other in (label, persons):
+        if other is not None:
+            check_once(names, other, path)
     return features, label
 
 
 def matrix(table: Any, features: list[str], path: Path) -> NDArray[Any]:
-    """Feature columns as one array of shape (rows, columns)."""
+    """Return feature columns as one array of shape (rows, columns)."""
     if table.num_rows == 0:
         raise InputError(f"{path} has no rows; check how it was made")
     if not _is_list(table.schema.field(features[0]).type):
         return np.column_stack([as_numpy(table[name]) for name in features])
+    return _matrix_of_lists(table[features[0]], features[0], path)
+
+
+def _matrix_of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
+    """Return a column of lists of one length as an array of shape (rows, length)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    name, column = features[0], table[features[0]]
     if column.null_count:
         row = int(column.is_null().to_numpy().argmax())
         raise InputError(f"{path} row {row} has no value in column {quoted(name)}; drop that row")
@@ -112,8 +127,10 @@ def matrix(table: Any, features: list[str], path: Path) -> NDArray[Any]:
     width = int(lengths[0])
     if (lengths != width).any():
         row = int((lengths != width).argmax())
-        said = f"{path} row {row} has {lengths[row]} values in {quoted(name)}, row 0 has {width}"
-        raise InputError(f"{said}; make them equal")
+        raise InputError(
+            f"{path} row {row} has {lengths[row]} values in {quoted(name)}, row 0 has {width}; make"
+            " them equal"
+        )
     flat = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
     return as_numpy(flat).reshape(-1, width)
 

@@ -38,9 +38,11 @@ TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".csv.gz")
 
 
 def splits(files: Tree) -> list[str]:
-    """Top folders that are named as splits, where there are no others."""
-    found = [name for name in files.folders if name.lower() in SPLITS]
-    return found if found and len(found) == len(files.folders) else []
+    """Return the top folders that are named as splits, where there are no others."""
+    names = [name for name in files.folders if name.lower() in SPLITS]
+    if len(names) < len(files.folders):
+        return []
+    return names
 
 
 def read(
@@ -80,13 +82,17 @@ def read(
             f"{files.path} has pictures beside its subfolders (first: {flat[0]}); move each into"
             " the folder of its class, or give a table of labels with --labels"
         )
-    values, classes = (None, None) if flat else _of_subfolders(files, prefix, names, inner, level)
+
+    labels_of_pictures = None
+    classes = None
+    if not flat:
+        labels_of_pictures, classes = _labels_by_subfolder(files, prefix, names, inner, level)
     return Source(
         "picture",
         pictures,
         files.records(pictures),
         stamp(files.stamp, pictures),
-        values,
+        labels_of_pictures,
         classes,
         left_out=others,
         persons=ids,
@@ -109,32 +115,33 @@ def _without_persons(names: list[str], level: int | None, where: Path) -> tuple[
     return inner, base.persons_of([folders[level - 1] for folders in paths], len(paths), where)
 
 
-def _of_subfolders(
+def _labels_by_subfolder(
     files: Tree, prefix: str, names: list[str], pictures: list[str], level: int | None
 ) -> tuple[Any, Any]:
-    """Labels of the pictures and the class list: subfolders, in a folder on disk those without
-    pictures too.
+    """Return the labels of the pictures, and the class list.
+
+    Classes are the subfolders; in a folder on disk, those without pictures too.
     """
     if files.path.is_dir():
-        above = _subfolders(files.path / prefix)
-        classes = sorted(
-            {folder.name for one in above for folder in _subfolders(one)}
-            if level == 1
-            else {folder.name for folder in above}
-        )
-    else:
-        inner = [name.removeprefix(prefix) for name in names]
+        class_folders = _subfolders(files.path / prefix)
         if level == 1:
-            inner = [name.partition("/")[2] for name in inner]
-        classes = sorted({name.partition("/")[0] for name in inner if "/" in name})
-    listed, values = (
-        named_classes(classes, files.path),
-        np.array([name.partition("/")[0] for name in pictures]),
-    )
-    as_numbers = base.numbers(classes)
-    if as_numbers is not None:  # digits/0, digits/1, ...
-        listed, values = named_classes(sorted(as_numbers), files.path), values.astype(np.int64)
-    return base.labels_of(values, len(pictures), files.path), listed
+            # the folders above are those of persons
+            class_folders = [inner for person in class_folders for inner in _subfolders(person)]
+        classes = sorted({folder.name for folder in class_folders})
+    else:
+        paths = [name.removeprefix(prefix) for name in names]
+        if level == 1:
+            paths = [path.partition("/")[2] for path in paths]
+        classes = sorted({path.partition("/")[0] for path in paths if "/" in path})
+
+    class_values = named_classes(classes, files.path)
+    labels = np.array([name.partition("/")[0] for name in pictures])
+    numbers = base.numbers(classes)
+    if numbers is not None:
+        # digits/0, digits/1, ...
+        class_values = named_classes(sorted(numbers), files.path)
+        labels = labels.astype(np.int64)
+    return base.labels_of(labels, len(pictures), files.path), class_values
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -142,16 +149,16 @@ def _subfolders(folder: Path) -> list[Path]:
 
 
 def _table_in(files: Tree, names: Sequence[str]) -> Path | None:
-    """A table of labels that lies among the pictures of a folder."""
-    found = [name for name in names if name.lower().endswith(TABLES)]
-    if not found or not files.path.is_dir():
+    """Return the table of labels that lies among the pictures of a folder, if there is one."""
+    tables = [name for name in names if name.lower().endswith(TABLES)]
+    if not tables or not files.path.is_dir():
         return None
-    if len(found) > 1:
-        listed = ", ".join(found)
+    if len(tables) > 1:
         raise InputError(
-            f"{files.path} holds several tables ({listed}); name the one of labels with --labels"
+            f"{files.path} holds several tables ({', '.join(tables)}); name the one of labels with"
+            " --labels"
         )
-    return files.path / found[0]
+    return files.path / tables[0]
 
 
 def _labelled(
@@ -203,18 +210,13 @@ def _labelled(
 
 
 def _find(listed: list[str], prefix: str, pictures: list[str], path: Path) -> list[str | None]:
-    """The picture of each row: by its path, else by its file name if no other has it, or either
-    without its ending.
+    """Return the picture of each row of a table.
+
+    A row names it by its path, else by its file name if no other picture has it, or either without
+    its ending.
     """
-    forms: list[dict[str, list[str]]] = [{}, {}, {}, {}]
-    for name in pictures:
-        inner = name.removeprefix(prefix)
-        file = inner.rpartition("/")[2]
-        for form, key in zip(
-            forms, (inner, file, inner.rpartition(".")[0], file.rpartition(".")[0]), strict=True
-        ):
-            form.setdefault(key, []).append(name)
-    found: list[str | None] = []
+    forms = _pictures_by_form(pictures, prefix)
+    picture_of_row: list[str | None] = []
     for row, name in enumerate(listed):
         candidates = next((form[name] for form in forms if name in form), [])
         if len(candidates) > 1:
@@ -222,5 +224,21 @@ def _find(listed: list[str], prefix: str, pictures: list[str], path: Path) -> li
             raise InputError(
                 f"{path} row {row} names {name!r}, which may be {either}; give the path"
             )
-        found.append(candidates[0] if candidates else None)
-    return found
+        picture_of_row.append(candidates[0] if candidates else None)
+    return picture_of_row
+
+
+def _pictures_by_form(pictures: list[str], prefix: str) -> list[dict[str, list[str]]]:
+    """Return pictures by each form of their names, the most specific form first."""
+    by_path: dict[str, list[str]] = {}
+    by_file: dict[str, list[str]] = {}
+    by_path_without_ending: dict[str, list[str]] = {}
+    by_file_without_ending: dict[str, list[str]] = {}
+    for name in pictures:
+        inner = name.removeprefix(prefix)
+        file = inner.rpartition("/")[2]
+        by_path.setdefault(inner, []).append(name)
+        by_file.setdefault(file, []).append(name)
+        by_path_without_ending.setdefault(inner.rpartition(".")[0], []).append(name)
+        by_file_without_ending.setdefault(file.rpartition(".")[0], []).append(name)
+    return [by_path, by_file, by_path_without_ending, by_file_without_ending]
