@@ -95,9 +95,13 @@ class EmbeddingStore:
     def _use(self, manifest: Manifest) -> None:
         """Set the attributes from a manifest, and drop arrays cached from an older one."""
         self._manifest = manifest
-        self.rows, self.dim, self.dtype = manifest.rows, manifest.dim, np.dtype(manifest.dtype)
-        self.classes, self.classes_declared = manifest.classes, manifest.classes_declared
-        self.identity, self.card = manifest.identity, manifest.card
+        self.rows = manifest.rows
+        self.dim = manifest.dim
+        self.dtype = np.dtype(manifest.dtype)
+        self.classes = manifest.classes
+        self.classes_declared = manifest.classes_declared
+        self.identity = manifest.identity
+        self.card = manifest.card
         self.declared_public = manifest.declared_public
         for cached in ("x", "y", "persons", "names", "origin"):
             self.__dict__.pop(cached, None)
@@ -262,8 +266,10 @@ class EmbeddingStore:
     @cached_property
     def x(self) -> NDArray[Any] | ShardedArray:
         """Embeddings, (rows, dim); see the class."""
-        shards = [self._shard(stored) for stored in self._manifest.shards]
-        return shards[0] if len(shards) == 1 else ShardedArray(shards)
+        shards = [self._shard(file) for file in self._manifest.shards]
+        if len(shards) == 1:
+            return shards[0]
+        return ShardedArray(shards)
 
     @cached_property
     def y(self) -> NDArray[np.int64] | None:
@@ -271,10 +277,12 @@ class EmbeddingStore:
         if not self._manifest.has_labels:
             return None
         labels = self._column(LABEL)
-        if labels.dtype.kind != "i" or (
-            self.classes is not None and not ((labels >= 0) & (labels < len(self.classes))).all()
-        ):
+        valid = labels.dtype.kind == "i"
+        if valid and self.classes is not None:
+            valid = bool(((labels >= 0) & (labels < len(self.classes))).all())
+        if not valid:
             raise self._altered(self.folder / self._manifest.metadata.file)
+
         labels = labels.astype(np.int64)
         labels.flags.writeable = False
         return labels
@@ -322,12 +330,13 @@ class EmbeddingStore:
     @cached_property
     def names(self) -> list[NDArray[Any]] | None:
         """Rows of class names, (k, dim) of each class, or None."""
-        stored = self._manifest.names
-        return (
-            None
-            if stored is None
-            else np.split(self._shard(stored.file), np.cumsum(stored.counts)[:-1])
-        )
+        stored_names = self._manifest.names
+        if stored_names is None:
+            return None
+
+        # the rows of all classes lie in one file, one class after another
+        starts = np.cumsum(stored_names.counts)[:-1]
+        return np.split(self._shard(stored_names.file), starts)
 
     @property
     def names_card(self) -> dict[str, Any]:
@@ -376,21 +385,22 @@ class EmbeddingStore:
         return self.rows
 
     def __repr__(self) -> str:
-        if self.classes is None:
-            classes = "labels without a class list" if self._manifest.has_labels else "no labels"
+        parts = [f"{self.rows} x {self.dim} {self.dtype}"]
+        if self.classes is not None:
+            origin = "declared" if self.classes_declared else "derived"
+            parts.append(f"{len(self.classes)} {origin} classes")
+        elif self._manifest.has_labels:
+            parts.append("labels without a class list")
         else:
-            classes = (
-                f"{len(self.classes)} {'declared' if self.classes_declared else 'derived'} classes"
-            )
-        names = (
-            ""
-            if self._manifest.names is None
-            else f", {self._manifest.names.file.rows} rows of class names"
-        )
-        persons = ", with ids of persons" if self._manifest.has_persons else ""
-        public = ", declared public" if self.declared_public else ""
-        size = f"{self.rows} x {self.dim} {self.dtype}"
-        return f"EmbeddingStore({self.identity!r}: {size}, {classes}{persons}{names}{public})"
+            parts.append("no labels")
+
+        if self._manifest.has_persons:
+            parts.append("with ids of persons")
+        if self._manifest.names is not None:
+            parts.append(f"{self._manifest.names.file.rows} rows of class names")
+        if self.declared_public:
+            parts.append("declared public")
+        return f"EmbeddingStore({self.identity!r}: {', '.join(parts)})"
 
     def _column(self, name: str) -> NDArray[Any]:
         """A column of the metadata without gaps: signed whole numbers, or texts."""

@@ -22,7 +22,9 @@ from tacit.data.persons import stored_ids
 from tacit.data.rows import checked_blocks, one_line
 from tacit.errors import InputError
 
-LABEL, PERSON = "label", "person"
+# columns of the metadata
+LABEL = "label"
+PERSON = "person"
 
 
 def label_indexes(
@@ -139,7 +141,8 @@ def write_shards(
     starts = range(0, rows, shard_rows)
     shards = []
     for number, start in progress(enumerate(starts, first), "writing shards", len(starts)):
-        name, count = f"shards/{number:05d}.npy", min(shard_rows, rows - start)
+        name = f"shards/{number:05d}.npy"
+        count = min(shard_rows, rows - start)
         _write_npy(folder / name, blocks, (count, dim), dtype)
         shards.append(stored_file(folder, name, count))
     return tuple(shards)
@@ -179,7 +182,8 @@ def write_names(
             "names need a declared class list, in their order; pass classes=[...] (--classes FILE)"
         )
     rows = rows_by_class(names, len(store.classes), store.dim)
-    whole, dtype = np.concatenate(rows), np.dtype(store.dtype)
+    whole = np.concatenate(rows)
+    dtype = np.dtype(store.dtype)
     _write_npy(folder / NAMES, checked_blocks(whole, dtype=dtype, name="names"), whole.shape, dtype)
     counts = tuple(map(len, rows))
     return replace(
@@ -221,10 +225,9 @@ def append_rows(
             f"{folder} {'has' if old.has_labels else 'has no'} labels; append rows of the same kind"
         )
     if (persons is not None) != old.has_persons:
-        has, remedy = (
-            ("has", "pass persons=") if old.has_persons else ("has no", "leave persons= out")
-        )
-        raise InputError(f"{folder} {has} person ids; {remedy}")
+        if old.has_persons:
+            raise InputError(f"{folder} has person ids; pass persons=")
+        raise InputError(f"{folder} has no person ids; leave persons= out")
     labels = None if y is None else clean_labels(y, len(X))
     if labels is not None and old.classes is None and labels.dtype.kind == "U":
         said = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"
@@ -237,9 +240,12 @@ def append_rows(
     new = metadata_table(len(X), label_indexes(labels, old.classes), ids, columns)
     if ids is not None and new.schema.field(PERSON).type != table.schema.field(PERSON).type:
         # 17 and "17" are one person, so numbers become texts
-        new, table = (_with_text_ids(part) for part in (new, table))
+        new = _with_text_ids(new)
+        table = _with_text_ids(table)
     joined = _joined(table, new)
-    first, rows = len(old.shards), old.rows + len(X)
+
+    first = len(old.shards)
+    rows = old.rows + len(X)
     try:
         shards = write_shards(folder, X, np.dtype(old.dtype), shard_rows, first)
         metadata_file = write_metadata(folder, f"metadata-{first:05d}.parquet", joined, rows)
