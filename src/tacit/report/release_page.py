@@ -81,21 +81,16 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     ReleaseError
         If the arrays are too large for a page.
     """
-    # sorted, since a file of arrays may be read in another order each time
-    scaling = Scaling.stated(release.arrays)
-    used = deciding(release.arrays) | ({} if scaling is None else scaling.arrays())
-    deciding_arrays = sorted(used.items())
-    arrays = {name: array for name, array in deciding_arrays if array.dtype.name in _FLOATS}
-    network = isinstance(release.decision, NetworkHead)
-    if onnxruntime is not None and not network:
+    is_network = isinstance(release.decision, NetworkHead)
+    if onnxruntime is not None and not is_network:
         raise InputError(
             f"onnxruntime={onnxruntime} is for networks, and {release.source} is none; leave it out"
         )
-    runs = not network or onnxruntime is not None
-    size = sum(array.nbytes for array in arrays.values()) if runs else 0
-    if size > LARGEST:
-        fault = f"{release.source} has arrays of {size} bytes, and a page holds at most {LARGEST}"
-        raise ReleaseError(f"{fault}; classify with tacit predict")
+    classifies = not is_network or onnxruntime is not None
+    arrays = _deciding_arrays(release)
+    if classifies:
+        _check_size(release, arrays)
+
     document = release.document
     data: dict[str, Any] = {
         "attack": attack.data(release.guarantee),
@@ -103,30 +98,57 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
         "width": release.width,
         "largest": LARGEST_FILE,
     }
-    if not network:
-        decision = document.model_dump(mode="json")["contents"]["decision"]
-        data |= {
-            "decision": decision,
-            "arrays": {name: _array(array) for name, array in arrays.items()},
-        }
-    library, parts = ("", "") if onnxruntime is None else _runtime(onnxruntime, release)
-    script = "".join(map(asset, ("attack.js", *(["network.js"] if library else []), "classify.js")))
-    scripts = [library, script] if library else [script]
-    admitted = [*map(_hash, scripts), *(("'wasm-unsafe-eval'", "blob:") if library else ())]
-    policy = (
-        f"default-src 'none'; script-src {' '.join(admitted)}; style-src"
-        f" {_hash(asset('page.css'))}; img-src data:; base-uri 'none'; form-action 'none'"
-    )
+    if not is_network:
+        data["decision"] = document.model_dump(mode="json")["contents"]["decision"]
+        data["arrays"] = {name: _array(array) for name, array in arrays.items()}
+    blocks = data_block("release", data)
+
+    if onnxruntime is None:
+        scripts = [asset("attack.js") + asset("classify.js")]
+        script_sources = [_hash(script) for script in scripts]
+    else:
+        library, parts = _runtime(onnxruntime, release)
+        blocks += parts
+        scripts = [library, asset("attack.js") + asset("network.js") + asset("classify.js")]
+        # The library compiles its engine, and makes scripts of its own.
+        script_sources = [_hash(script) for script in scripts] + ["'wasm-unsafe-eval'", "blob:"]
+    blocks += "".join(f"<script>{script}</script>" for script in scripts)
+
+    classifier = _CLASSIFIER.format(width=release.width) if classifies else _NETWORK
     sections = [
         ("", _head(release)),
         ("What an attacker may learn", attack.section(release.guarantee)),
-        ("Classify embeddings here", _CLASSIFIER.format(width=release.width) if runs else _NETWORK),
+        ("Classify embeddings here", classifier),
         ("The card", laid_out(release.card())),
     ]
-    blocks = (
-        data_block("release", data) + parts + "".join(f"<script>{one}</script>" for one in scripts)
-    )
+    policy = _policy(script_sources)
     return page(document.product.name, sections, blocks=blocks, policy=policy)
+
+
+def _deciding_arrays(release: Release) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the arrays of floats that decide, and those of the scaling if there is one."""
+    arrays = dict(deciding(release.arrays))
+    scaling = Scaling.stated(release.arrays)
+    if scaling is not None:
+        arrays |= scaling.arrays()
+
+    # Sorted, since a file of arrays may be read in another order each time.
+    return {name: array for name, array in sorted(arrays.items()) if array.dtype.name in _FLOATS}
+
+
+def _check_size(release: Release, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    size = sum(array.nbytes for array in arrays.values())
+    if size > LARGEST:
+        fault = f"{release.source} has arrays of {size} bytes, and a page holds at most {LARGEST}"
+        raise ReleaseError(f"{fault}; classify with tacit predict")
+
+
+def _policy(script_sources: list[str]) -> str:
+    """Return the content security policy, which admits the page's scripts and its style alone."""
+    return (
+        f"default-src 'none'; script-src {' '.join(script_sources)}; style-src"
+        f" {_hash(asset('page.css'))}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
 
 
 def _runtime(folder: Path, release: Release) -> tuple[str, str]:
