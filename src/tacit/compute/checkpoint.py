@@ -61,7 +61,11 @@ class Checkpoint:
                 np.save(file, content, allow_pickle=False)
 
     def clear(self) -> None:
-        """Remove the folder, its key first: what a kill leaves of it is then ignored."""
+        """Remove the folder.
+
+        The key goes first, so that after a kill the next run with `replace` starts afresh, and any
+        other run refuses the folder.
+        """
         self.path(KEY).unlink(missing_ok=True)
         shutil.rmtree(self.folder)
 
@@ -70,12 +74,16 @@ class Checkpoint:
         emptied.
         """
         path = self.path(KEY)
+        # the size comes first, since a file of another program may be huge
         if path.is_file() and path.stat().st_size == len(key) and path.read_bytes() == key.encode():
             return
         if replace:
             self.clear()
             self.folder.mkdir(mode=0o700)
-        elif any(not path.name.startswith(".") for path in self.folder.iterdir()):
-            work = f"work on other records, queries or settings, by its {KEY}"
-            raise InputError(f"{self.folder} holds {work}; choose another folder")
+        # names with a dot are of locks and temporary files
+        elif any(not file.name.startswith(".") for file in self.folder.iterdir()):
+            content = f"other files and no {KEY}"
+            if path.exists():
+                content = f"work on other records, queries or settings, by its {KEY}"
+            raise InputError(f"{self.folder} holds {content}; choose another folder")
         self.write(KEY, key.encode())

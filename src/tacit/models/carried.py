@@ -130,10 +130,10 @@ def misfit(arrays: Arrays, n_classes: int, width: int) -> str | None:
             )
         if not np.isfinite(array).all():
             return f"{PREFIX}{name} holds values that are not finite"
-        if array.min() <= 0 and (
-            name in ("variances", "spreads", "sizes") or (name == "shares" and array[0] <= 0)
-        ):
+        if name in ("variances", "spreads", "sizes") and array.min() <= 0:
             return f"{PREFIX}{name} must be above 0"
+        if name == "shares" and array[0] <= 0:
+            return f"the first of {PREFIX}{name} must be above 0"
         if name in ("clarity", "shares") and (array.min() < 0 or array.max() > 1):
             return f"{PREFIX}{name} must lie from 0 to 1"
     return None

@@ -38,7 +38,7 @@ class Account:
     left: Decimal | None = None
     """What the charges leave, in the currency of the allowance; None without an allowance."""
     first: Allowance | None = None
-    """The allowance in force at the first charge."""
+    """The allowance in force at the first charge that costs something; before it, the latest."""
     others: tuple[str, ...] = ()
     """Other identities that the same file has entries of."""
     allowed: tuple[str, ...] = ()

@@ -40,6 +40,15 @@ def test_shares_of_a_person_never_add_up_to_more_than_the_budget(amount, m, kind
         assert rho * m <= amount * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("budget", ["rho=0.1", "rho=0.5", "mu=0.7", "epsilon=1,delta=1e-6"])
+def test_shares_of_gaussian_noise_cost_the_budget_at_most_in_exact_arithmetic(budget):
+    budget = Budget.parse(budget)
+    whole = 1 / Fraction(budget.gaussian()) ** 2
+    for m in range(2, 200):
+        share = m / Fraction(share_of(budget, m, "gaussian").gaussian()) ** 2
+        assert (1 - Fraction(1, 10**14)) * whole < share <= whole
+
+
 @pytest.mark.parametrize("randomizer", ["rr", "rr-with-prior", "blocks", "rr-top-k"])
 @pytest.mark.parametrize("m", [1, 2, 3])
 def test_all_answers_of_a_person_cost_the_budget(randomizer, m):

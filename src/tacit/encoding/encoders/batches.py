@@ -257,7 +257,8 @@ def decode_ahead(
 ) -> Generator[Batch, None, None]:
     """Decode in processes, a few batches ahead of the caller.
 
-    This process decodes the first batch while the others start. Pixels pass through memory-mapped files that are reused, which avoids copies through pipes.
+    This process decodes the first batch while the others start. Pixels pass through memory-mapped
+    files that are reused, which avoids copies through pipes.
     """
     # loky, unlike multiprocessing, needs no `if __name__ == "__main__"` in scripts
     from joblib.externals.loky import ProcessPoolExecutor

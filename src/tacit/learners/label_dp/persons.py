@@ -2,9 +2,10 @@
 
 Unit: change all labels of one person; features, ids and all numbers are public.
 Theorem: each of a person's m labels is randomized by itself at epsilon/m (pure) or rho/m (zCDP), so
-that all of them together cost epsilon or rho by composition, whatever m. No m is the most expensive
-at every delta, so the stated event is this bound. For Gaussian noise, m releases of multiplier
-sqrt(m) z compose to one of multiplier z exactly.
+that all of them together cost epsilon or rho by composition, whatever m. With pure noise the exact
+curve depends on m, and no m is the most expensive at every delta in general; PureDP(epsilon) bounds
+them all, so it is the stated event. With Gaussian noise, m releases of multiplier sqrt(m) z compose
+to one of multiplier z.
 Source: tacit; composition is Dwork et al. 2006 and Bun and Steinke 2016.
 """
 
@@ -42,41 +43,44 @@ class OfPersons:
     def log_likelihood(
         self, outputs: NDArray[Any], which: Integers | None = None
     ) -> NDArray[np.float64]:
-        """Log probability of each of the n outputs under each true class, up to a constant by row;
-        (n, classes).
+        """Return the log probability of each output under each true class, of shape (n, classes).
+
+        Rows are up to a constant. `which` has the row of each label's prior, where there are
+        several.
         """
-        parts = [
-            (
-                at,
-                self.randomizers[m].log_likelihood(
-                    outputs[at], None if which is None else which[at]
-                ),
-            )
-            for m, at in by_size(self.sizes)
-        ]
-        result = np.empty((len(outputs), parts[0][1].shape[1]))
-        for at, of_part in parts:
-            result[at] = of_part
-        return result
+        positions = []
+        log_probabilities = []
+        for m, part in by_size(self.sizes):
+            rows = None if which is None else which[part]
+            positions.append(part)
+            log_probabilities.append(self.randomizers[m].log_likelihood(outputs[part], rows))
+
+        order = np.argsort(np.concatenate(positions))
+        return np.concatenate(log_probabilities)[order]
 
 
 def by_size(sizes: Integers) -> Iterator[tuple[int, Integers]]:
-    """Each number of labels that some person has, and the positions of the labels of these
-    persons.
-    """
+    """Yield each number m of labels that some person has, and the positions of their labels."""
     for m in np.unique(sizes).tolist():
         yield m, np.flatnonzero(sizes == m)
 
 
 def share_of(budget: Budget, m: int, randomizer: str) -> Budget:
-    """The share of the budget for each of a person's m labels, rounded down so that m shares keep
-    the budget.
+    """Return the share of the budget for each of a person's m labels.
+
+    It is rounded down, so that m shares together cost the budget at most, in exact arithmetic.
     """
     if budget.infinite or m == 1:
         return budget
-    if randomizer == "gaussian":
-        return Budget.zcdp(_share(1 / (2 * budget.gaussian() ** 2), m))
-    return Budget.pure(_share(budget.largest_pure(), m))
+    if randomizer != "gaussian":
+        return Budget.pure(_share(budget.largest_pure(), m))
+
+    # rho adds up exactly under composition, epsilon at a delta does not
+    largest = 1 / (2 * Fraction(budget.gaussian()) ** 2)
+    share = float(largest / m)
+    while m / (2 * Fraction(Budget.zcdp(share).gaussian()) ** 2) > largest:
+        share = math.nextafter(share, 0)
+    return Budget.zcdp(share)
 
 
 def _share(amount: float, m: int) -> float:

@@ -215,8 +215,8 @@ class Search(PrivateClassifier):
         try:
             return per_run(calibrate(budget, cost, low, high, precision=1e-9))
         except BudgetError as error:
-            said = f"budget {budget} leaves each run less than {per_run(low).fit}; try fewer runs"
-            raise BudgetError(said) from error
+            fault = f"budget {budget} leaves each run less than {per_run(low).fit}"
+            raise BudgetError(f"{fault}; try fewer runs") from error
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> SearchRecords:
         per_run = self._run_budget()
@@ -244,45 +244,74 @@ class Search(PrivateClassifier):
         return rows, class_indices(labels, self.classes_)
 
     def _fit(self, prepared: SearchRecords, noise: NoiseSource) -> Released:
-        per_run, persons = prepared.per_run, prepared.persons
-        ids = None if persons is None else persons.codes
+        per_run = prepared.per_run
         runs: Runs = []
-        # `_check_public` compared public rows once, for all candidates
-        takes_overlap = "allow_overlap" in self.estimator.get_params(deep=False)
-        checked = {"allow_overlap": True} if takes_overlap else {}
         best: tuple[float, Released] | None = None
-        number, drawn = self._drawn(per_run, noise, runs)
-        for candidate in progress(drawn, "search", number):
-            seed = self._seed(noise)
-            learner = self._learner(
-                candidate, per_run.fit, classes=len(self.classes_), random_state=seed, **checked
-            )
-            released = learner.fit(prepared.X, prepared.labels, persons=ids).released_
-            if released is None:
-                raise InputError(f"{type(learner).__name__} {learner.no_release}")
-            hits = hits_of(released, *prepared.scored, persons if self.validation is None else None)
-            score = (
-                float(hits)
-                if per_run.score is None
-                else counts.noisy_count(hits, per_run.score, noise)
-            )
+
+        n_candidates, candidates = self._drawn(per_run, noise, runs)
+        for candidate in progress(candidates, "search", n_candidates):
+            released = self._fit_candidate(candidate, prepared, noise)
+            score = self._score(released, prepared, noise)
+            # a search may propose the next candidate by the scores of these runs
             runs.append((dict(candidate), score))
-            if best is None or score > best[0]:  # the earliest of equal scores
-                best, self.best_params_ = (score, released), dict(candidate)
+            # the earliest of equal scores
+            if best is None or score > best[0]:
+                best = (score, released)
+                self.best_params_ = dict(candidate)
+
         assert best is not None, "a search runs at least one candidate"
         if self._scores_are_public(per_run):
             self.scores_ = runs
-        chosen = ", ".join(
+
+        tuning = "by exact scores, without noise"
+        if not Budget.parse(self.budget).infinite:
+            tuning = self._fact()
+        parameters = ", ".join(
             f"{name}={' '.join(repr(value).split()):.80}"
             for name, value in self.best_params_.items()
         )
-        tuning = (
-            self._fact()
-            if not Budget.parse(self.budget).infinite
-            else "by exact scores, without noise"
+        facts = {
+            "tuning": tuning,
+            "chosen parameters": parameters[:1000] or "those of the estimator",
+        }
+        _, released = best
+        return replace(released, mechanism=released.mechanism | facts)
+
+    def _fit_candidate(
+        self, candidate: Candidate, prepared: SearchRecords, noise: NoiseSource
+    ) -> Released:
+        """Fit the estimator with these parameters, and return what it releases."""
+        seed = self._seed(noise)
+        checked = {}
+        if "allow_overlap" in self.estimator.get_params(deep=False):
+            # `_check_public` compared public rows once, for all candidates
+            checked["allow_overlap"] = True
+        learner = self._learner(
+            candidate,
+            prepared.per_run.fit,
+            classes=len(self.classes_),
+            random_state=seed,
+            **checked,
         )
-        facts = {"tuning": tuning, "chosen parameters": chosen[:1000] or "those of the estimator"}
-        return replace(best[1], mechanism=best[1].mechanism | facts)
+
+        persons = None if prepared.persons is None else prepared.persons.codes
+        released: Released | None = learner.fit(
+            prepared.X, prepared.labels, persons=persons
+        ).released_
+        if released is None:
+            raise InputError(f"{type(learner).__name__} {learner.no_release}")
+        return released
+
+    def _score(self, released: Released, prepared: SearchRecords, noise: NoiseSource) -> float:
+        """Count the rows that a run gets right; with noise, unless the rows are public."""
+        rows, labels = prepared.scored
+        persons = prepared.persons
+        hits = hits_of(released, rows, labels, persons if self.validation is None else None)
+
+        event = prepared.per_run.score
+        if event is None:
+            return float(hits)
+        return counts.noisy_count(hits, event, noise)
 
     def _seed(self, noise: NoiseSource) -> int | None:
         """A new seed for a run with research noise; None with secure noise."""
