@@ -32,19 +32,19 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 Candidate = Mapping[str, Any]
-Runs = list[tuple[dict[str, Any], float]]  # candidates and their scores
+Runs = list[tuple[dict[str, Any], float]]  # candidates that were run, and their scores
 
 # parameters that a search sets in every run
 SHARED = ("budget", "classes", "noise", "random_state", "unit", "ledger")
-_LEAST, _MOST = 1.1e-9, 1e9  # amounts that a budget may state
+# amounts that a budget may state, with 10 % to spare at the lower end for rounding
+_LEAST_AMOUNT = 1.1e-9
+_MOST_AMOUNT = 1e9
 _SEEDS = 2**31
 
 
 @dataclass(frozen=True)
 class RunBudget:
-    """What one run spends: the budget of its fit, and the event of its score (None if rows to score
-    on are public).
-    """
+    """Budget of the fit of one run, and event of its score; None if it is scored on public rows."""
 
     fit: Budget
     score: Gaussian | PureDP | None
@@ -52,9 +52,7 @@ class RunBudget:
 
 @dataclass(frozen=True, eq=False)
 class SearchRecords(Prepared):
-    """Private records to fit on, what each run spends, and the rows and class indices to score
-    on.
-    """
+    """Private records to fit on, budgets of each run, and rows and class indices to score on."""
 
     per_run: RunBudget
     scored: tuple[Any, Integers]
@@ -62,15 +60,17 @@ class SearchRecords(Prepared):
 
 @dataclass(eq=False, repr=False)
 class Search(PrivateClassifier):
-    """Base of the searches. A new one fills in `_cost`, `_drawn` and `_fact`."""
+    """Base of the searches. Subclasses fill in `_cost`, `_candidates_to_run` and `_tuning_note`."""
 
     estimator: Any
     candidates: Any
     budget: Budget | str = field(kw_only=True)
 
+    # no "gdp", since a search has no mu; a pure budget follows its own path in `_run_budget`
     budget_kinds = ("zcdp", "approx")
 
-    validation = None  # no parameter, unless a search makes them
+    # class attributes here; searches that score privately redeclare them as parameters
+    validation = None
     score_share = 0.1
     event_under_unit = True
 
@@ -79,19 +79,20 @@ class Search(PrivateClassifier):
         """Privacy cost of the search under its unit if each run spends `per_run`."""
 
     @abstractmethod
-    def _drawn(
+    def _candidates_to_run(
         self, per_run: RunBudget, noise: NoiseSource, runs: Runs
     ) -> tuple[int, Iterable[Candidate]]:
-        """Number of candidates to run, and the candidates in order; `runs` grows by each finished
-        run.
+        """Return the number of candidates to run, and the candidates in order.
+
+        `_fit` appends each finished run to `runs`, so a lazy iterable may read earlier scores.
         """
 
     @abstractmethod
-    def _fact(self) -> str:
-        """How parameters were chosen at a finite budget, in a phrase for the card."""
+    def _tuning_note(self) -> str:
+        """Say how parameters were chosen at a finite budget, in a phrase for the card."""
 
     def _scores_are_public(self, per_run: RunBudget) -> bool:
-        """Whether the guarantee covers the scores, or protects nothing at all."""
+        """Tell whether `scores_` may be published: the guarantee covers them, or there is none."""
         return True
 
     def promise(self) -> Guarantee:
@@ -102,141 +103,144 @@ class Search(PrivateClassifier):
         return self._cost(self._run_budget())
 
     def _unprotected(self) -> tuple[str, ...]:
-        learners = (self._learner(candidate, self.budget) for candidate in self._candidates())
-        return tuple(
-            dict.fromkeys(quantity for learner in learners for quantity in learner._unprotected())
-        )
+        quantities = [learner._unprotected() for learner in self._learners()]
+        return tuple(dict.fromkeys(quantity for part in quantities for quantity in part))
 
     def _uses_public(self) -> bool:
         if self.validation is not None:
             return True
-        return any(
-            self._learner(candidate, self.budget)._uses_public() for candidate in self._candidates()
-        )
+        return any(learner._uses_public() for learner in self._learners())
+
+    def _learners(self, **shared: Any) -> list[PrivateClassifier]:
+        """Make the learner of each candidate, for facts that do not depend on the budget."""
+        return [self._learner(candidate, self.budget, **shared) for candidate in self._candidates()]
 
     def _check_public(self, X: Any, public: Any) -> None:
-        """Check the public rows of the candidates under the unit of the search, the same rows
-        once.
-        """
+        """Check each distinct set of public rows once, under the unit of the search."""
+        # by identity, since rows may be large; the candidates keep them alive
         learners = {}
-        for candidate in self._candidates():
-            learner = self._learner(candidate, self.budget, unit=self.unit)
+        for learner in self._learners(unit=self.unit):
             tables = id(learner.public), id(learner.names)
             learners[tables, learner._releases_public(), learner.allow_overlap] = learner
         for learner in learners.values():
             learner._check_public(X, learner.public)
+
         if self.validation is not None:
-            # under a unit of labels too: what validation has beside such rows is likely to be the
-            # private labels
+            # under a unit of labels too: labels of validation rows that are private records are
+            # likely to be the private labels
             rows = as_rows(self.validation[0], "validation")
             check_overlap("validation", rows, X, released=False, stacklevel=4)
 
     def _candidates(self) -> list[Candidate]:
-        """The checked candidates; if they are not listed, some that stand for all."""
+        """Return the checked candidates; of a search space, some that stand for all."""
         if isinstance(self.candidates, str | Mapping) or not hasattr(self.candidates, "__len__"):
-            listed = quoted(self.candidates)
-            raise InputError(
-                f"candidates={listed} must be a list of dicts; pass for example [{{'k': 1}}]"
-            )
+            fault = f"candidates={quoted(self.candidates)} must be a list of dicts"
+            raise InputError(f"{fault}; pass for example [{{'k': 1}}]")
         candidates = self._checked(self.candidates)
         if not candidates:
-            raise InputError(
-                "candidates is empty; pass at least one dict of parameters, such as [{'k': 1}]"
-            )
+            remedy = "pass at least one dict of parameters, such as [{'k': 1}]"
+            raise InputError(f"candidates is empty; {remedy}")
         return candidates
 
     def _checked(self, candidates: Iterable[Any]) -> list[Candidate]:
         if not isinstance(self.estimator, PrivateClassifier) or isinstance(self.estimator, Search):
-            raise InputError(
-                f"estimator={quoted(self.estimator)} must be a tacit learner, not a search;"
-                " pass one"
-            )
+            fault = f"estimator={quoted(self.estimator)} must be a tacit learner, not a search"
+            raise InputError(f"{fault}; pass one")
+
         unit = self.estimator.units[0]
         if unit is not Unit.ADD_REMOVE:
             rule = f"is private under unit {unit}, and searches add up under add-remove"
-            raise InputError(
-                f"estimator={quoted(self.estimator)} {rule}; choose its parameters on public data"
-            )
+            fault = f"estimator={quoted(self.estimator)} {rule}"
+            raise InputError(f"{fault}; choose its parameters on public data")
+
         for name in ("classes", "ledger"):
             if getattr(self, name) is None and getattr(self.estimator, name) is not None:
-                raise InputError(
-                    f"{name} of the estimator is not used; pass {name}= to the search itself"
-                )
+                fault = f"{name} of the estimator is not used"
+                raise InputError(f"{fault}; pass {name}= to the search itself")
+
         parameters = [name for name in self.estimator.get_params(deep=False) if name not in SHARED]
         return [_checked_candidate(candidate, parameters) for candidate in candidates]
 
     def _learner(
         self, candidate: Candidate, budget: Budget | str, **shared: Any
     ) -> PrivateClassifier:
-        """The estimator of one run, with a candidate's parameters; `shared` overrides what the
-        search sets.
+        """Make the estimator of one run, with a candidate's parameters.
+
+        `shared` overrides the parameters that are set below.
         """
         parameters = self.estimator.get_params(deep=False) | dict(candidate)
         parameters |= {
             "budget": budget,
             "classes": self.classes,
             "noise": self.noise,
-            "random_state": None,
+            "random_state": None,  # `_fit` passes a new seed to each run
+            "unit": self.unit,
+            "ledger": None,  # the search charges its own
         }
-        parameters |= {"unit": self.unit, "ledger": None}
         learner: PrivateClassifier = type(self.estimator)(**(parameters | shared))
         return learner
 
     def _run_cost(self, candidate: Candidate, per_run: RunBudget) -> Event:
         promise = self._learner(candidate, per_run.fit).promise()
         if promise.groups:
-            raise InputError(
-                "the estimator has personal budgets, which a search does not share out; leave"
-                " them out"
-            )
-        return promise.event if per_run.score is None else promise.event + per_run.score
+            fault = "the estimator has personal budgets, which a search does not share out"
+            raise InputError(f"{fault}; leave them out")
+        if per_run.score is None:
+            return promise.event
+        return promise.event + per_run.score
 
     def _run_budget(self) -> RunBudget:
-        """The most that each run may spend such that the search keeps the budget."""
+        """Find the largest budget of a run at which the whole search stays within its budget."""
         budget = Budget.parse(self.budget)
-        amount = Budget.pure if budget.kind == "pure" else Budget.zcdp
-        share = (
-            real("score_share", self.score_share, 0.001, 0.999) if self.validation is None else 0.0
-        )
+        make_budget = Budget.pure if budget.kind == "pure" else Budget.zcdp
+        scores_privately = self.validation is None
+        share = 0.0
+        smallest_part = 1.0
+        if scores_privately:
+            share = real("score_share", self.score_share, 0.001, 0.999)
+            smallest_part = min(share, 1 - share)
 
-        def per_run(value: float) -> RunBudget:
-            score = None if self.validation is not None else counts.event(amount(value * share))
-            return RunBudget(amount(value * (1 - share)), score)
+        def run_budget(amount: float) -> RunBudget:
+            score = counts.event(make_budget(amount * share)) if scores_privately else None
+            return RunBudget(make_budget(amount * (1 - share)), score)
 
-        def cost(value: float) -> Event:
-            return self._cost(per_run(value))
+        def cost(amount: float) -> Event:
+            return self._cost(run_budget(amount))
 
         if budget.infinite:
-            return per_run(math.inf)
-        low, high = _LEAST / min(1 - share, share or 1.0), _MOST
-        passed = (budget.rho or budget.epsilon or 1.0) / (1 - share)
-        # so that an error names the amount that the caller passed
-        self._cost(per_run(min(max(passed, low), high)))
+            return run_budget(math.inf)
+
+        # neither the fit nor the score of a run may fall below what a budget may state
+        low = _LEAST_AMOUNT / smallest_part
+        high = _MOST_AMOUNT
+        # a cost that cannot be computed raises here, so that the error names the caller's amount
+        # and not one that the bisection tries
+        callers_amount = (budget.rho or budget.epsilon or 1.0) / (1 - share)
+        self._cost(run_budget(min(max(callers_amount, low), high)))
         try:
-            return per_run(calibrate(budget, cost, low, high, precision=1e-9))
+            return run_budget(calibrate(budget, cost, low, high, precision=1e-9))
         except BudgetError as error:
-            fault = f"budget {budget} leaves each run less than {per_run(low).fit}"
+            fault = f"budget {budget} leaves each run less than {run_budget(low).fit}"
             raise BudgetError(f"{fault}; try fewer runs") from error
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> SearchRecords:
         per_run = self._run_budget()
         for candidate in self._candidates():
             self._learner(candidate, per_run.fit, classes=len(self.classes_)).check(*X.shape)
-        scored = (
-            (X, labels)
-            if self.validation is None
-            else self._public_rows(self.validation, X.shape[1])
-        )
+
+        scored = (X, labels)
+        if self.validation is not None:
+            scored = self._public_rows(self.validation, X.shape[1])
         return SearchRecords(X, labels, per_run, scored)
 
     def _public_rows(self, validation: Any, width: int) -> tuple[Any, Integers]:
-        """Public rows to score on, and their class indices."""
+        """Check the public rows to score on, and return them with their class indices."""
         if not isinstance(validation, tuple | list) or len(validation) != 2:
-            raise InputError(
-                "validation must be a pair of public rows and labels; pass validation=(X_public,"
-                " y_public)"
-            )
-        rows, labels = as_rows(validation[0], "validation"), np.asarray(validation[1])
+            fault = "validation must be a pair of public rows and labels"
+            raise InputError(f"{fault}; pass validation=(X_public, y_public)")
+
+        rows = as_rows(validation[0], "validation")
+        labels = np.asarray(validation[1])
         if rows.shape[1] != width or labels.shape != (len(rows),):
             shapes = f"rows of shape {tuple(rows.shape)} and labels of shape {labels.shape}"
             raise InputError(f"validation has {shapes}; pass {width} columns and one label per row")
@@ -248,7 +252,7 @@ class Search(PrivateClassifier):
         runs: Runs = []
         best: tuple[float, Released] | None = None
 
-        n_candidates, candidates = self._drawn(per_run, noise, runs)
+        n_candidates, candidates = self._candidates_to_run(per_run, noise, runs)
         for candidate in progress(candidates, "search", n_candidates):
             released = self._fit_candidate(candidate, prepared, noise)
             score = self._score(released, prepared, noise)
@@ -265,7 +269,7 @@ class Search(PrivateClassifier):
 
         tuning = "by exact scores, without noise"
         if not Budget.parse(self.budget).infinite:
-            tuning = self._fact()
+            tuning = self._tuning_note()
         parameters = ", ".join(
             f"{name}={' '.join(repr(value).split()):.80}"
             for name, value in self.best_params_.items()
@@ -314,47 +318,47 @@ class Search(PrivateClassifier):
         return counts.noisy_count(hits, event, noise)
 
     def _seed(self, noise: NoiseSource) -> int | None:
-        """A new seed for a run with research noise; None with secure noise."""
-        return int(noise.subset(_SEEDS, 1)[0]) if self.noise == "research" else None
+        """Draw a new seed for a run with research noise; None with secure noise."""
+        if self.noise != "research":
+            return None
+        # one of the integers below _SEEDS, all equally likely
+        return int(noise.subset(_SEEDS, 1)[0])
 
-    def _scored(self) -> str:
-        return (
-            "on public rows"
-            if self.validation is not None
-            else f"privately, {self.score_share:g} of a run's cost"
-        )
+    def _scoring_note(self) -> str:
+        if self.validation is not None:
+            return "on public rows"
+        return f"privately, {self.score_share:g} of a run's cost"
 
 
 def hits_of(
     released: Released, rows: Any, truth: NDArray[np.int64], persons: Persons | None = None
 ) -> int | Fraction:
-    """Number of rows that a run's released classifier gets right, or sum of the shares of persons:
-    of sensitivity 1.
+    """Count the rows that the released classifier of a run gets right.
 
-    A row's similarities depend on its own values alone, to the last bit, so that adding or removing
+    With `persons`, sum each person's fraction of correct rows. The sensitivity is 1 either way. A
+    row's similarities depend on its own values alone, to the last bit, so that adding or removing
     a record changes the prediction of no other record.
     """
     similarities = released.decision.similarities(
         released.arrays, rows, products=rowwise_inner_products
     )
-    right = np.argmax(similarities, axis=1) == truth
+    is_right = np.argmax(similarities, axis=1) == truth
     if persons is None:
-        return counts.counted(right)
-    return counts.counted(right[np.argsort(persons.codes, kind="stable")], np.cumsum(persons.sizes))
+        return counts.counted(is_right)
+
+    # the records of each person must follow each other
+    order = np.argsort(persons.codes, kind="stable")
+    return counts.counted(is_right[order], np.cumsum(persons.sizes))
 
 
 def _checked_candidate(candidate: Any, parameters: Sequence[str]) -> Candidate:
     if not isinstance(candidate, Mapping):
-        raise InputError(
-            f"candidate {quoted(candidate)} must be a dict of parameters; pass for example"
-            " {'k': 1}"
-        )
+        fault = f"candidate {quoted(candidate)} must be a dict of parameters"
+        raise InputError(f"{fault}; pass for example {{'k': 1}}")
     for name in candidate:
         if name in SHARED:
-            raise InputError(
-                f"candidate parameter {name!r} is set by the search; pass {name}= to the search"
-                " instead"
-            )
+            fault = f"candidate parameter {name!r} is set by the search"
+            raise InputError(f"{fault}; pass {name}= to the search instead")
         if name not in parameters:
             fault = f"candidate parameter {name!r} is not a parameter of the estimator"
             raise InputError(f"{fault}; it has {', '.join(parameters)}")
@@ -362,14 +366,14 @@ def _checked_candidate(candidate: Any, parameters: Sequence[str]) -> Candidate:
 
 
 def most_expensive(events: Iterable[Event], *, pure: bool) -> Event:
-    """An event that costs at least as much as each of these, to charge for one that is drawn from
-    them.
+    """Return an event that costs at least as much as each of these.
+
+    It is charged where one of them is drawn at random. Curves of different events may cross, so it
+    is a bound in one parameter.
     """
     distinct = list(dict.fromkeys(events))
     if len(distinct) == 1:
         return distinct[0]
-    return (
-        PureDP(max(event.pure for event in distinct))
-        if pure
-        else ZCDP(max(event.rho for event in distinct))
-    )
+    if pure:
+        return PureDP(max(event.pure for event in distinct))
+    return ZCDP(max(event.rho for event in distinct))

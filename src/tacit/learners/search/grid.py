@@ -69,12 +69,12 @@ class GridSearch(Search):
     def _cost(self, per_run: RunBudget) -> Event:
         return compose(self._run_cost(candidate, per_run) for candidate in self._candidates())
 
-    def _drawn(
+    def _candidates_to_run(
         self, per_run: RunBudget, noise: NoiseSource, runs: Runs
     ) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
         return len(candidates), candidates
 
-    def _fact(self) -> str:
-        best = f"the best of {len(self._candidates())} candidates, scored {self._scored()}"
+    def _tuning_note(self) -> str:
+        best = f"the best of {len(self._candidates())} candidates, scored {self._scoring_note()}"
         return f"grid search: {best}; the guarantee covers all of them"

@@ -91,7 +91,7 @@ class RandomSearch(Search):
         runs = (self._run_cost(candidate, per_run) for candidate in self._candidates())
         return repetition.event(most_expensive(runs, pure=per_run.fit.kind == "pure"), mean, shape)
 
-    def _drawn(
+    def _candidates_to_run(
         self, per_run: RunBudget, noise: NoiseSource, runs: Runs
     ) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
@@ -103,9 +103,11 @@ class RandomSearch(Search):
     def _scores_are_public(self, per_run: RunBudget) -> bool:
         return self.noise == "research" or per_run.fit.infinite
 
-    def _fact(self) -> str:
+    def _tuning_note(self) -> str:
         best = (
             f"the best of a secret number of runs (mean {self.mean_runs:g}, shape {self.shape:g})"
         )
-        drawn = f"each with one of {len(self._candidates())} candidates, scored {self._scored()}"
+        drawn = (
+            f"each with one of {len(self._candidates())} candidates, scored {self._scoring_note()}"
+        )
         return f"random search: {best}, {drawn}; the guarantee covers all of them"

@@ -96,7 +96,7 @@ class UnpaidSearch(Search):
         # no bound, whatever candidates are proposed
         return listed if self.trials is None else Gaussian(0.0)
 
-    def _drawn(
+    def _candidates_to_run(
         self, per_run: RunBudget, noise: NoiseSource, runs: Runs
     ) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
@@ -104,7 +104,7 @@ class UnpaidSearch(Search):
             return len(candidates), candidates
         return self.trials, proposals(self.candidates, self.trials, runs, self._seed(noise))
 
-    def _fact(self) -> str:
+    def _tuning_note(self) -> str:
         trials = None if self.trials is None else f"{self.trials} trials of optuna (TPE)"
         tried = trials or f"{len(self._candidates())} candidates"
         return f"not paid for: the best of {tried} by its exact score on the private records"
