@@ -1,8 +1,8 @@
-"""The posterior of class means among the arrays of a release, from which `tacit adapt` makes a new
-decision.
+"""The posterior of class means among the arrays of a release.
 
-These arrays follow from what was released and from public rows, so they cost nothing more. No
-decision needs them. Each is float32 and its name starts with `posterior.`; C is the number of
+These arrays follow from what was released and from public rows, so they are post-processing and
+cost nothing more. `predict` does not read them; `tacit adapt` makes a new decision of them. Each is
+float32 and its name starts with `posterior.`; C is the number of
 classes and p that of the public principal axes:
 
 | array | shape | what it is |
@@ -54,7 +54,7 @@ class CarriedPosterior:
     names: Floats | None = None
 
     def arrays(self, decision: Arrays) -> dict[str, NDArray[np.float32]]:
-        """The arrays of the table above, beside those of a decision."""
+        """Return the arrays of the table above, to be stored beside those of a decision."""
         posterior = self.posterior
         values = {
             "variances": np.maximum(self.variances, LEAST),
@@ -72,62 +72,75 @@ class CarriedPosterior:
 
 
 def deciding(arrays: Arrays) -> dict[str, NDArray[Any]]:
-    """The arrays that a decision needs: all but those of the posterior, of probabilities and of the
-    scaling of rows.
+    """Select the arrays that a decision reads.
+
+    The others are those of the posterior, of probabilities and of the scaling of rows.
     """
-    beside = (ARRAY, MEAN, SCALE)
+    other_names = (ARRAY, MEAN, SCALE)
     return {
         name: array
         for name, array in arrays.items()
-        if not name.startswith(PREFIX) and name not in beside
+        if not name.startswith(PREFIX) and name not in other_names
     }
 
 
 def carried(arrays: Arrays) -> CarriedPosterior | None:
-    """The posterior among the arrays of a release, in float64; None if it carries none."""
+    """Read the posterior among the arrays of a release, in float64; None if it carries none."""
     if PREFIX + "means" not in arrays:
         return None
-    values = {
-        name.removeprefix(PREFIX): np.asarray(array, np.float64) for name, array in arrays.items()
-    }
+
+    # where the posterior has no axes, those of the decision serve
+    values = {"axes": np.asarray(arrays["axes"], np.float64)} if "axes" in arrays else {}
+    for name, array in arrays.items():
+        if name.startswith(PREFIX):
+            values[name.removeprefix(PREFIX)] = np.asarray(array, np.float64)
+
     within, trust = map(float, values["shares"])
-    posterior = ClassPosterior(values["means"], values["spreads"], values["sizes"], trust, within)
+    posterior = ClassPosterior(
+        values["means"], values["spreads"], values["sizes"], trust=trust, within=within
+    )
     return CarriedPosterior(
         posterior, values["axes"], values["variances"], values["clarity"], values.get("names")
     )
 
 
 def misfit(arrays: Arrays, n_classes: int, width: int) -> str | None:
-    """Why these arrays are no valid posterior for rows of this width; None if they are."""
-    found = {
+    """Describe the first fault of a posterior's arrays; None without a fault or a posterior."""
+    posterior_arrays = {
         name.removeprefix(PREFIX): array
         for name, array in arrays.items()
         if name.startswith(PREFIX)
     }
-    if not found:
+    if not posterior_arrays:
         return None
-    own = "axes" not in arrays
-    axes = found.get("axes") if own else arrays["axes"]
+
+    has_own_axes = "axes" not in arrays
+    axes = posterior_arrays.get("axes") if has_own_axes else arrays["axes"]
     if axes is None or axes.ndim != 2:
         return "a posterior needs its axes, of shape (d, p)"
+
     p = axes.shape[1]
-    shapes: dict[str, tuple[int, ...]] = {"axes": (width, p)} if own else {}
-    shapes |= {"variances": (p,), "means": (n_classes, p), "spreads": (n_classes, p)}
-    shapes |= {"sizes": (n_classes,), "clarity": (n_classes,), "shares": (2,)}
-    if "names" in found:
+    shapes: dict[str, tuple[int, ...]] = {
+        "variances": (p,),
+        "means": (n_classes, p),
+        "spreads": (n_classes, p),
+        "sizes": (n_classes,),
+        "clarity": (n_classes,),
+        "shares": (2,),
+    }
+    if has_own_axes:
+        shapes["axes"] = (width, p)
+    if "names" in posterior_arrays:
         shapes["names"] = (n_classes, p)
-    if set(found) != set(shapes):
-        return (
-            f"arrays of a posterior must be {', '.join(sorted(shapes))} and are"
-            f" {', '.join(sorted(found))}"
-        )
+    if set(posterior_arrays) != set(shapes):
+        names = ", ".join(sorted(posterior_arrays))
+        return f"arrays of a posterior must be {', '.join(sorted(shapes))} and are {names}"
+
     for name, shape in shapes.items():
-        array = found[name]
+        array = posterior_arrays[name]
         if array.dtype != np.float32 or array.shape != shape:
-            return (
-                f"{PREFIX}{name} of type {array.dtype} and shape {array.shape} must be float32 of"
-                f" shape {shape}"
-            )
+            form = f"type {array.dtype} and shape {array.shape}"
+            return f"{PREFIX}{name} of {form} must be float32 of shape {shape}"
         if not np.isfinite(array).all():
             return f"{PREFIX}{name} holds values that are not finite"
         if name in ("variances", "spreads", "sizes") and array.min() <= 0:

@@ -1,6 +1,4 @@
-"""What a ledger says about one data set: its allowance, its charges, and what is left of the
-allowance.
-"""
+"""The account of one data set in a ledger: its allowance, its charges, and what they leave."""
 
 from __future__ import annotations
 
@@ -16,6 +14,7 @@ from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
+DELTA = 1e-6  # at which epsilon is written where no allowance states a delta
 _NO_BALANCE = "it does not state what is left of the allowance"
 
 
@@ -30,7 +29,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Account:
-    """What the ledger says about one identity."""
+    """Everything that the ledger says about one identity."""
 
     allowance: Allowance | None = None
     """The allowance in force."""
@@ -48,82 +47,87 @@ class Account:
 
     @property
     def unit(self) -> Unit:
-        """The unit in which charges are added up: without an allowance the unit of all charges, if
-        they share one.
+        """The unit in which charges are added up.
+
+        Without an allowance it is the unit of all charges if they share one, else add-remove.
         """
         if self.allowance is not None:
             return self.allowance.unit
         units = {charge.guarantee.unit for charge in self.charges}
-        return units.pop() if len(units) == 1 else Unit.ADD_REMOVE
+        if len(units) == 1:
+            return units.pop()
+        return Unit.ADD_REMOVE
 
     @property
     def spent(self) -> Event:
-        """The sum of all charges under the allowance's unit; personal budgets at the most expensive
-        group's cost.
+        """The sum of all charges under the unit of the account.
+
+        Personal budgets count at the cost of the most expensive group. Raises an InputError if a
+        charge cannot be converted to that unit.
         """
 
         def cost(event: Event) -> float:
-            return event.rho if self.allowance is None else self.allowance.cost(event)
+            """Order groups by their cost."""
+            if self.allowance is None:
+                return event.rho
+            return self.allowance.cost(event)
 
-        return compose(
-            self.converted(charge.guarantee).without_groups(cost).event for charge in self.charges
-        )
+        guarantees = [self.converted(charge.guarantee) for charge in self.charges]
+        return compose(guarantee.without_groups(cost).event for guarantee in guarantees)
 
     def converted(self, guarantee: Guarantee) -> Guarantee:
-        """The guarantee in the unit of the account, in which charges are added up."""
-        return (
-            guarantee.to(self.unit)
-            if self.allowance is None
-            else self.allowance.converted(guarantee)
-        )
+        """Convert a guarantee to the unit of the account, in which charges are added up."""
+        if self.allowance is None:
+            return guarantee.to(self.unit)
+        return self.allowance.converted(guarantee)
 
     @property
     def untouched(self) -> bool:
-        """Whether no charge has a privacy cost, so that nothing was learned from the data yet."""
+        """True if every charge so far was free."""
         return all(free(charge.guarantee) for charge in self.charges)
 
     @property
     def empty(self) -> bool:
-        """Whether the ledger has no entry of this identity."""
+        """True if the ledger has no entry of this identity."""
         return self.allowance is None and not self.charges
 
     @property
     def caveat(self) -> str:
-        """Why the sum of the charges is not guaranteed to be within the allowance; empty if it
-        is.
-        """
+        """The reason why the charges may exceed the allowance; empty if they cannot."""
         if self.allowance is None or self.untouched:
             return ""
         if self.first is None:
-            return (
-                "the allowance was stated after the first charge, so it is a record and no"
-                " guarantee"
-            )
+            late = "the allowance was stated after the first charge"
+            return f"{late}, so it is a record and no guarantee"
         if self.allowance == self.first:
             return ""
         if self.allowance.kind == self.first.kind:
-            of_first = self.first.after([charge.guarantee for charge in self.charges])
-            if of_first is not None and self.left is not None and not exceeds(self.left, of_first):
+            # lowered if the balance is at most what the first allowance would have left
+            left_of_first = self.first.after([charge.guarantee for charge in self.charges])
+            if left_of_first is None or self.left is None:
+                is_lowered = False
+            else:
+                is_lowered = not exceeds(self.left, left_of_first)
+            if is_lowered:
                 return f"lowered after the first charge; what is guaranteed is {self.first}"
         return (
             f"raised from {self.first} after the first charge, so it is a record and no guarantee"
         )
 
     def after(self, guarantee: Guarantee) -> Decimal | None:
-        """What another charge would leave of the allowance; None if it does not fit."""
+        """Return what another charge would leave of the allowance; None if it does not fit."""
         assert self.allowance is not None
         if self.untouched:
             return self.allowance.after_first(guarantee)
         return self.allowance.after_next(guarantee, self.left or NONE_LEFT)
 
     def with_allowance(self, allowance: Allowance, left: Decimal) -> Account:
-        """This account once an allowance is stated that the charges so far leave `left` of."""
-        return replace(
-            self, allowance=allowance, left=left, first=allowance if self.untouched else self.first
-        )
+        """Return this account with an allowance in force, of which `left` remains."""
+        first = allowance if self.untouched else self.first
+        return replace(self, allowance=allowance, left=left, first=first)
 
     def with_entry(self, entry: dict[str, Any]) -> Account:
-        """This account after another line of the ledger."""
+        """Return this account after another line of the ledger."""
         left = read(entry["left"]) if "left" in entry else None
         if left is not None and exceeds(NONE_LEFT, left):
             raise ValueError(f"left={left} must be zero or positive")
@@ -144,34 +148,40 @@ class Account:
 
 
 def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> str:
-    """The privacy cost of a guarantee in words: in the currency of the allowance, else as rho or as
-    epsilon.
+    """Write the privacy cost of a guarantee.
 
+    It is in the currency of the allowance, else rho or epsilon.
     With `exact`, the cost of a first charge to an approximate allowance: its epsilon.
     """
-    guarantee = guarantee if account.allowance is None else account.converted(guarantee)
-    delta = 1e-6
-    if account.allowance is None:
+    allowance = account.allowance
+    delta = DELTA
+    if allowance is None:
         if guarantee.rho is not None:
             return f"rho={guarantee.rho:.6g}"
     else:
-        delta = account.allowance.budget.delta or 0.0
-        if not exact and math.isfinite(cost := account.allowance.cost_of(guarantee)):
-            return account.allowance.amount(cost)
-    return f"epsilon={guarantee.epsilon(delta):.6g}" + (f" at delta={delta:g}" if delta else "")
+        guarantee = account.converted(guarantee)
+        delta = allowance.budget.delta or 0.0
+        cost = allowance.cost_of(guarantee)
+        if not exact and math.isfinite(cost):
+            return allowance.amount(cost)
+
+    epsilon = f"epsilon={guarantee.epsilon(delta):.6g}"
+    if delta:
+        return f"{epsilon} at delta={delta:g}"
+    return epsilon
 
 
 def balance(account: Account) -> str:
-    """What is allowed and what was spent, in words."""
-    charges = f"{len(account.charges)} charge{'' if len(account.charges) == 1 else 's'}"
-    before = (
-        "" if account.empty else f"; uses before {excerpt(account.since[:10])} are not recorded"
-    )
+    """Say in words what is allowed and what was spent."""
+    n_charges = len(account.charges)
+    charges = "1 charge" if n_charges == 1 else f"{n_charges} charges"
+    unrecorded = ""
+    if not account.empty:
+        unrecorded = f"; uses before {excerpt(account.since[:10])} are not recorded"
     if account.allowance is None:
-        return f"{charges}, no allowance stated{before}"
+        return f"{charges}, no allowance stated{unrecorded}"
+
     spent = account.allowance.spent(account.left or NONE_LEFT)
     caveat = f" ({account.caveat})" if account.caveat else ""
-    return (
-        f"{spent} of {account.allowance} spent in {charges} under unit"
-        f" {account.unit.value}{caveat}{before}"
-    )
+    where = f"in {charges} under unit {account.unit.value}"
+    return f"{spent} of {account.allowance} spent {where}{caveat}{unrecorded}"
