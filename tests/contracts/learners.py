@@ -123,6 +123,12 @@ VARIANTS = {
 CASES = [(method, variant) for method in METHODS for variant in VARIANTS.get(method, [{}])]
 
 
+def budget_of(method, amount=0.5):
+    """A budget that the method takes: rho, or epsilon where it takes pure budgets alone."""
+    kind = "epsilon" if CLASSES[method].budget_kinds == ("pure",) else "rho"
+    return f"{kind}={amount}"
+
+
 def learner_class(method):
     return load(METHODS[method])
 

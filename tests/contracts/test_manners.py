@@ -12,7 +12,18 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 import tacit
-from contracts.learners import CENTRES, CLASSES, NEEDS, PUBLIC, WIDTH, X, Y, make, same
+from contracts.learners import (
+    CENTRES,
+    CLASSES,
+    NEEDS,
+    PUBLIC,
+    WIDTH,
+    X,
+    Y,
+    budget_of,
+    make,
+    same,
+)
 from messages import lacking, stating
 from tacit.compute.foreign import SparseRows
 from tacit.errors import InputError, InputTypeError
@@ -72,10 +83,18 @@ def test_tensors_of_names_persons_and_a_type_that_numpy_lacks():
     )
 
 
-@pytest.mark.parametrize("method", SPARSE)
-@pytest.mark.parametrize("budget", ["rho=0.5", "rho=inf"])
-@pytest.mark.parametrize("unit", ["add-remove", "add-remove-person"])
-def test_sparse_rows_are_learned_from_as_dense_ones(method, budget, unit):
+@pytest.mark.parametrize("amount", [0.5, "inf"])
+@pytest.mark.parametrize(
+    ("method", "unit"),
+    [
+        (method, unit)
+        for method in SPARSE
+        for unit in ("add-remove", "add-remove-person")
+        if unit in CLASSES[method].units
+    ],
+)
+def test_sparse_rows_are_learned_from_as_dense_ones(method, unit, amount):
+    budget = budget_of(method, amount)
     thin = np.where(np.abs(X) > 1, X, 0.0)
     thin[7] = 0.0
     persons = None if unit == "add-remove" else np.random.default_rng(0).permutation(len(X)) // 3
@@ -333,12 +352,11 @@ def shown(learner):
 def test_a_notebook_shows_the_promise_before_and_after_a_fit(method):
     learner = make(method, **SEEDED)
     promise = learner.promise()
-    budget = "epsilon=1" if method == "label-private" else "rho=0.5"
     for title in ("Promise of a fit", "Guarantee of this fit"):
         text = shown(learner)
         for part in (
             title,
-            f"budget {budget}",
+            f"budget {learner.budget}",
             promise.figures(),
             f"{promise.unit}: hides {promise.unit.hidden}",
         ):

@@ -17,7 +17,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import tacit
-from contracts.learners import CASES, CENTRES, CLASSES, X, Y, make
+from contracts.learners import CASES, CENTRES, CLASSES, X, Y, budget_of, make
 from contracts.neighbours import Data, data_sets, neighbours, stranger
 from contracts.replay import (
     NOTHING,
@@ -153,7 +153,8 @@ def check_each_draw(first, replays, event):
 
 def check_method(monkeypatch, method, number, unit, pairs, size=30):
     variant = SETTINGS[method][number]
-    pure = variant.get("selection") == "permute-and-flip"
+    takes_pure = budget_of(method).startswith("epsilon")
+    pure = variant.get("selection") == "permute-and-flip" or takes_pure
     sets, learners = list(data_sets(size)), []
     fits = FITS_OF_AUTO if method == "auto" else FITS
     for seed, (place, budget) in enumerate(fits):

@@ -6,7 +6,7 @@ import yaml
 from jsonschema import Draft202012Validator, FormatChecker
 
 import tacit
-from contracts.learners import CLASSES, X, Y, make
+from contracts.learners import CLASSES, X, Y, budget_of, make
 from messages import stating
 from tacit.errors import ReleaseError
 from tacit.releases.registry import registry_yaml
@@ -95,7 +95,7 @@ def test_a_stamped_release_is_not_registered():
 def test_entries_of_every_method_and_unit_fit_the_schema_of_the_registry(method, unit):
     if not SCHEMA.exists():
         pytest.skip(f"{SCHEMA} is absent: a copy of the registry's schema")
-    model = make(method, unit=unit, budget="rho=0.5")
+    model = make(method, unit=unit, budget=budget_of(method))
     ids = {"persons": np.arange(120)} if unit.per_person else {}
     text = registry_yaml(Release.of(model.fit(X, Y, **ids)).document)
     validator = Draft202012Validator(
