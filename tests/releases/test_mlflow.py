@@ -36,6 +36,15 @@ def test_a_saved_model_predicts_as_the_release(pyfunc, tmp_path):
         assert "tacit" not in (tmp_path / "model" / name).read_text()
 
 
+def test_metadata_of_the_caller_stand_beside_the_facts_of_the_release(pyfunc, tmp_path):
+    metadata = {"team": "field", "sha256": "0" * 64}
+    tacit.mlflow.save_model(RELEASE, tmp_path / "model", metadata=metadata)
+    saved = pyfunc.load_model(str(tmp_path / "model")).metadata.metadata
+    assert saved["team"] == "field"
+    assert saved["sha256"] == RELEASE.sha256
+    assert saved["guarantee"].startswith("For any two data sets D and D'")
+
+
 def test_a_logged_model_is_checked_when_it_is_loaded(pyfunc, tmp_path, monkeypatch):
     import mlflow
 

@@ -66,26 +66,27 @@ def log_model(release: Release, name: str, **options: Any) -> Any:
 
 
 def _pass_on(function: str, release: Release, options: dict[str, Any]) -> Any:
+    """Call a function of MLflow with the verified files of a release and the caller's options."""
     if not isinstance(release, Release):
-        raise InputError(
-            f"release={release!r:.60} must be a Release; pass tacit.Release.load(folder)"
-        )
+        fault = f"release={release!r:.60} must be a Release"
+        raise InputError(f"{fault}; pass tacit.Release.load(folder)")
     pyfunc = load_pyfunc()
-    stated = {
-        "pip_requirements": [],  # on PyPI `tacit` is a different project
-        "metadata": {
-            "release": release.document.product.name,
-            "sha256": release.sha256,
-            "guarantee": release.document.accounting.statement,
-        },
+
+    # the caller may add metadata, and cannot replace the facts of the release
+    facts = {
+        "release": release.document.product.name,
+        "sha256": release.sha256,
+        "guarantee": release.document.accounting.statement,
     }
+    metadata = dict(options.get("metadata") or {}) | facts
+    defaults: dict[str, Any] = {"pip_requirements": []}  # on PyPI `tacit` is a different project
+    arguments = defaults | options | {"metadata": metadata}
     with TemporaryDirectory() as temporary:
         folder = release.verify().save(Path(temporary, "release"))
-        return getattr(pyfunc, function)(
-            loader_module=__name__, data_path=str(folder), **(stated | options)
-        )
+        call = getattr(pyfunc, function)
+        return call(loader_module=__name__, data_path=str(folder), **arguments)
 
 
 def _load_pyfunc(path: str) -> Release:
-    """What MLflow calls; a release has the `predict` that it needs."""
+    """Return the release, which has the `predict` that MLflow calls."""
     return Release.load(path).verify()
