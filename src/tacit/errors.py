@@ -1,4 +1,4 @@
-"""What tacit raises on purpose.
+"""Errors and warnings that tacit raises on purpose.
 
 Each message is one line that names the value, the rule and the remedy. Errors are for the owner of
 the data: they are outside the guarantee and never enter a release.
@@ -21,7 +21,7 @@ def printable(text: str) -> str:
 
 
 def excerpt(text: str) -> str:
-    """What a message repeats of a text: on one line, at most 200 characters."""
+    """Shorten a text for a message: on one line, at most 200 characters."""
     shown = printable(text[:QUOTED])
     return shown if len(text) <= QUOTED and len(shown) <= QUOTED else shown[: QUOTED - 3] + "..."
 

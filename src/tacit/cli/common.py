@@ -1,4 +1,4 @@
-"""What several commands share: class lists, labels and ledgers from paths, and progress on the
+"""Shared parts of commands: class lists, labels and ledgers from paths, and progress on the
 terminal.
 """
 
@@ -100,7 +100,7 @@ def labels_of(data: "Data", path: Path | str) -> Any:
 
 
 def number_of_persons(persons: Any) -> str:
-    """How many persons rows are of, for a line about them; empty without ids."""
+    """Say how many persons rows are of, for a line about them; empty without ids."""
     return "" if persons is None else f" of {len(set(persons.tolist()))} persons"
 
 
@@ -170,7 +170,7 @@ def ledger_of(path: Path | None, store: Path, data: "Data") -> "Ledger | None":
 
 
 def is_covered(store: Path, data: "Data") -> bool:
-    """Whether a ledger counts what is spent on the data, be it found or not."""
+    """Tell whether a ledger counts what is spent on the data, be it found or not."""
     try:
         return ledger_of(None, store, data) is not None
     except LedgerError:  # several count it, or a lost one does

@@ -110,13 +110,13 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _asks_for_method(tokens: Sequence[str]) -> bool:
-    """Whether the help of one method is asked for, as in `tacit fit noisy-sum --help`."""
+    """Tell whether the help of one method is asked for, as in `tacit fit noisy-sum --help`."""
     named = len(tokens) > 2 and tokens[0] in ("fit", "promise") and not tokens[1].startswith("-")
     return named and any(token in ("--help", "-h") for token in tokens)
 
 
 def _fault(error: "CycloptsError", tokens: Sequence[str]) -> str:
-    """What is wrong with a command line, and what to write."""
+    """Say what is wrong with a command line, and what to write."""
     from cyclopts import MissingArgumentError, UnknownCommandError
 
     from tacit.cli.app import FLAGS, VERBS
@@ -134,7 +134,7 @@ def _fault(error: "CycloptsError", tokens: Sequence[str]) -> str:
 
 
 def _missing(error: "MissingArgumentError", tokens: Sequence[str]) -> str:
-    """What a command line lacks; before that, a method or option that it misspells."""
+    """Name what a command line lacks; before that, a method or option that it misspells."""
     from tacit.errors import InputError
 
     verb = tokens[0]

@@ -68,7 +68,7 @@ Force = Annotated[bool, Parameter(help="Overwrite the output.")]
 @Parameter(name="*")
 @dataclass(frozen=True)
 class CardFacts:
-    """What the card of a release says about the product.
+    """Facts about the product on the card of a release.
 
     Parameters
     ----------

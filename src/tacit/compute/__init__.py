@@ -1,1 +1,1 @@
-"""How work is run: engines, threads, checkpoints, atomic writes, progress."""
+"""Running work: engines, threads, checkpoints, atomic writes, progress."""

@@ -13,7 +13,7 @@ CACHED = 2**22  # bytes of a block that stays in the processor's cache for a sec
 
 
 def all_finite(block: NDArray[Any]) -> bool:
-    """Whether no number in a block of floats is NaN or infinite.
+    """Tell whether no number in a block of floats is NaN or infinite.
 
     The exponent bits of NaN and infinity are all ones: read as integers they are at least as large
     as infinity (signed integers for positive numbers, unsigned ones for negative numbers).

@@ -40,7 +40,7 @@ class Checkpoint:
         return self.folder / name
 
     def has(self, name: str) -> bool:
-        """Whether a part is finished."""
+        """Tell whether a part is finished."""
         return self.path(name).is_file()
 
     def read(self, name: str) -> NDArray[Any]:

@@ -31,7 +31,7 @@ EXTRAS = {
 
 
 def is_installed(library: str) -> bool:
-    """Whether a library can be imported; it is not imported."""
+    """Tell whether a library can be imported; it is not imported."""
     return find_spec(library) is not None
 
 

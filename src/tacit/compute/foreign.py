@@ -103,7 +103,7 @@ class SparseRows:
         return np.asarray(self._matrix[rows].toarray())
 
     def any(self, axis: int) -> NDArray[np.bool_]:
-        """Whether each row has an entry other than zero, of shape (n,); the axis is 1."""
+        """Tell whether each row has an entry other than zero, of shape (n,); the axis is 1."""
         return np.asarray((self._matrix != 0).sum(axis=axis)).ravel() > 0
 
     def compress(self, mask: NDArray[np.bool_], axis: int) -> SparseRows:

@@ -56,7 +56,7 @@ class Arrays:
 
     @property
     def classes_declared(self) -> bool:
-        """Whether `classes` is a declared, public fact; files either declare their classes or do
+        """True if `classes` is a declared, public fact; files either declare their classes or do
         not name any.
         """
         return self.classes is not None

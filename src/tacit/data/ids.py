@@ -25,7 +25,7 @@ COLUMNS = (
 
 
 def is_ids_file(given: str) -> bool:
-    """Whether this names a file, or FILE#COLUMN a table, rather than a column."""
+    """Tell whether this names a file, or FILE#COLUMN a table, rather than a column."""
     return _place(given) is not None
 
 

@@ -167,7 +167,7 @@ def dtype_of(rows: Any) -> str:
 
 
 def is_store(folder: Path) -> bool:
-    """Whether `folder` holds a store and nothing else."""
+    """Tell whether `folder` holds a store and nothing else."""
     others = [
         path.name for path in folder.iterdir() if path.name not in ("shards", ".lock", NAME, NAMES)
     ]
@@ -175,7 +175,7 @@ def is_store(folder: Path) -> bool:
 
 
 def holds_stores(folder: Path) -> bool:
-    """Whether `folder` holds stores and nothing else."""
+    """Tell whether `folder` holds stores and nothing else."""
     return all(path.match(KEPT) or (path.is_dir() and is_store(path)) for path in folder.iterdir())
 
 

@@ -34,7 +34,7 @@ class ClassNames:
 
     @property
     def count(self) -> int:
-        """How many rows there are of all classes."""
+        """Number of rows of all classes."""
         return sum(map(len, self.rows))
 
 

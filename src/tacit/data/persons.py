@@ -184,8 +184,8 @@ def stored_ids(ids: Any, n: int) -> NDArray[Any]:
 
 
 def _is_text(value: str) -> bool:
-    """Whether a text can be written, and read again by numpy, which drops zero characters at the
-    end.
+    """Tell whether a text can be written, and read again by numpy, which drops zero characters at
+    the end.
     """
     valid = value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
     return valid and len(value) <= MOST_LETTERS and not value.endswith("\0")

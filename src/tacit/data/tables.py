@@ -59,7 +59,7 @@ class Table(ABC):
         return sum(len(chunk) for chunk in self.chunks(name))
 
     def holds_bytes(self, name: str) -> bool:
-        """Whether a column holds bytes, such as pictures, rather than texts."""
+        """Tell whether a column holds bytes, such as pictures, rather than texts."""
         return False
 
     def class_names(self, name: str) -> list[str] | None:
@@ -280,7 +280,7 @@ KINDS: dict[str, Callable[[Path], Table]] = {
 
 
 def is_table(path: Path) -> bool:
-    """Whether `path` is a table by its ending, or a saved data set."""
+    """Tell whether `path` is a table by its ending, or a saved data set."""
     return huggingface.is_dataset(path) if path.is_dir() else _ending(path) in KINDS
 
 

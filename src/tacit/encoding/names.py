@@ -242,8 +242,8 @@ def _best_temperature(names: Floats, spread: Floats, sizes: NDArray[np.int64]) -
 
 
 def _distance(centre: Floats, towards: Floats) -> Floats:
-    """How many times `towards` (n, d) leads from the centre (d,), which is inside the unit ball, to
-    its surface.
+    """Compute how many times `towards` (n, d) leads from the centre (d,), which is inside the unit
+    ball, to its surface.
     """
     squares = np.maximum((towards**2).sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     along = towards @ centre[:, None]

@@ -128,7 +128,7 @@ class Cell:
 
     @property
     def realised(self) -> bool:
-        """Whether the learner is told how many training records each class has."""
+        """True if the learner is told how many training records each class has."""
         return bool(json.loads(self.parameters).get("counts") == REALISED)
 
     def guarantee(self, learner: Any) -> Guarantee:

@@ -116,7 +116,7 @@ class DataSet(_Part):
 
 
 class SearchSpec(_Part):
-    """How a learner's parameters are chosen on the private records."""
+    """Search over a learner's parameters on the private records."""
 
     how: Literal["random", "grid", "unpaid"]
     candidates: Annotated[Any, WithJsonSchema(CANDIDATES)]
@@ -317,7 +317,7 @@ def _check_learner(plan: Plan, learner: LearnerSpec, path: tuple[str | int, ...]
 
 
 def _meant(method: str) -> str:
-    """What is wrong with the name of a method, and what to write."""
+    """Say what is wrong with the name of a method, and what to write."""
     setting = setting_called(method)
     if setting is None:
         return f"is not known; {nearest(method, METHODS)}"

@@ -57,8 +57,8 @@ class Block(NamedTuple):
 
 
 def by_person(blocks: Iterable[tuple[Any, ...]]) -> tuple[bool, Iterator[Block]]:
-    """Whether blocks (rows, beside) or (rows, beside, ends) have ends of persons, and the blocks,
-    checked when read.
+    """Tell whether blocks (rows, beside) or (rows, beside, ends) have ends of persons, and the
+    blocks, checked when read.
 
     Raises
     ------

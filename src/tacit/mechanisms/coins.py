@@ -53,7 +53,7 @@ def flips_exp(
 
 
 def _is_below(number: int, x: Fraction, randbelow: RandBelow) -> bool:
-    """Whether a uniform number whose first 64 bits are `number` is below exp(-x)."""
+    """Tell whether a uniform number whose first 64 bits are `number` is below exp(-x)."""
     bits = 64
     while True:
         low, high = _enclosed(x, bits)

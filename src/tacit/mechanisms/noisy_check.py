@@ -25,8 +25,8 @@ from tacit.privacy.events import Event, Gaussian, NoisyCheck
 def noisy_exceeds(
     largest: Integers, threshold: float, sigma: float, noise: NoiseSource
 ) -> NDArray[np.bool_]:
-    """Whether largest counts, in units of 2^-20, + N(0, sigma^2) reach the threshold, which is in
-    votes like sigma.
+    """Tell whether largest counts, in units of 2^-20, + N(0, sigma^2) reach the threshold, which is
+    in votes like sigma.
     """
     noisy = noise.gaussian(largest, scale=sigma * UNIT) if sigma > 0 else largest
     return np.asarray(noisy >= threshold * UNIT)

@@ -24,7 +24,7 @@ _BLOCK = 1 << 14
 
 
 def symmetric(epsilon: float) -> tuple[int, int]:
-    """How many of the 2^64 words give 1 for a bit that is 1, and for a bit that is 0."""
+    """Compute how many of the 2^64 words give 1 for a bit that is 1, and for a bit that is 0."""
     half = Fraction(math.expm1(epsilon / 2)) * (1 - Fraction(1, 2**50))
     flipped = math.ceil(WORDS / (half + 2))
     return WORDS - flipped, flipped

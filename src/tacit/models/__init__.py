@@ -1,3 +1,1 @@
-"""What predicts from released arrays, and what else only processes them: no private record comes in
-here.
-"""
+"""Prediction from released arrays, and other post-processing: no private record comes in here."""

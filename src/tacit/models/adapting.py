@@ -1,4 +1,4 @@
-"""How unlabelled rows of the task move a posterior of class means, and whether they should.
+"""Adaptation of a posterior of class means to unlabelled rows, and the test whether it helps.
 
 All of this is post-processing of a release. Rows u are unit rows about the public centre, along the
 public principal axes; m_c and v_c are mean and variance of the mean of class c, and V = h w is the
@@ -59,8 +59,8 @@ SPREAD, FARTHEST = 0.65, 1.5
 
 @dataclass(frozen=True)
 class Suitability:
-    """Whether rows suit a release: the rise of the held-out log likelihood of a row, in nats, and
-    the other figures.
+    """Figures on whether rows suit a release: the rise of the held-out log likelihood of a row, in
+    nats, and the other figures.
     """
 
     gain: float
@@ -70,7 +70,9 @@ class Suitability:
 
     @property
     def fault(self) -> str | None:
-        """Why the rows do not suit the release (a NaN counts as unsuitable); None if they do."""
+        """Reason why the rows do not suit the release (a NaN counts as unsuitable); None if they
+        do.
+        """
         if not self.gain > 0:
             return (
                 f"the log likelihood of a held-out row changes by {self.gain:.3g} nats and must"
@@ -114,7 +116,7 @@ class Task:
         return replace(self, rows=self.rows[chosen], scores=self.scores[chosen])
 
     def change(self, posterior: ClassPosterior) -> QuadraticScores:
-        """What another posterior adds to the scores of the released decision."""
+        """Return what another posterior adds to the scores of the released decision."""
         known = self.known
         new, old = (
             blended(
@@ -143,7 +145,7 @@ class Task:
         return posterior, shares
 
     def addition(self) -> QuadraticScores:
-        """What to add to the scores of the released decision."""
+        """Return what to add to the scores of the released decision."""
         n, n_classes = self.scores.shape
         return self.change(self.adapted()[0]).times(n / (n + FEW * n_classes))
 
@@ -183,8 +185,8 @@ def moved_means(released: ClassPosterior, within: Floats, rows: Floats, shares: 
 
 
 def spread(shares: Floats) -> float:
-    """How evenly rows spread over classes with these shares (C,): 0 if all are of one of several
-    classes, 1 if equal.
+    """Evenness of the spread of rows over classes with these shares (C,): 0 if all are of one of
+    several classes, 1 if equal.
 
     >>> round(spread(np.array([0.5, 0.5, 0.0])), 9), spread(np.array([1.0]))
     (0.5, 1.0)

@@ -29,7 +29,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Probabilities:
-    """How probabilities follow from similarities.
+    """Rule by which probabilities follow from similarities.
 
     Parameters
     ----------
@@ -77,12 +77,14 @@ class Probabilities:
 
 
 def stated(arrays: Arrays) -> Probabilities | None:
-    """What the arrays of a release state; None if the release is older than probabilities."""
+    """Read the rule that the arrays of a release state; None if the release is older than
+    probabilities.
+    """
     return Probabilities(*map(float, arrays[ARRAY])) if ARRAY in arrays else None
 
 
 def misfit(arrays: Arrays) -> str | None:
-    """Why the array is not valid; None if it is, or is absent."""
+    """Describe the fault of the array; None if it is valid or absent."""
     array = arrays.get(ARRAY)
     if array is None:
         return None

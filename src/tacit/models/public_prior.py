@@ -1,4 +1,4 @@
-"""What public rows say about classes: their principal axes, the means of neighbourhoods, where
+"""Facts of public rows about classes: their principal axes, the means of neighbourhoods, where
 classes may lie, and whether private rows are of their kind.
 """
 
@@ -21,7 +21,7 @@ DISTINCT = 2.5  # R at which `distinctness` is one half
 
 @dataclass(frozen=True)
 class PublicPrior:
-    """What public rows say about classes."""
+    """Facts of public rows about classes."""
 
     axes: Floats
     """Public principal axes, the columns of a (d, p) array; p is d, or less if rows are wide:

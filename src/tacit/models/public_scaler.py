@@ -113,7 +113,7 @@ class PublicScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             )
 
     def scaling(self) -> Scaling:
-        """What `public` says, whether this is fitted or not."""
+        """Compute the scaling from `public`, whether this is fitted or not."""
         if self.public is None:
             raise InputError(
                 "public=None must be public rows to scale by; pass PublicScaler(public=X_public)"

@@ -1,5 +1,5 @@
-"""What a learner passes to a release: arrays, how they decide, and public facts of how they were
-made.
+"""Content that a learner passes to a release: arrays, how they decide, and public facts of how they
+were made.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tacit.models.rows import Floats
 
 @dataclass(frozen=True)
 class Released:
-    """What a learner may release: `what` it is in words, and public facts of the `mechanism` that
-    made it.
+    """Content that a learner may release: `what` it is in words, and public facts of the
+    `mechanism` that made it.
 
     `carried` are further arrays, which the decision does not need: see `tacit.models.carried`.
     `probabilities` say how probabilities follow from similarities; None if the learner leaves this
@@ -37,7 +37,7 @@ class Released:
         return replace(self, arrays=_copied(self.arrays), carried=_copied(self.carried))
 
     def similarities(self, rows: NDArray[Any]) -> Floats:
-        """How near each row is to each class, of shape (n, C); larger is nearer."""
+        """Compute the similarity of each row to each class, of shape (n, C); larger is nearer."""
         return self.decision.similarities(self.arrays, rows)
 
     def nearest(self, rows: NDArray[Any]) -> NDArray[np.int64]:

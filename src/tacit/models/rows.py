@@ -89,7 +89,7 @@ def row_parts(rows: NDArray[Any]) -> list[slice]:
 
 
 def normalisation(centre: Floats | None) -> str:
-    """What `unit_rows_about` does, in words."""
+    """Say in words what `unit_rows_about` does."""
     about = (
         ""
         if centre is None

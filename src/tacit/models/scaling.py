@@ -22,7 +22,7 @@ MEAN, SCALE = "input_mean", "input_scale"  # names of the arrays in a release
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """What is subtracted from each column, and what the difference is divided by: both of shape
+    """Mean to subtract from each column, and scale to divide it by: both of shape
     (d,).
     """
 
@@ -46,9 +46,7 @@ class Scaling:
 
 
 def scaling_misfit(arrays: Mapping[str, NDArray[Any]], width: int) -> str | None:
-    """Why these arrays are no valid scaling of rows of this width; None if they are, or if there is
-    none.
-    """
+    """Describe the fault of a scaling of rows of this width; None without a fault or a scaling."""
     stated = [name for name in (MEAN, SCALE) if name in arrays]
     if not stated:
         return None

@@ -149,7 +149,7 @@ class Allowance:
         return next((part for part in parts if math.isinf(self.cost(part))), None)
 
     def after(self, charges: Sequence[Guarantee]) -> Decimal | None:
-        """What these charges leave in the currency, in this order; None if they exceed the
+        """Return what these charges leave in the currency, in this order; None if they exceed the
         allowance.
         """
         left, charged = decimal_of(self.total), False
@@ -161,7 +161,7 @@ class Allowance:
         return left
 
     def after_first(self, guarantee: Guarantee) -> Decimal | None:
-        """What a first charge leaves; None if it exceeds the allowance."""
+        """Return what a first charge leaves; None if it exceeds the allowance."""
         left = self.after_next(guarantee, decimal_of(self.total))
         if self.budget.kind != "approx" or self.budget.infinite:
             return left
@@ -174,7 +174,7 @@ class Allowance:
         return max(left or NONE_LEFT, decimal_of(rest))
 
     def after_next(self, guarantee: Guarantee, left: Decimal) -> Decimal | None:
-        """What a further charge leaves of `left`; None if it exceeds it."""
+        """Return what a further charge leaves of `left`; None if it exceeds it."""
         if left.is_infinite():
             return left
         cost = self.cost_of(guarantee)
@@ -196,7 +196,7 @@ class Allowance:
         return f"{counted} under unit {self.unit.value}{declared}"
 
     def spent(self, left: Decimal) -> str:
-        """What was spent if this is left, in words."""
+        """Say in words what was spent if this is left."""
         return (
             "any amount" if left.is_infinite() else self.amount(max(self.total - float(left), 0.0))
         )
@@ -209,7 +209,7 @@ class Allowance:
 
     @property
     def rule(self) -> str:
-        """How charges are counted, as a clause."""
+        """Say how charges are counted, as a clause."""
         if self.budget.infinite:
             return "nothing is refused"
         if self.budget.kind != "approx":
@@ -234,7 +234,9 @@ class Allowance:
 
 
 def free(guarantee: Guarantee) -> bool:
-    """Whether a guarantee has no privacy cost, so that its output does not depend on the data."""
+    """Tell whether a guarantee has no privacy cost, so that its output does not depend on the
+    data.
+    """
     return all(total.pure == 0 for total in guarantee.totals())
 
 

@@ -176,7 +176,7 @@ class Budget:
 
     @property
     def infinite(self) -> bool:
-        """Whether the budget asks for no protection at all."""
+        """True if the budget asks for no protection at all."""
         return math.inf in (self.epsilon, self.rho, self.mu)
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ class Budget:
         )
 
     def permits(self, event: Event) -> bool:
-        """Whether the privacy cost of `event` is within the budget."""
+        """Tell whether the privacy cost of `event` is within the budget."""
         if self.rho is not None:
             return event.rho <= self.rho
         if self.mu is not None:

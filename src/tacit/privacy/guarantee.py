@@ -82,7 +82,7 @@ class Guarantee:
 
     @property
     def bounded(self) -> bool:
-        """Whether some bound holds for every group; a search may have epsilon at each delta and
+        """True if some bound holds for every group; a search may have epsilon at each delta and
         neither rho nor mu.
         """
         return all(event.bounded for event in self.totals())
@@ -125,7 +125,7 @@ class Guarantee:
 
     @property
     def attained(self) -> bool:
-        """Whether an attack is known that reaches the advantage and the attack rates; otherwise
+        """True if an attack is known that reaches the advantage and the attack rates; otherwise
         they are bounds.
 
         It is known for Gaussian noise and for a single use of most other events: on some pair of
@@ -141,7 +141,7 @@ class Guarantee:
         return max(attack_rates.advantage(event) for event in self.totals(group))
 
     def in_words(self, group: str | None = None) -> str:
-        """What the guarantee means for one record or person, and where it stands against common
+        """Say what the guarantee means for a record or person, and where it stands in common
         guidance.
 
         Parameters
@@ -198,8 +198,8 @@ class Guarantee:
         raise InputError(f"unit={self.unit} does not imply unit={unit}; {remedy}")
 
     def per_person(self, most_records: int) -> Guarantee:
-        """What a guarantee per record says about a person with at most this many records, by group
-        privacy.
+        """Convert a guarantee per record to one for a person with at most this many records, by
+        group privacy.
 
         From add-remove it is a guarantee under add-remove-person, from change-label under
         change-labels-of-person. The number is declared and nothing checks it, so it is listed among

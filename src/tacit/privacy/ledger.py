@@ -267,7 +267,7 @@ class Ledger:
     def _left(
         self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str
     ) -> Decimal:
-        """What the charge leaves of the allowance; an error if it does not fit."""
+        """Return what the charge leaves of the allowance; an error if it does not fit."""
         self._check_unit(allowance, guarantee, what)
         left = account.after(guarantee)
         if left is not None:

@@ -51,19 +51,19 @@ class Unit(StrEnum):
 
     @property
     def per_person(self) -> bool:
-        """Whether the unit is a person with all their records, so that learners need an id for each
+        """True if the unit is a person with all their records, so that learners need an id for each
         record.
         """
         return self in (Unit.ADD_REMOVE_PERSON, Unit.REPLACE_PERSON, Unit.CHANGE_LABELS_OF_PERSON)
 
     @property
     def entity(self) -> str:
-        """What the unit protects: a "record" or a "person"."""
+        """The protected thing: a "record" or a "person"."""
         return "person" if self.per_person else "record"
 
     @property
     def public(self) -> tuple[str, ...]:
-        """What the unit leaves unprotected, whatever the mechanism."""
+        """Quantities that the unit leaves unprotected, whatever the mechanism."""
         return {
             Unit.REPLACE: ("number of records",),
             Unit.CHANGE_LABEL: ("features", "order of records", "number of records"),
@@ -78,12 +78,12 @@ class Unit(StrEnum):
 
     @property
     def rows_public(self) -> bool:
-        """Whether the features of all records are public, since only labels are protected."""
+        """True if the features of all records are public, since only labels are protected."""
         return self in (Unit.CHANGE_LABEL, Unit.CHANGE_LABELS_OF_PERSON)
 
     @property
     def sentence(self) -> str:
-        """What the unit hides, as the rest of a clause that begins with "whether"."""
+        """The change that the unit hides, as the rest of a clause that begins with "whether"."""
         return {
             Unit.ADD_REMOVE: "any one record is in the data or not",
             Unit.REPLACE: "any one record is itself or any other record",
@@ -99,7 +99,7 @@ class Unit(StrEnum):
 
     @property
     def hidden(self) -> str:
-        """What the unit hides, as a noun clause, and by which change of the data."""
+        """The hidden fact, as a noun clause, and by which change of the data."""
         return {
             Unit.ADD_REMOVE: f"whether {self.sentence} (add or remove one record)",
             Unit.REPLACE: "the value of any one record (replace one record)",

@@ -1,4 +1,4 @@
-"""What a guarantee means, in words for those who decide. Promises, cards and pages say the same
+"""Meaning of a guarantee, in words for those who decide. Promises, cards and pages say the same
 sentences.
 
 Every sentence follows from numbers that a release states, so that it can be checked against them.
@@ -47,7 +47,7 @@ def in_words(
     *,
     attained: bool = False,
 ) -> str:
-    """What a guarantee means, and where it stands.
+    """Say what a guarantee means, and where it stands.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def most_expensive(epsilon_of_groups: Mapping[str, float]) -> str:
 def meaning(
     unit: Unit, epsilon: float, delta: float, advantage: float, *, attained: bool = False
 ) -> str:
-    """What epsilon at delta and the advantage of attacks mean for one record or person.
+    """Say what epsilon at delta and the advantage of attacks mean for one record or person.
 
     Parameters
     ----------

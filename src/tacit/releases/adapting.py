@@ -30,7 +30,7 @@ FEWEST, MOST, ENTRIES = 64, 32_768, 2**24
 
 @dataclass(frozen=True, eq=False)
 class Adapted:
-    """What `adapt` returns.
+    """Result of `adapt`.
 
     Attributes
     ----------

@@ -152,7 +152,9 @@ class FittedClassifier(ABC):
 
 
 def _kinds(labels: NDArray[Any]) -> set[str]:
-    """What labels are: text, numbers (true and false among them), or else their types by name."""
+    """Name the kinds of labels: text, numbers (true and false among them), or else their types by
+    name.
+    """
     types = set(map(type, labels.ravel())) if labels.dtype.kind == "O" else {labels.dtype.type}
     known = {str: "text", Number: "numbers", np.bool_: "numbers"}
     return {

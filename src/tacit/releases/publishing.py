@@ -157,5 +157,5 @@ def _checked(license: str) -> str:
 
 
 def _is_published(folder: Path) -> bool:
-    """Whether a folder holds a release, published or not, and nothing else."""
+    """Tell whether a folder holds a release, published or not, and nothing else."""
     return is_release(folder, besides=(README, SIGNATURE))

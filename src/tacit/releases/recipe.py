@@ -1,4 +1,4 @@
-"""How to predict from the files of a release with numpy and safetensors alone, as lines of Python
+"""Prediction from the files of a release with numpy and safetensors alone, as lines of Python
 for its card.
 
 The lines follow from what the document states of the decision and of the shapes of arrays. They

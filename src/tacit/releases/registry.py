@@ -31,7 +31,7 @@ class _Part(BaseModel):
 
 
 class Basic(_Part):
-    """What was deployed, and by whom."""
+    """The deployment, and who made it."""
 
     name: str
     data_curators: list[str]
@@ -71,14 +71,14 @@ class DeploymentModel(_Part):
 
 
 class Accounting(_Part):
-    """How costs add up."""
+    """Composition of costs."""
 
     post_processing: str
     composition: str
 
 
 class Implementation(_Part):
-    """How it was computed."""
+    """Facts of the implementation."""
 
     preprocessing_and_hyperparameter_tuning: str
     mechanisms: str

@@ -99,7 +99,7 @@ class EpsilonAtDelta(Model):
 
 
 class Numbers(Model):
-    """What one unit or group pays."""
+    """Privacy cost of one unit or group."""
 
     pure_epsilon: Number
     epsilons: tuple[EpsilonAtDelta, ...]

@@ -1,4 +1,4 @@
-"""What an attacker may learn from a release, as HTML: sliders, the trade-off curve and the
+"""Success of attackers on a release, as HTML: sliders, the trade-off curve and the
 guarantee in numbers.
 """
 
@@ -97,8 +97,8 @@ def percent_up(share: float) -> str:
 
 
 def data(guarantee: Guarantee) -> dict[str, Any]:
-    """What the script computes with: mu if the curve is Gaussian, else the most right alarms at
-    each of RATES.
+    """Return the numbers that the script computes with: mu if the curve is Gaussian, else the most
+    right alarms at each of RATES.
     """
     mu = exact_mu(guarantee)
     return {

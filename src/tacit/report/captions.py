@@ -21,7 +21,7 @@ AXIS_ABOVE = (
 
 
 def caption(about: str, panels: Sequence[Panel | MeansPanel]) -> str:
-    """What the figure is about, followed by what every caption says of the results shown."""
+    """Say what the figure is about, then what every caption says of the results shown."""
     results = list({one.key: one for panel in panels for one in panel.results}.values())
     counted = "1 cell" if len(results) == 1 else f"{len(results):,} cells"
     hidden = _by_learner(results, lambda one: unit_sentence(one.unit))
@@ -41,7 +41,7 @@ def caption(about: str, panels: Sequence[Panel | MeansPanel]) -> str:
 
 
 def overview(sweep: SweepResults) -> str:
-    """What was swept, and what the figures leave out."""
+    """Say what was swept, and what the figures leave out."""
     plans = ", ".join(sorted({one.plan for one in sweep.done}))
     text = (
         f"Plan: {plans}. {len(sweep.done):,} cells were done, {len(sweep.failed):,} failed. {NOISE}"
@@ -54,7 +54,7 @@ def overview(sweep: SweepResults) -> str:
 
 
 def about_seeds(panels: Sequence[Panel], mark: str) -> str:
-    """How many seeds a point stands for; `mark` names what shows their quantiles, such as a
+    """Say how many seeds a point stands for; `mark` names what shows their quantiles, such as a
     band.
     """
     counts = sorted(

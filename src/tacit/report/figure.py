@@ -1,4 +1,4 @@
-"""What a figure shows: panels of points over results, their axes, and the words around them."""
+"""Content of a figure: panels of points over results, their axes, and the words around them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Figure:
 
     @property
     def described(self) -> str:
-        """What the figure shows, for those who do not see it: the ends of each series in each
+        """Describe the figure for those who do not see it: the ends of each series in each
         panel.
         """
         panels = [panel for panel in self.panels if isinstance(panel, Panel)]

@@ -82,8 +82,8 @@ def _body_row(cells: Sequence[str]) -> str:
 
 
 def scrolled(html: str, name: str, kind: str = "") -> str:
-    """What may be wider than the page, in a region that scrolls, also by keys; `name` is for screen
-    readers.
+    """Put what may be wider than the page into a region that scrolls, also by keys; `name` is for
+    screen readers.
     """
     return (
         f'<div class="{f"wide {kind}".strip()}" tabindex="0" role="region"'

@@ -91,7 +91,7 @@ def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
 
 
 def is_images(folder: Path) -> bool:
-    """Whether a folder holds what `write_images` makes, and nothing else."""
+    """Tell whether a folder holds what `write_images` makes, and nothing else."""
     names = {path.name for path in folder.iterdir()}
     images = {name for name in names if Path(name).suffix[1:] in vega.FORMATS}
     return names - images == {CAPTIONS, TABLES}

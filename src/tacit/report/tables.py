@@ -60,7 +60,7 @@ def _rows(sweep: SweepResults, results: Iterable[Result]) -> Iterator[Row]:
 
 
 def cell_texts(result: Result) -> tuple[str, ...]:
-    """What one cell measured, under `CELL_HEADER`."""
+    """Return the measurements of one cell, under `CELL_HEADER`."""
     accuracies = [number(getattr(result, measure)) for measure in (BALANCED, MINORITY)]
     shown = ["none" if value is None else f"{value:.3f}" for value in accuracies]
     return (result.key, str(result.seed), *shown, _digits(result.fit_seconds))

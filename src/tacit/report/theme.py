@@ -1,4 +1,4 @@
-"""How charts look: on the page, and in a paper.
+"""Looks of charts, on the page and in a paper.
 
 Each series gets a colour, a marker and a dash; any one of them suffices to tell the first five
 apart, so figures can be printed in grey. The colours are those of Okabe and Ito that show on white.
@@ -64,7 +64,7 @@ class Theme:
 
     @property
     def em(self) -> float:
-        """How much larger everything is than beside text of size 12."""
+        """Size of everything, relative to that beside text of size 12."""
         return self.text / 12
 
     @property
@@ -73,7 +73,7 @@ class Theme:
         return 2 * self.em
 
     def letters(self, width: float) -> int:
-        """How many letters fit into a width."""
+        """Estimate how many letters fit into a width."""
         return int(width / (0.59 * self.text))
 
     def config(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def unit_words(unit: str) -> str:
 
 
 def unit_sentence(unit: str) -> str:
-    """What a unit hides."""
+    """Say what a unit hides."""
     return (
         f"whether {Unit(unit).sentence} (unit: {unit_words(unit)})"
         if unit in UNITS

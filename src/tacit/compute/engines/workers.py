@@ -1,4 +1,4 @@
-"""What holds in the process that runs an item under any engine: one thread, no Ctrl-C, and the
+"""Set-up of a process that runs an item, under any engine: one thread, no Ctrl-C, and the
 caller's modules.
 """
 

@@ -80,7 +80,7 @@ def as_python(column: Any) -> list[Any]:
 
 
 def holds_bytes(kind: Any) -> bool:
-    """Whether values of a type are bytes, or structs with a field `bytes`."""
+    """Tell whether values of a type are bytes, or structs with a field `bytes`."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):

@@ -1,4 +1,4 @@
-"""How many values the columns of a Parquet file hold, read from its footer.
+"""Number of values in the columns of a Parquet file, read from its footer.
 
 pyarrow reads the same footer, but aborts the process when the facts of a column are damaged in some
 ways. The footer is one struct in Thrift's compact protocol

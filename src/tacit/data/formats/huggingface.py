@@ -16,12 +16,12 @@ from tacit.errors import InputError, quoted
 
 
 def is_dataset(folder: Path) -> bool:
-    """Whether `folder` is one saved data set."""
+    """Tell whether `folder` is one saved data set."""
     return (folder / "state.json").is_file()
 
 
 def is_dataset_dict(folder: Path) -> bool:
-    """Whether `folder` holds a data set for each of several splits."""
+    """Tell whether `folder` holds a data set for each of several splits."""
     return (folder / "dataset_dict.json").is_file()
 
 
@@ -102,8 +102,8 @@ def _stream(path: Path) -> Any:
 
 
 def _is_packed(metadata: bytes) -> bool:
-    """Whether a record batch is compressed: field 3 of the flatbuffer header, which is field 2 of
-    the message.
+    """Tell whether a record batch is compressed: field 3 of the flatbuffer header, which is field 2
+    of the message.
     """
 
     def field(table: int, number: int) -> int:

@@ -18,9 +18,7 @@ from tacit.errors import InputError
 
 
 class Family(NamedTuple):
-    """What a family of encoders calls its models, which records it takes, and where its weights are
-    looked for.
-    """
+    """Names of a family's models, the records that it takes, and the places of its weights."""
 
     model: str
     takes: tuple[Kind, ...]

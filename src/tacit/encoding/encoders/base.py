@@ -1,5 +1,5 @@
-"""What every family of encoders shares: the request, the backbone that it loads, and the features
-computed with it.
+"""Shared parts of all families of encoders: the request, the backbone that it loads, and the
+features computed with it.
 
 An encoder is public. What was trained on private records is no encoder: it is outside the
 guarantee.

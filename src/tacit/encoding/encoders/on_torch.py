@@ -98,7 +98,7 @@ def _device(name: str) -> str:
 
 
 def _bfloat16(precision: str, device: str) -> bool:
-    """Whether to compute in bfloat16: "auto" does where the machine multiplies it natively."""
+    """Tell whether to compute in bfloat16: "auto" does where the machine multiplies it natively."""
     torch = load_torch("encoders")
     if precision not in ("auto", "float32", "bfloat16"):
         raise InputError(f"precision={precision!r} is unknown; choose auto, float32 or bfloat16")

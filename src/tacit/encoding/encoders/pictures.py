@@ -35,7 +35,7 @@ class Unreadable(ValueError):
 
 
 class PictureInput(BaseModel):
-    """How an encoder wants its pictures.
+    """Preparation of pictures for an encoder.
 
     Parameters
     ----------

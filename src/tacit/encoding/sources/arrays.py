@@ -136,7 +136,9 @@ def check_pixels(shape: tuple[int, ...], dtype: np.dtype[Any], where: Path | str
 
 
 def are_pictures(shape: tuple[int, ...]) -> bool:
-    """Whether an array of a shape holds pictures in a usual order of rows, sides and channels."""
+    """Tell whether an array of a shape holds pictures in a usual order of rows, sides and
+    channels.
+    """
     coloured = len(shape) == 4 and (shape[3] in (1, 3, 4) or shape[1] in (1, 3))
     return 0 not in shape and (len(shape) == 3 or coloured)
 

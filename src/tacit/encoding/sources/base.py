@@ -103,7 +103,7 @@ def file_stamp(path: Path) -> str:
 
 
 def facts_of(status: os.stat_result) -> tuple[int, ...]:
-    """What changes when a file does, or another takes its place."""
+    """Return facts that change when a file does, or another takes its place."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 

@@ -1,1 +1,1 @@
-"""What learner families share."""
+"""Shared parts of the families of learners."""

@@ -1,6 +1,4 @@
-"""How many records each class has, as declared or bought with a share of the budget, and balance by
-these counts.
-"""
+"""Class sizes, as declared or bought with a share of the budget, and balance by these sizes."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ def count_share(declared: Any) -> float:
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """How a fit learns the number of records of each class: declared (int or sequence of int),
+    """Source of the class sizes of a fit: declared (int or sequence of int),
     bought, or not at all.
 
     Under a unit per person counts are total weights, and declared ones numbers of persons. `noise`

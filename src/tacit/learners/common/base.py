@@ -71,7 +71,7 @@ class Predictor(Protocol):
     """A fitted model: `Released`, or a model that no release can hold."""
 
     def similarities(self, rows: NDArray[Any]) -> Floats:
-        """How near each row is to each class, of shape (n, C); larger is nearer."""
+        """Compute the similarity of each row to each class, of shape (n, C); larger is nearer."""
 
     def nearest(self, rows: NDArray[Any]) -> Integers:
         """Index of the nearest class of each row, of shape (n,)."""
@@ -260,7 +260,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return cls, name
 
     def releasable(self) -> bool:
-        """Whether a release can hold what a fit learns, as far as the parameters tell."""
+        """Tell whether a release can hold what a fit learns, as far as the parameters tell."""
         return True
 
     def promise(self) -> Guarantee:

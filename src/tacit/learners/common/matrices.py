@@ -18,8 +18,8 @@ DRAW = 1e-5  # seconds on one core for one draw of secure noise
 
 @dataclass(frozen=True)
 class Matrices:
-    """How many d x d matrices of float64 a fit holds at the same time, decomposes, and noises by
-    the secure source.
+    """Numbers of d x d matrices of float64 that a fit holds at once, decomposes, and adds secure
+    noise to.
 
     `held` was measured; up to 0.2 GiB of workspace come on top. `public_rows` are held too, in
     float64 and float32, up to `MOST_ENTRIES` entries.

@@ -37,8 +37,8 @@ TRIED = 50  # public records to which a classifier is fitted to see whether it c
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """How a model sees rows of shape (n, d): reshaped to records of `shape`, or if `unit` as unit
-    rows about `centre`.
+    """Form in which a model reads rows of shape (n, d): reshaped to records of `shape`, or if
+    `unit` as unit rows about `centre`.
 
     `scale` is 255 for networks that were trained on bytes: rows of other types are divided by it.
     """
@@ -126,7 +126,7 @@ class Model:
         return coefficients, intercepts
 
     def released(self, kind: Any, what: str, facts: dict[str, Any]) -> Released | Model:
-        """What a release may hold, or the model itself if there is no form for it.
+        """Return what a release may hold, or the model itself if there is no form for it.
 
         Networks are released if `kind` is their name in `NETWORKS`; `what` says what the model
         learned from.
@@ -312,7 +312,7 @@ def check_learns(classifier: Any, records: NDArray[Any]) -> None:
 
 
 def has_release(kind: Any) -> bool:
-    """Whether a release can hold models of this kind: networks by name, and logistic
+    """Tell whether a release can hold models of this kind: networks by name, and logistic
     regressions.
     """
     from sklearn.linear_model import LogisticRegression

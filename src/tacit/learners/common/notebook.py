@@ -1,4 +1,4 @@
-"""What a notebook shows of a learner beside scikit-learn's diagram: its budget, unit and privacy
+"""Display of a learner in a notebook, beside scikit-learn's diagram: its budget, unit and privacy
 cost.
 """
 

@@ -32,7 +32,7 @@ Loss = Callable[["Tensor", "Tensor"], "Tensor"]
 
 @dataclass(frozen=True)
 class Training:
-    """How a network is trained; all of it is public.
+    """Settings of the training of a network, all of them public.
 
     AdamW on the cross-entropy; the learning rate falls to zero along half a cosine. The exception
     is "linear" without augmentation: `epochs` steps of accelerated gradient on all records at once
@@ -133,8 +133,8 @@ def train_many(
 
 
 def faster_batched(kind: str | Factory) -> bool:
-    """Whether many such networks train faster together than in turn here, as benchmarks/teachers.py
-    measures.
+    """Tell whether many such networks train faster together than in turn here, as
+    benchmarks/teachers.py measures.
     """
     return device() == "cuda" or kind in ("linear", "mlp")
 

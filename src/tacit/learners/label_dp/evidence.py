@@ -1,4 +1,4 @@
-"""What is known of randomized labels: their outputs' likelihood under each class, or targets."""
+"""Evidence of randomized labels: their outputs' likelihood under each class, or targets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SURE = 1e-3  # a prior rules out no class
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of some labels, of shape (n, classes): weights in a cross-entropy in rows that
+    """Evidence of some labels, of shape (n, classes): weights in a cross-entropy in rows that
     are targets, else log likelihoods.
     """
 
@@ -54,7 +54,7 @@ class Evidence:
 
     @property
     def proper(self) -> bool:
-        """Whether targets are probabilities; unbiased estimates may be negative."""
+        """True if targets are probabilities; unbiased estimates may be negative."""
         return bool(np.all(self.values[self.target] >= 0))
 
     def with_prior(self, prior: Prior) -> Evidence:

@@ -245,13 +245,13 @@ class LabelPrivate(ModelClassifier):
         return self.prior
 
     def _of_priors(self) -> bool:
-        """Whether the answers to a label may depend on its record's prior."""
+        """Tell whether the answers to a label may depend on its record's prior."""
         if self.randomizer == "rr-with-prior":
             return self._prior_kind() != "uniform" or self.stages not in ("auto", 1)
         return self.randomizer == "blocks"
 
     def _trial(self) -> bool:
-        """Whether a first part of the records decides how far the others trust the prior."""
+        """Tell whether a first part of the records decides how far the others trust the prior."""
         return (
             isinstance(self.stages, str)
             and self._of_priors()
@@ -444,8 +444,8 @@ def likeliest_power(prior: Prior, evidence: Evidence, most: float) -> float:
 
 
 def contradicts(prior: Prior, evidence: Evidence) -> bool:
-    """Whether the outputs are far less likely under a prior than under the uniform one: by a factor
-    of `FAR`.
+    """Tell whether the outputs are far less likely under a prior than under the uniform one: by a
+    factor of `FAR`.
     """
     gain = evidence.mean_likelihood(prior.log()) - evidence.mean_likelihood(prior.raised(0.0).log())
     return len(prior.which) * gain < -math.log(FAR)

@@ -42,7 +42,7 @@ LEAST = 0.02  # a class with less weight is left out of a round
 
 
 def is_linear(base: Any) -> bool:
-    """Whether a model is linear in unit rows."""
+    """Tell whether a model is linear in unit rows."""
     return base is None or (isinstance(base, str) and base == "linear")
 
 

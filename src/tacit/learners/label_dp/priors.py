@@ -67,7 +67,7 @@ class Prior:
 
     @property
     def shared(self) -> bool:
-        """Whether a row is that of several records."""
+        """True if a row is that of several records."""
         return len(self.which) > 0 and bool(np.bincount(self.which).max() > 1)
 
     def dealt(self) -> Prior:
@@ -258,7 +258,7 @@ def check_rows_of_prior(rows: Floats, name: str = "prior", first: int = 0) -> Fl
 
 
 def no_prior(row: Floats, name: str) -> InputError:
-    """What is wrong with a row of a prior that has a negative entry or does not add up to 1."""
+    """Say what is wrong with a row of a prior that has a negative entry or does not add up to 1."""
     if not np.all(row >= 0):
         return InputError(f"{name} has a negative or NaN entry; pass probabilities")
     total = row.sum()

@@ -99,7 +99,7 @@ class HeldOut:
 
 
 class Form(ABC):
-    """How a head is fitted about another."""
+    """Form of a head that is fitted about another."""
 
     @abstractmethod
     def fitted(self, fits: Fits) -> Head:

@@ -175,7 +175,7 @@ class FeatureCovariance(SecondOrderClassifier):
         return self._head(prepared, what, theta, facts)
 
     def _gradient(self, blocks: Blocks, counts: Floats | None, noise: NoiseSource) -> Gradient:
-        """What is descended. Counts serve only to balance the classes."""
+        """Return the gradient to descend. Counts serve only to balance the classes."""
         z, clip = self._epoch_noise(), self._clip()
         offsets = (
             np.zeros(len(self.classes_)) if counts is None else self._counts().log_shares(counts)

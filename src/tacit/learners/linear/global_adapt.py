@@ -139,7 +139,9 @@ class GlobalAdapt(GradientDescent):
         return 1.0 if self._infinite() else self.clip / max(self.threshold, 1.0)
 
     def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
-        """What is descended; each call moves the threshold, except under an infinite budget."""
+        """Return the gradient to descend; each call moves the threshold, except under an infinite
+        budget.
+        """
         if self._infinite():
             return super()._gradient(blocks, counts, noise)
 

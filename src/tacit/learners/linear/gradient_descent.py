@@ -205,7 +205,7 @@ class GradientDescent(UnitRowClassifier):
         return 1.0 if self._infinite() else min(self._clip(), 1.0)
 
     def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
-        """What is descended; without noise and clipping under an infinite budget."""
+        """Return the gradient to descend; without noise and clipping under an infinite budget."""
         z, clip = self._step_noise(), self._clip()
         offsets = self._counts().log_shares(counts)
         return lambda head: noisy_gradient(

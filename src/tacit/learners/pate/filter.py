@@ -88,7 +88,7 @@ def order_of(allowance: Allowance) -> float | None:
 
 
 class Filter:
-    """What each account has spent, and which queries still fit.
+    """Accounts of what was spent, which decide whether another query fits.
 
     An account is a payer together with one of its allowances. `groups` and `payers`, both of shape
     (accounts,), have the group whose allowance it is, and the payer. `aggregator` is as for plain

@@ -51,7 +51,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Answers:
-    """What voting released, and its privacy cost.
+    """Released answers of a voting, and their privacy cost.
 
     Attributes
     ----------
@@ -238,7 +238,9 @@ class Voting:
         return self.labels[: self.asked], self.paid[: self.asked]
 
     def answers(self) -> Answers:
-        """What was released, and its privacy cost; an error if no query was within budget."""
+        """Return what was released, and its privacy cost; an error if no query was within
+        budget.
+        """
         if self.asked == 0:
             raise self.plan.unaffordable()
 

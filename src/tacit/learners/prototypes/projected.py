@@ -152,7 +152,9 @@ class ProjectedPrototypes(UnitRowClassifier):
     balanced: bool = True
 
     def _from_public(self) -> bool:
-        """Whether prototypes are public rows; also checks the parameters that only these use."""
+        """Tell whether prototypes are public rows; also checks the parameters that only these
+        use.
+        """
         if not isinstance(self.prototypes, str) or self.prototypes not in (SUMS, PUBLIC):
             raise InputError(
                 f"prototypes={quoted(self.prototypes)} must be {SUMS!r} or {PUBLIC!r}; leave it out"

@@ -109,7 +109,7 @@ class Rest:
 
     @property
     def rows_are_public(self) -> bool:
-        """Whether second moments are exact and free, so that the steps get all of the rest."""
+        """True if second moments are exact and free, so that the steps get all of the rest."""
         return self.multiplier > 0 and outer_products.MOMENTS.under(self.unit) == 0
 
     @property

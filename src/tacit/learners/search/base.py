@@ -1,5 +1,5 @@
-"""What the searches share: candidates, runs with their scores, and the share of the budget that a
-run gets.
+"""Shared parts of the searches: candidates, runs with their scores, and the share of the budget
+that a run gets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every event states about itself, and sums of events."""
+"""Statements of every event about itself, and sums of events."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Event(ABC):
 
     @property
     def bounded(self) -> bool:
-        """Whether any bound on the privacy loss holds."""
+        """True if any bound on the privacy loss holds."""
         return math.isfinite(self.rho)
 
     @abstractmethod

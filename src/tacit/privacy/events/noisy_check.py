@@ -1,4 +1,4 @@
-"""Whether a number reaches a threshold under Gaussian noise, where nothing else is released."""
+"""Test of a number against a threshold under Gaussian noise, where nothing else is released."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tacit.privacy.events.priced import Priced
 
 @dataclass(frozen=True)
 class NoisyCheck(Priced):
-    """Whether a noisy number reaches a public threshold, priced at one Renyi order.
+    """Test of a noisy number against a public threshold, priced at one Renyi order.
 
     The noise multiplier is the standard deviation divided by the sensitivity; 0 is no noise at all.
     `order` is public: at it, and below, the certified price of one bit holds

@@ -1,4 +1,4 @@
-"""What one bit, or one class, of a Gaussian release costs: certified shares of the cost of the
+"""Prices of one bit, or one class, of a Gaussian release: certified shares of the cost of the
 whole release.
 
 A price c is a share in [2/pi, 1]: the outcome has Renyi divergence at most c times that of the
@@ -20,7 +20,7 @@ MOST_PRODUCT = 4.5  # of order and step; beyond, prices are close to 1 and take 
 
 
 def certifiable(order: float, step: float) -> bool:
-    """Whether prices are computed at all for this order and step; elsewhere the price is 1."""
+    """Tell whether prices are computed at all for this order and step; elsewhere the price is 1."""
     known = (
         LEAST_ORDER <= order <= MOST_ORDER and step <= MOST_STEP and order * step <= MOST_PRODUCT
     )
