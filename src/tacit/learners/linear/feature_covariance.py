@@ -176,7 +176,8 @@ class FeatureCovariance(SecondOrderClassifier):
 
     def _gradient(self, blocks: Blocks, counts: Floats | None, noise: NoiseSource) -> Gradient:
         """Return the gradient to descend. Counts serve only to balance the classes."""
-        z, clip = self._epoch_noise(), self._clip()
+        z = self._epoch_noise()
+        clip = self._clip()
         offsets = (
             np.zeros(len(self.classes_)) if counts is None else self._counts().log_shares(counts)
         )
