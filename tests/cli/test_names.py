@@ -133,13 +133,17 @@ def test_names_that_are_refused(named, run):
         "--names",
         "least-squares",
     )
-    assert not lacking(refused(run, f"{FIT} --names private"), "--names private", "public")
+    assert not lacking(
+        refused(run, f"{FIT} --names private"), "--names private is the private data", "public"
+    )
     assert run("subset private --imbalance 2 --out few")[0] == 0
-    assert not lacking(refused(run, f"{FIT} --names few"), "--names few", "private", "same")
+    assert not lacking(refused(run, f"{FIT} --names few"), "--names few", "private", "same records")
     whole = "fit noisy-sum few --budget rho=1 --out release --names private"
-    assert not lacking(refused(run, whole), "--names private", "few", "same")
+    assert not lacking(refused(run, whole), "--names private", "few", "same records")
     shutil.copytree("private", "copy")
-    assert not lacking(refused(run, f"{FIT} --names copy"), "--names copy", "private", "same")
+    assert not lacking(
+        refused(run, f"{FIT} --names copy"), "--names copy", "private", "same records"
+    )
     np.save("rows.npy", ROWS[:2])
     assert not lacking(
         refused(run, f"{FIT} --names rows.npy"), "--names rows.npy", "2 rows", "3 classes"
