@@ -65,13 +65,10 @@ def check_spelling(verb: str, tokens: Sequence[str]) -> None:
 
 
 def _common_options(command: Callable[..., None]) -> list[str]:
-    """The options of a command that it has for every method."""
-    own = [
-        one.name
-        for one in inspect.signature(command).parameters.values()
-        if one.kind is one.KEYWORD_ONLY
-    ]
-    return [*own, *(field.name for field in fields(CardFacts))]
+    """List the options that a command has for every method."""
+    parameters = inspect.signature(command).parameters.values()
+    keywords = [item.name for item in parameters if item.kind is item.KEYWORD_ONLY]
+    return [*keywords, *(field.name for field in fields(CardFacts))]
 
 
 def check_options(command: Callable[..., None], method: str, options: Iterable[str]) -> None:

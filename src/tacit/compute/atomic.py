@@ -37,13 +37,11 @@ def check_writable(
             f"{path} exists; choose another name, or overwrite it with --force (force=True)"
         )
     if ours is not None and path.exists():
-        folder_of_ours = (
-            path.is_dir() and not path.is_symlink() and (not any(path.iterdir()) or ours(path))
-        )
-        if not folder_of_ours:
-            raise InputError(
-                f"{path} holds something else, so it is not replaced; choose another name"
-            )
+        is_folder = path.is_dir() and not path.is_symlink()
+        may_replace = is_folder and (not any(path.iterdir()) or ours(path))
+        if not may_replace:
+            fault = f"{path} holds something else, so it is not replaced"
+            raise InputError(f"{fault}; choose another name")
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; create it first, or choose another output")

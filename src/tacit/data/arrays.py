@@ -151,9 +151,9 @@ def choose(
     if given is not None and given not in names:
         listed = excerpt(", ".join(sorted(names)))
         raise InputError(f"{path} has nothing named {given!r}; choose {option} from: {listed}")
-    return (
-        given if given is not None else next((guess for guess in guesses if guess in names), None)
-    )
+    if given is not None:
+        return given
+    return next((guess for guess in guesses if guess in names), None)
 
 
 def features_missing(names: list[str], path: Path) -> InputError:

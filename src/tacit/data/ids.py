@@ -70,21 +70,20 @@ def _place(given: str) -> tuple[Path, str | None] | None:
 
 
 def _column(names: list[str], column: str | None, path: Path) -> str:
-    """The column of ids: the one that is named, else the only one, or the one with a usual name.
+    """Choose the column of ids: by its name, else the only column, or the one with a usual name.
 
     Errors do not list the columns: those of a table without a header would be ids.
     """
-    usual = [name for name in names if name.lower() in COLUMNS]
-    found = (
-        [name for name in names if name == column]
-        if column is not None
-        else names
-        if len(names) == 1
-        else usual
-    )
-    if len(found) != 1:
-        named = "whose name is a usual one" if column is None else repr(column)
-        raise InputError(
-            f"{path} has {len(found)} columns {named}; name the one of ids: {path}#COLUMN"
-        )
-    return found[0]
+    if column is not None:
+        candidates = [name for name in names if name == column]
+        description = repr(column)
+    else:
+        candidates = names
+        if len(names) != 1:
+            candidates = [name for name in names if name.lower() in COLUMNS]
+        description = "whose name is a usual one"
+
+    if len(candidates) != 1:
+        fault = f"{path} has {len(candidates)} columns {description}"
+        raise InputError(f"{fault}; name the one of ids: {path}#COLUMN")
+    return candidates[0]

@@ -287,12 +287,13 @@ def _chosen_split(folder: Path, split: str | None) -> str:
     matching = names if split is None else [name for name in names if name.endswith(f"_{split}")]
     if len(matching) == 1:
         return matching[0]
-    said = (
-        f"no split {split!r}"
-        if not matching
-        else "several splits" + (f" for {split!r}" if split else "")
-    )
-    raise InputError(f"{folder} has {said}; choose split from: {_listed(matching or names)}")
+
+    fault = "several splits"
+    if not matching:
+        fault = f"no split {split!r}"
+    elif split:
+        fault = f"several splits for {split!r}"
+    raise InputError(f"{folder} has {fault}; choose split from: {_listed(matching or names)}")
 
 
 def _listed(splits: list[str]) -> str:

@@ -225,10 +225,9 @@ def stated_values(folder: Path) -> dict[str, Any]:
             f"{path} is not the manifest of an embedding store; make one with tacit import"
         )
     if stated.get("version") != VERSION:
-        said = (
-            f"{path} has format version {quoted(stated.get('version'))}, this tacit reads {VERSION}"
-        )
-        raise StoreError(f"{said}; use the tacit that wrote it, or write the store again")
+        version = f"format version {quoted(stated.get('version'))}"
+        fault = f"{path} has {version}, this tacit reads {VERSION}"
+        raise StoreError(f"{fault}; use the tacit that wrote it, or write the store again")
     return stated
 
 

@@ -37,12 +37,9 @@ def rows_by_class(names: Any, n_classes: int, width: int) -> list[NDArray[Any]]:
         raise InputError(
             "names must be rows, not texts; encode them (tacit.encoding.names.encode_names)"
         )
-    given = len(names)
-    if given != n_classes:
-        raise InputError(
-            f"names has rows for {given} classes and the class list {n_classes}; pass one entry per"
-            " class"
-        )
+    if len(names) != n_classes:
+        fault = f"names has rows for {len(names)} classes and the class list {n_classes}"
+        raise InputError(f"{fault}; pass one entry per class")
     return [_of_class(of_class, f"names[{c}]", width) for c, of_class in enumerate(names)]
 
 

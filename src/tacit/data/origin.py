@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ROW, RECORD = "row", "record"
+# columns of a store
+ROW = "row"
+RECORD = "record"
+CONTENT = "content"  # a hash of the file or text that a row was encoded from
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import Data
+from tacit.data.origin import CONTENT
 from tacit.data.person_ids import as_texts
 from tacit.errors import InputError
 
@@ -23,9 +24,6 @@ NEAR = 0.98
 
 # entries of a block of rows that is read at a time
 BLOCK_VALUES = 1 << 24
-
-# column of a store that holds the hash of each record's content
-CONTENT = "content"
 
 OVERLAP = "whether public rows are among the private ones (checked by the owner)"
 """Line under "unprotected" in statements of fits that use public rows, whatever the result."""

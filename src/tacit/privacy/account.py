@@ -104,11 +104,11 @@ class Account:
         if self.allowance.kind == self.first.kind:
             # lowered if the balance is at most what the first allowance would have left
             left_of_first = self.first.after([charge.guarantee for charge in self.charges])
-            if left_of_first is None or self.left is None:
-                is_lowered = False
-            else:
-                is_lowered = not exceeds(self.left, left_of_first)
-            if is_lowered:
+            if (
+                left_of_first is not None
+                and self.left is not None
+                and not exceeds(self.left, left_of_first)
+            ):
                 return f"lowered after the first charge; what is guaranteed is {self.first}"
         return (
             f"raised from {self.first} after the first charge, so it is a record and no guarantee"
@@ -161,9 +161,10 @@ def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> st
     else:
         guarantee = account.converted(guarantee)
         delta = allowance.budget.delta or 0.0
-        cost = allowance.cost_of(guarantee)
-        if not exact and math.isfinite(cost):
-            return allowance.amount(cost)
+        if not exact:
+            cost = allowance.cost_of(guarantee)
+            if math.isfinite(cost):
+                return allowance.amount(cost)
 
     epsilon = f"epsilon={guarantee.epsilon(delta):.6g}"
     if delta:

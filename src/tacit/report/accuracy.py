@@ -315,7 +315,12 @@ def _varying(results: Sequence[Result]) -> list[str]:
     """Return the names of parameters that have more than one value."""
     assignments = [parameters_of(result) for result in results]
     names = {name for parameters in assignments for name in parameters}
-    return [name for name in names if len({parameters.get(name) for parameters in assignments}) > 1]
+    varying = []
+    for name in names:
+        values = {parameters.get(name) for parameters in assignments}
+        if len(values) > 1:
+            varying.append(name)
+    return varying
 
 
 def public_rows(sweep: SweepResults) -> Iterator[Figure]:

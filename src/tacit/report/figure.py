@@ -51,9 +51,11 @@ class Panel:
     @property
     def results(self) -> list[Result]:
         """The results behind all points, each once."""
-        return list(
-            {one.key: one for point in (*self.points, *self.flat) for one in point.results}.values()
-        )
+        results = {}
+        for point in (*self.points, *self.flat):
+            for result in point.results:
+                results[result.key] = result
+        return list(results.values())
 
 
 def _short(x: float | str) -> str:
@@ -158,11 +160,13 @@ def log_axis(title: str, values: Sequence[float]) -> Axis:
 
 
 def axis_for(title: str, panels: Sequence[Panel], *, log: bool = False) -> Axis:
-    """An axis for the points' values: logarithmic with `log`, or where they span more than a factor
-    of twenty.
+    """Make an axis for the points' values.
+
+    It is logarithmic with `log`, or where the values span more than a factor of twenty.
     """
-    ends = [
-        end for panel in panels for point in panel.points for end in (point.y.low, point.y.high)
-    ]
-    wide = 0 < 20 * min(ends) < max(ends)
-    return log_axis(title, ends) if log or wide else Axis(title)
+    points = [point for panel in panels for point in panel.points]
+    ends = [end for point in points for end in (point.y.low, point.y.high)]
+    spans_decades = 0 < 20 * min(ends) < max(ends)
+    if log or spans_decades:
+        return log_axis(title, ends)
+    return Axis(title)

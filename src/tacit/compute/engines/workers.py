@@ -44,11 +44,12 @@ def one_thread_each() -> Iterator[None]:
     with _lock:
         if _users == 0:
             torch: Any = sys.modules.get("torch")
-            of_torch = (
-                [] if torch is None else [partial(torch.set_num_threads, torch.get_num_threads())]
-            )
+            # read before the limits, which may change it
+            n_torch_threads = None if torch is None else torch.get_num_threads()
             limits = _libraries(len(sys.modules)).limit(limits=1)
-            _restore[:] = [limits.restore_original_limits, *of_torch]
+            _restore[:] = [limits.restore_original_limits]
+            if torch is not None:
+                _restore.append(partial(torch.set_num_threads, n_torch_threads))
         _users += 1
     try:
         one_torch_thread()

@@ -27,7 +27,7 @@ from tacit.data.arrays import combined_hash
 from tacit.data.labels import class_list
 from tacit.data.manifest import Manifest, StoredFile
 from tacit.data.names import ClassNames
-from tacit.data.origin import RECORD, ROW, without_folders
+from tacit.data.origin import CONTENT, RECORD, ROW, without_folders
 from tacit.data.writing import LABEL, PERSON, label_indexes, stored_file, sync, write_names
 from tacit.encoding.encoders.base import Features
 from tacit.encoding.encoders.batches import Batch, batches_of, check_workers, encode_batches
@@ -37,9 +37,6 @@ from tacit.version import __version__
 
 SHARD_ROWS = 4096
 DTYPES = ("float16", "float32")
-
-# column of the metadata that holds the hash of each record's content
-CONTENT = "content"
 
 
 @dataclass(frozen=True)

@@ -163,12 +163,15 @@ def _check_faults(
     ):
         file.write(HEADER)
         csv.writer(file, lineterminator="\n").writerows(listed)
-    first = [
-        (jobs[of].source.shown(name), why) for of, found in faults.items() for name, why in found
-    ][:SHOWN]
-    shown = "; ".join(f"{name}: {why}" for name, why in first) + (
-        "; ..." if len(listed) > SHOWN else ""
-    )
+
+    texts: list[str] = []
+    for job_name, faults_of_job in faults.items():
+        source = jobs[job_name].source
+        for name, reason in faults_of_job[: SHOWN - len(texts)]:
+            texts.append(f"{source.shown(name)}: {reason}")
+    if len(listed) > SHOWN:
+        texts.append("...")
+    shown = "; ".join(texts)
     if any(len(faults[name]) == len(job.source) for name, job in jobs.items()):
         raise InputError(
             f"no record of the source can be encoded ({shown}); check it, {path} lists them"
