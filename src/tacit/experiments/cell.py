@@ -1,11 +1,13 @@
-"""A cell: one fit and its measurement. It holds all that decides its result, and is named by a hash
-of that.
+"""A cell: one fit and its measurement.
+
+It holds all that decides its result, and its key is a hash of that.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -27,13 +29,18 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.version import __version__
 
-STREAM = 0x6072  # beside the seed: the order in which groups are dealt to records
+# random stream, beside the seed, for the order in which budget groups are dealt to records
+STREAM = 0x6072
+
+# hexadecimal digits of a key
 KEY_LENGTH = 20
+
+# the budget of a learner without privacy
 INFINITE = "inf"
+
+# value of `counts` in a plan: the class sizes of the cell's training records, which published code
+# takes to be public
 REALISED = "realised"
-"""Value of `counts` in a plan: the class sizes of the cell's training records, as published code
-takes them.
-"""
 
 
 @dataclass(frozen=True)
@@ -64,32 +71,40 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Hash of everything that decides the result; where the files are and the plan's name do
-        not.
+        """Hash of everything that decides the result.
+
+        The name of the plan and the paths of the files decide nothing.
         """
-        left_out = [
-            "plan",
-            "source",
-            *(name for name in ("timed", "names") if not getattr(self, name)),
-        ]
+        omitted_fields = ["plan", "source"]
+        # absent unless set: cells without them keep the keys from before these fields existed
+        for name in ("timed", "names"):
+            if not getattr(self, name):
+                omitted_fields.append(name)
         values = {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in left_out
+            if field.name not in omitted_fields
         }
-        used = ["train", "test"] + ([] if self.public is None else [public_part(self.public)])
-        used += [NAMES] if self.names else []
-        used += [PERSONS] if Unit(self.unit).per_person else []
+
+        # the parts of the data set that this cell uses
+        parts = ["train", "test"]
+        if self.public is not None:
+            parts.append(public_part(self.public))
+        if self.names:
+            parts.append(NAMES)
+        if Unit(self.unit).per_person:
+            parts.append(PERSONS)
+
         source = self.source
         data = [
-            [source.hash_of(part) for part in used],
+            [source.hash_of(part) for part in parts],
             source.builtin,
             source.classes,
             source.rows,
             source.test_rows,
         ]
-        content = [__version__, data, values]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:KEY_LENGTH]
+        text = json.dumps([__version__, data, values], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
     @property
     def shown_budget(self) -> str:
@@ -97,91 +112,118 @@ class Cell:
         budget = json.loads(self.budget)
         if isinstance(budget, str):
             return budget
-        return (
-            ",".join(f"{name}={value:g}" for name, value in budget["groups"].items())
-            + f",delta={budget['delta']:g}"
-        )
+        group_budgets = [f"{name}={value:g}" for name, value in budget["groups"].items()]
+        return ",".join([*group_budgets, f"delta={budget['delta']:g}"])
 
     def groups(self, n: int) -> dict[str, Any]:
-        """Argument of `fit`: budget groups of n records, dealt out by position and a public seed,
-        if there are any.
+        """Return the argument `groups` of `fit`, if the plan has budget groups.
+
+        The n records are dealt to groups by position and a public seed.
         """
         shares = json.loads(self.shares)
         if not shares:
             return {}
-        ends = np.cumsum(list(shares.values())) / sum(shares.values()) * n
-        place = np.searchsorted(
-            ends, np.random.default_rng([self.subset_seed, STREAM]).permutation(n), side="right"
-        )
-        return {"groups": np.array(list(shares))[np.minimum(place, len(shares) - 1)]}
 
-    def of_records(self, records: Records) -> dict[str, Any]:
-        """Arguments of `fit` beside rows and labels: budget groups, ids under a unit per person, a
-        test set if needed.
+        names = list(shares)
+        group_shares = list(shares.values())
+        # records in a random order; each group takes those before its end
+        ends = np.cumsum(group_shares) / sum(group_shares) * n
+        places = np.random.default_rng([self.subset_seed, STREAM]).permutation(n)
+        indices = np.searchsorted(ends, places, side="right")
 
-        The test set measures the readings of one voting at several budgets.
-        """
-        persons = {"persons": records.persons} if Unit(self.unit).per_person else {}
-        read = json.loads(self.parameters).get("limits") is not None
-        test = {"test": (records.test_x, records.test_y)} if read else {}
-        return self.groups(len(records.y)) | persons | test
+        # rounding may put the last end below n
+        indices = np.minimum(indices, len(names) - 1)
+        return {"groups": np.array(names)[indices]}
+
+    def fit_arguments(self, records: Records) -> dict[str, Any]:
+        """Return the arguments of `fit` beside rows and labels."""
+        arguments = self.groups(len(records.y))
+        if Unit(self.unit).per_person:
+            arguments["persons"] = records.persons
+
+        # a voting that is read at several budgets measures a student of each on the test set
+        if json.loads(self.parameters).get("limits") is not None:
+            arguments["test"] = (records.test_x, records.test_y)
+        return arguments
 
     @property
-    def realised(self) -> bool:
+    def has_realised_counts(self) -> bool:
         """True if the learner is told how many training records each class has."""
         return bool(json.loads(self.parameters).get("counts") == REALISED)
 
     def guarantee(self, learner: Any) -> Guarantee:
-        """The guarantee of the fitted learner, which says where its counts are the realised
-        ones.
+        """Return the guarantee of the fitted learner.
+
+        It states where the class counts are the realised ones, which it does not protect.
         """
         guarantee: Guarantee = learner.guarantee_
-        if not self.realised:
+        if not self.has_realised_counts:
             return guarantee
-        counts = f"class counts ({REALISED})"
-        unprotected = tuple(
-            counts if name.startswith("class counts") else name for name in guarantee.unprotected
-        )
-        return replace(guarantee, unprotected=unprotected)
+
+        unprotected = []
+        for name in guarantee.unprotected:
+            if name.startswith("class counts"):
+                unprotected.append(f"class counts ({REALISED})")
+            else:
+                unprotected.append(name)
+        return replace(guarantee, unprotected=tuple(unprotected))
 
     def public_inputs(self) -> dict[str, Any]:
-        """Arguments of `make`: the public rows and the rows of class names, None where they are not
-        used.
-        """
-        public = (
-            None if self.public is None else public_rows(self.source, self.public, self.public_rows)
-        )
-        return {"public": public, "names": names_rows(self.source) if self.names else None}
+        """Return the arguments of `make` that are rows, None where the cell uses none."""
+        public = None
+        if self.public is not None:
+            public = public_rows(self.source, self.public, self.public_rows)
+
+        names = None
+        if self.names:
+            names = names_rows(self.source)
+        return {"public": public, "names": names}
 
     def make(
         self, classes: Any = None, sizes: Any = 1, *, public: Any = None, names: Any = None
     ) -> Any:
-        """The learner, for research, with noise that follows from the key; `sizes` are the realised
-        counts.
+        """Return the learner, with research noise whose seed follows from the key.
+
+        Parameters
+        ----------
+        classes : sequence, optional
+        sizes : ndarray of int
+            Training records of each class, for realised counts.
+        public : ndarray, optional
+            Public rows.
+        names : list of ndarray, optional
+            Rows of the name of each class.
         """
+        # parameters of all learners, which a search takes in the place of its learner
         common: dict[str, Any] = {
             "unit": self.unit,
             "noise": "research",
             "random_state": int(self.key, 16) % 2**32,
         }
-        common |= {} if classes is None else {"classes": classes}
-        budget, parameters, search = (
-            json.loads(self.budget),
-            json.loads(self.parameters),
-            json.loads(self.search),
-        )
-        if isinstance(budget, str):
-            common["budget"] = Budget.zcdp(float("inf")) if budget == INFINITE else budget
+        if classes is not None:
+            common["classes"] = classes
+
+        budget = json.loads(self.budget)
+        if not isinstance(budget, str):
+            common["budgets"] = budget["groups"]
+            common["delta"] = budget["delta"]
+        elif budget == INFINITE:
+            common["budget"] = Budget.zcdp(math.inf)
         else:
-            common |= {"budgets": budget["groups"], "delta": budget["delta"]}
-        if self.realised:
-            # a class without records counts as one
+            common["budget"] = budget
+
+        parameters = json.loads(self.parameters)
+        if self.has_realised_counts:
+            # learners take counts of 1 or more, also of a class without records
             parameters["counts"] = np.maximum(sizes, 1).tolist()
-        rows = {"public": public, "names": names}
-        parameters |= {name: given for name, given in rows.items() if given is not None}
+        if public is not None:
+            parameters["public"] = public
+        if names is not None:
+            parameters["names"] = names
         learner = load(METHODS[self.method])().set_params(**parameters)
+
+        search = json.loads(self.search)
         if search is None:
             return learner.set_params(**common)
-        return load(SEARCHES[search["how"]])(
-            learner, search["candidates"], **search["options"], **common
-        )
+        search_class = load(SEARCHES[search["how"]])
+        return search_class(learner, search["candidates"], **search["options"], **common)

@@ -17,7 +17,7 @@ from tacit.data.imbalance import class_sizes
 from tacit.errors import BudgetError, InputError, TacitError, nearest
 from tacit.experiments.cell import INFINITE, Cell
 from tacit.experiments.data import DataSource, public_rows, records
-from tacit.experiments.plan import SEARCHES, DataSet, LearnerSpec, Plan, nested
+from tacit.experiments.plan import SEARCHES, DataSet, LearnerSpec, Plan, parameter_text
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.unit import Unit
@@ -80,9 +80,34 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
     cells_by_key: dict[str, Cell] = {}
     axes = product(data_sets, plan.imbalance, variants, plan.unit)
     for (data, source), imbalance, variant, unit in axes:
-        inputs = product(_publics(variant, source), _budgets(plan, variant))
-        for (public, n_public_rows), (budget_path, budget) in inputs:
-            first_seed = Cell(
+        for budget_path, first_cell in _first_seeds(plan, data, source, imbalance, variant, unit):
+            if first_cell.key in cells_by_key:
+                raise PlanError(
+                    f"learner {variant.label!r} repeats other cells; remove one of them",
+                    variant.path,
+                )
+
+            # at another imbalance the learner would check the same
+            if imbalance == plan.imbalance[0]:
+                _check_learner(first_cell, variant, budget_path)
+
+            for seed in plan.seeds:
+                cell = replace(first_cell, seed=seed)
+                cells_by_key[cell.key] = cell
+    return list(cells_by_key.values())
+
+
+def _first_seeds(
+    plan: Plan, data: DataSet, source: DataSource, imbalance: float, variant: Variant, unit: str
+) -> Iterator[tuple[Path, Cell]]:
+    """Yield the cell of each public input and budget with the first seed, after the path to its
+    budget.
+    """
+    inputs = product(_publics(variant, source), _budgets(plan, variant))
+    for (public, n_public_rows), (budget_path, budget) in inputs:
+        yield (
+            budget_path,
+            Cell(
                 plan=plan.name,
                 data=data.name,
                 encoder=data.encoder,
@@ -98,21 +123,8 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
                 timed=plan.timed,
                 names=_names(variant, source),
                 **_learner_fields(variant),
-            )
-            if first_seed.key in cells_by_key:
-                raise PlanError(
-                    f"learner {variant.label!r} repeats other cells; remove one of them",
-                    variant.path,
-                )
-
-            # at another imbalance the learner would check the same
-            if imbalance == plan.imbalance[0]:
-                _check_learner(first_seed, variant, budget_path)
-
-            for seed in plan.seeds:
-                cell = replace(first_seed, seed=seed)
-                cells_by_key[cell.key] = cell
-    return list(cells_by_key.values())
+            ),
+        )
 
 
 def _learner_fields(variant: Variant) -> dict[str, Any]:
@@ -198,7 +210,7 @@ def _check_parameters(spec: LearnerSpec, path: Path) -> None:
             # scikit-learn writes a parameter within a parameter as outer__inner
             if name.partition("__")[0] not in accepted:
                 if name in learner_class.flat_names:
-                    remedy = f"write {nested(learner_class, name, '...')}"
+                    remedy = f"write {parameter_text(learner_class, name, '...')}"
                 else:
                     remedy = nearest(name, settable)
                 raise PlanError(
@@ -226,6 +238,7 @@ def _check_options(spec: LearnerSpec, path: Path) -> None:
 
 
 def _variants(spec: LearnerSpec, path: Path) -> Iterator[Variant]:
+    """Yield a learner with every combination of its grid."""
     for values in product(*spec.grid.values()):
         combination = dict(zip(spec.grid, values, strict=True))
         settings = [f"{name}={value}" for name, value in combination.items()]
@@ -313,7 +326,7 @@ def _budgets(plan: Plan, variant: Variant) -> Iterator[tuple[Path, Any]]:
 
 
 def _check_groups(spec: LearnerSpec, budget: Any, path: Path) -> None:
-    """Personal budgets need shares of the same groups, and a method that has such budgets."""
+    """Refuse personal budgets without shares of the same groups, or of a method that takes none."""
     groups = [] if isinstance(budget, str) else list(budget["groups"])
     if groups and "budgets" not in inspect.signature(load(METHODS[spec.method])).parameters:
         raise PlanError(
@@ -332,6 +345,7 @@ def _group_list(groups: Iterable[Any]) -> str:
 
 
 def _plain_budget(budget: Any, path: Path) -> Any:
+    """Return a budget as text, or as a mapping of `groups` and `delta`; refuse anything else."""
     if isinstance(budget, str):
         return budget.strip()
     if isinstance(budget, float) and budget == math.inf:
@@ -373,6 +387,9 @@ def _path_of_fault(variant: Variant, message: str) -> Path:
 
 
 def _tuning(spec: LearnerSpec) -> str:
-    if spec.search is not None:
-        return "unpaid" if spec.search.how == "unpaid" else "paid"
-    return spec.tuning or "none"
+    """Return how the parameters of a learner are chosen, as results state it."""
+    if spec.search is None:
+        return spec.tuning or "none"
+    if spec.search.how == "unpaid":
+        return "unpaid"
+    return "paid"

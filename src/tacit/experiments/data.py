@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -145,24 +145,8 @@ def data_source(data: DataSet, root: Path) -> DataSource:
 
     for name, part_data in parts.items():
         check_rows(part_data.x, name=paths[name])
-    labels = [_labels(train, train_path), _labels(test, test_path)]
-    classes = _classes([train, test])
-    for labels_of_part in labels:
-        # refuses labels outside the class list
-        encode_labels(labels_of_part, list(classes))
-    n_shared = shared_persons(train, test)
-    if n_shared:
-        raise InputError(
-            f"{n_shared} persons are both in {train_path} and in {test_path}; keep each in one of"
-            " them (tacit split)"
-        )
-
-    hashes = [
-        (name, digest([part_data.content_hash, part_data.identity]))
-        for name, part_data in parts.items()
-    ]
-    if train.persons is not None:
-        hashes.append((PERSONS, digest([train.persons])))
+    classes = _class_list(train, test, paths)
+    _check_shared_persons(train, test, paths)
 
     source = DataSource(
         builtin=None,
@@ -170,7 +154,7 @@ def data_source(data: DataSet, root: Path) -> DataSource:
         test=test_path,
         public=public,
         classes=classes,
-        hashes=tuple(hashes),
+        hashes=_hashes(parts),
         rows=data.rows,
         test_rows=data.test_rows,
         names=_names_path(data, train, root),
@@ -178,9 +162,41 @@ def data_source(data: DataSet, root: Path) -> DataSource:
     )
     if source.names is None:
         return source
+
+    # the hash of the names needs the source, which says where they are
     declared = train.classes_declared or test.classes_declared
     names_hash = digest(_names(source, declared))
     return replace(source, hashes=(*source.hashes, (NAMES, names_hash)))
+
+
+def _class_list(train: Data, test: Data, paths: Mapping[str, str]) -> tuple[ClassValue, ...]:
+    """Return the class list of a data set; refuse labels that are not in it."""
+    labels_of_parts = [_labels(train, paths["train"]), _labels(test, paths["test"])]
+    classes = _classes([train, test])
+    for labels in labels_of_parts:
+        encode_labels(labels, list(classes))
+    return classes
+
+
+def _check_shared_persons(train: Data, test: Data, paths: Mapping[str, str]) -> None:
+    """Refuse persons with both training and test records."""
+    n_shared = shared_persons(train, test)
+    if n_shared:
+        raise InputError(
+            f"{n_shared} persons are both in {paths['train']} and in {paths['test']}; keep each in"
+            " one of them (tacit split)"
+        )
+
+
+def _hashes(parts: Mapping[str, Data]) -> tuple[tuple[str, str], ...]:
+    """Return the hash of each part, and of the ids of persons that the training records have."""
+    hashes = []
+    for name, data in parts.items():
+        hashes.append((name, digest([data.content_hash, data.identity])))
+    person_ids = parts["train"].persons
+    if person_ids is not None:
+        hashes.append((PERSONS, digest([person_ids])))
+    return tuple(hashes)
 
 
 def _builtin_source(data: DataSet, builtin: str) -> DataSource:

@@ -27,26 +27,31 @@ PARAMETERS = (*IDENTITY, "budget", "status", "error")
 
 @contextmanager
 def logging_to(address: str, experiment: str) -> Iterator[Callable[[Result], None]]:
-    """Yield a function that logs a result as a run; InputError if MLflow is not installed or
-    refuses the address.
+    """Yield a function that logs a result as a run of the experiment, which is created if needed.
+
+    Raises InputError if MLflow is not installed or refuses the address.
     """
     mlflow = load_mlflow()
     try:
         client = mlflow.MlflowClient(tracking_uri=address)
-        found = client.get_experiment_by_name(experiment)
-        number = client.create_experiment(experiment) if found is None else found.experiment_id
+        existing = client.get_experiment_by_name(experiment)
+        if existing is None:
+            experiment_id = client.create_experiment(experiment)
+        else:
+            experiment_id = existing.experiment_id
     except Exception as error:
         fault = " ".join(str(error).split())[:200]
         raise InputError(f"--mlflow {address} cannot be used ({fault}); correct it") from error
 
     def log(result: Result) -> None:
         values: dict[str, Any] = asdict(result)
-        run = client.create_run(number, run_name=result.key).info.run_id
+        run_id = client.create_run(experiment_id, run_name=result.key).info.run_id
         for name in PARAMETERS:
-            client.log_param(run, name, values[name])
+            client.log_param(run_id, name, values[name])
         for name in METRICS:
             if values[name] is not None:
-                client.log_metric(run, name, values[name])
-        client.set_terminated(run, "FINISHED" if result.status == "done" else "FAILED")
+                client.log_metric(run_id, name, values[name])
+        status = "FINISHED" if result.status == "done" else "FAILED"
+        client.set_terminated(run_id, status)
 
     yield log

@@ -7,7 +7,7 @@ imbalance x seeds. Everything in a plan is public. `Plan.schema()` is its JSON s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,12 +23,14 @@ from pydantic import (
 
 from tacit.compute.documents import read_text
 from tacit.errors import excerpt, nearest, quoted
-from tacit.experiments.yaml_lines import MOST_BYTES, Lines, PlanError, parsed
+from tacit.experiments.yaml_lines import MOST_BYTES, Lines, PlanError, parse
 from tacit.learners.methods import METHODS, method_called, setting_called
 from tacit.learners.methods import load as load_class
 from tacit.releases.schema import UnitName
 
 MOST_SEEDS = 50_000
+
+# the searches that a plan may name, with their classes
 SEARCHES = {
     "random": "tacit.learners.search.random:RandomSearch",
     "grid": "tacit.learners.search.grid:GridSearch",
@@ -39,8 +41,11 @@ Share = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Attribute = Annotated[str, Field(pattern=r"^[A-Za-z]\w*(\.[A-Za-z]\w*)*$")]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[^\r\n]+$")]
-Value = Any  # of a parameter: whatever YAML holds
 
+# the value of a parameter, which may be anything that YAML holds
+Value = Any
+
+# JSON schema of a range of values
 RANGE = {
     "type": "object",
     "properties": {
@@ -52,6 +57,8 @@ RANGE = {
     "additionalProperties": False,
 }
 VALUES = {"anyOf": [{"type": "array", "minItems": 1}, RANGE]}
+
+# JSON schema of a search's candidates, which the search itself checks when it states its promise
 CANDIDATES = {
     "description": (
         "A list of parameters; with trials, a list of values or a range for each parameter"
@@ -61,9 +68,6 @@ CANDIDATES = {
         {"type": "object", "minProperties": 1, "additionalProperties": VALUES},
     ],
 }
-"""JSON schema of a search's candidates, which the search itself checks when it states its
-promise.
-"""
 
 
 class _Part(BaseModel):
@@ -156,20 +160,25 @@ class LearnerSpec(_Part):
     )
 
 
-def _as_list(value: Any) -> Any:
-    """The list of seeds for a number of seeds."""
-    plain = isinstance(value, int) and not isinstance(value, bool)
-    return list(range(value)) if plain and 0 < value <= MOST_SEEDS else value
+def _seed_list(value: Any) -> Any:
+    """Return the seeds 0, 1, ... for a number of seeds, and anything else unchanged."""
+    # True and False are ints in Python
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if is_number and 0 < value <= MOST_SEEDS:
+        return list(range(value))
+    return value
 
 
-def _as_units(value: Any) -> Any:
-    """The list of units for one unit."""
-    return [value] if isinstance(value, str) else value
+def _unit_list(value: Any) -> Any:
+    """Return a list for the name of one unit, and anything else unchanged."""
+    if isinstance(value, str):
+        return [value]
+    return value
 
 
-Units = Annotated[list[UnitName], BeforeValidator(_as_units), Field(min_length=1)]
+Units = Annotated[list[UnitName], BeforeValidator(_unit_list), Field(min_length=1)]
 Seeds = Annotated[
-    list[Seed], BeforeValidator(_as_list), Field(min_length=1, description="A number, or a list")
+    list[Seed], BeforeValidator(_seed_list), Field(min_length=1, description="A number, or a list")
 ]
 
 
@@ -204,43 +213,55 @@ class Plan(_Part):
 
     @classmethod
     def schema_of_files(cls) -> dict[str, Any]:
-        """JSON schema of plan files."""
+        """Return the JSON schema of plan files.
+
+        In place of a list, a file may have a number of seeds or the name of one unit.
+        """
         schema = cls.model_json_schema()
-        seeds, units = schema["properties"]["seeds"], schema["properties"]["unit"]
-        schema["properties"]["seeds"] = {"anyOf": [{"type": "integer", "minimum": 1}, seeds]}
-        schema["properties"]["unit"] = {"anyOf": [units["items"], units]}
+        properties = schema["properties"]
+
+        seed_list = properties["seeds"]
+        properties["seeds"] = {"anyOf": [{"type": "integer", "minimum": 1}, seed_list]}
+
+        unit_list = properties["unit"]
+        properties["unit"] = {"anyOf": [unit_list["items"], unit_list]}
         return schema
 
 
 def load(path: Path | str) -> tuple[Plan, Lines]:
-    """Read a plan, and the lines of its parts; PlanError names the file, the line, the fault and
-    the remedy.
+    """Read a plan, and the lines of its parts.
+
+    Raises PlanError, which names the file, the line, the fault and the remedy.
     """
     path = Path(path)
     try:
         text = read_text(path, MOST_BYTES)
     except (OSError, ValueError) as error:
+        # an OSError states the path in its text, and the fault alone in strerror
         fault = getattr(error, "strerror", None) or str(error)
         raise PlanError(f"plan {path} cannot be read ({fault}); check its name") from error
-    lines, document = parsed(text, path)
+
+    lines, document = parse(text, path)
     with lines.placing_errors():
         if not isinstance(document, dict):
             raise PlanError(
                 "a plan is a mapping of name, data, learners, budgets ...; see plans/ for examples"
             )
-        return validated(document), lines
+        return validate(document), lines
 
 
-def validated(document: Mapping[str, Any]) -> Plan:
-    """A plan from plain values, checked in itself; PlanError with the path to the first faulty
-    part.
+def validate(document: Mapping[str, Any]) -> Plan:
+    """Turn plain values into a plan, and check it as far as that needs neither data nor learners.
+
+    Raises PlanError with the path to the first faulty part.
     """
     try:
         plan = Plan.model_validate(document)
     except ValidationError as error:
         raise _plan_error(error) from None
-    _check_names("data", [(one.name, one.encoder) for one in plan.data])
-    _check_names("learners", [one.name for one in plan.learners])
+
+    _check_names("data", [(data.name, data.encoder) for data in plan.data])
+    _check_names("learners", [learner.name for learner in plan.learners])
     for axis in ("unit", "imbalance", "seeds", "budgets"):
         _check_axis(getattr(plan, axis), (axis,))
     for number, ratio in enumerate(plan.imbalance):
@@ -249,6 +270,7 @@ def validated(document: Mapping[str, Any]) -> Plan:
                 f"imbalance {ratio:g} must be a finite ratio >= 1; correct it",
                 ("imbalance", number),
             )
+
     for number, data in enumerate(plan.data):
         _check_data(data, ("data", number))
     for number, learner in enumerate(plan.learners):
@@ -256,45 +278,53 @@ def validated(document: Mapping[str, Any]) -> Plan:
     return plan
 
 
-def _check_names(axis: str, names: Sequence[Any]) -> None:
+def _check_names(axis: str, names: Sequence[str | tuple[str, str]]) -> None:
+    """Refuse two entries of one name; that of a data set is the name together with the encoder."""
     for number, name in enumerate(names):
         if name in names[:number]:
-            shown = name if isinstance(name, str) else " with encoder ".join(name)
+            name_text = name if isinstance(name, str) else " with encoder ".join(name)
             raise PlanError(
-                f"{axis} has two entries named {shown!r}; rename one, or remove it",
+                f"{axis} has two entries named {name_text!r}; rename one, or remove it",
                 (axis, number, "name"),
             )
 
 
 def _check_axis(values: Sequence[Any], path: tuple[str | int, ...]) -> None:
-    seen = set()
+    """Refuse a value that occurs twice."""
+    earlier_values = set()
     for number, value in enumerate(values):
-        known = f"{type(value).__name__} {value!r}"
-        if known in seen:
+        # with its type, since 1, 1.0 and True are equal; as text, since lists cannot be in a set
+        value_with_type = f"{type(value).__name__} {value!r}"
+        if value_with_type in earlier_values:
             raise PlanError(f"{path[-1]} has {quoted(value)} twice; remove one", (*path, number))
-        seen.add(known)
+        earlier_values.add(value_with_type)
 
 
 def _check_data(data: DataSet, path: tuple[str | int, ...]) -> None:
-    if (data.builtin is None) == (data.train is None):
+    """Refuse a data set that is neither built in nor has both training and test set."""
+    has_builtin = data.builtin is not None
+    has_train = data.train is not None
+    if has_builtin == has_train:
         raise PlanError(
             f"data {data.name!r} needs either builtin or train and test; give one of the two", path
         )
-    if data.builtin is None and data.test is None:
+
+    if has_train and data.test is None:
         raise PlanError(f"data {data.name!r} has no test set; give test: PATH", path)
-    if data.builtin is not None and (
-        data.test or data.public or data.names or data.persons or data.test_persons
-    ):
+
+    paths = (data.test, data.public, data.names, data.persons, data.test_persons)
+    if has_builtin and any(paths):
         raise PlanError(
             f"data {data.name!r} is built in, with test and public rows; leave the paths out", path
         )
 
 
 def _check_learner(plan: Plan, learner: LearnerSpec, path: tuple[str | int, ...]) -> None:
+    """Refuse an unknown method, faulty axes, and a learner without budgets."""
     if learner.method not in METHODS:
-        raise PlanError(
-            f"method {quoted(learner.method)} {_meant(learner.method)}", (*path, "method")
-        )
+        fault = _fault_of_method(learner.method)
+        raise PlanError(f"method {quoted(learner.method)} {fault}", (*path, "method"))
+
     for name, values in learner.grid.items():
         if not values:
             raise PlanError(f"grid of {name} is empty; list its values", (*path, "grid", name))
@@ -303,62 +333,80 @@ def _check_learner(plan: Plan, learner: LearnerSpec, path: tuple[str | int, ...]
                 f"{name} is both in parameters and in grid; keep one", (*path, "grid", name)
             )
         _check_axis(values, (*path, "grid", name))
+
     for axis in ("public", "public_rows", "budgets", "keep"):
         _check_axis(getattr(learner, axis), (*path, axis))
-    for number, rows in enumerate(learner.public_rows):
-        if rows < 1:
+    for number, n_rows in enumerate(learner.public_rows):
+        if n_rows < 1:
             raise PlanError(
-                f"public_rows {rows} must be 1 or more; correct it", (*path, "public_rows", number)
+                f"public_rows {n_rows} must be 1 or more; correct it",
+                (*path, "public_rows", number),
             )
+
     if not (learner.budgets or plan.budgets):
         raise PlanError(
             f"learner {learner.name!r} has no budgets; list budgets for it or for the plan", path
         )
 
 
-def _meant(method: str) -> str:
-    """Say what is wrong with the name of a method, and what to write."""
-    setting = setting_called(method)
+def _fault_of_method(name: str) -> str:
+    """Return what is wrong with the name of a method, and what to write."""
+    setting = setting_called(name)
     if setting is None:
-        return f"is not known; {nearest(method, METHODS)}"
-    kind = load_class(METHODS[setting[0]])
-    parameters = ", ".join(nested(kind, name, value) for name, value in setting[1].items())
+        return f"is not known; {nearest(name, METHODS)}"
+
+    # a name in papers, such as top-k, for a method with certain parameters
+    method, parameters = setting
+    learner_class = load_class(METHODS[method])
+    texts = [parameter_text(learner_class, *parameter) for parameter in parameters.items()]
     return (
-        f"is {setting[0]} with a parameter; write method: {setting[0]}, parameters:"
-        f" {{{parameters}}}"
+        f"is {method} with a parameter; write method: {method}, parameters: {{{', '.join(texts)}}}"
     )
 
 
-def nested(kind: Any, name: str, value: Any) -> str:
-    """A parameter of a method as plans write it: a field of a grouped one, such as `sigma`, within
-    its group.
+def parameter_text(learner_class: Any, name: str, value: Any) -> str:
+    """Return a parameter of a method as plans write it.
+
+    A field of a grouped parameter, such as `sigma` of `voting`, stands within its group.
     """
-    group, _, field = kind.flat_names.get(name, "").partition("__")
-    return f"{group}: {{{field}: {value}}}" if group else f"{name}: {value}"
+    flat_name = learner_class.flat_names.get(name)
+    if flat_name is None:
+        return f"{name}: {value}"
+    group, _, field = flat_name.partition("__")
+    return f"{group}: {{{field}: {value}}}"
 
 
 def _plan_error(error: ValidationError) -> PlanError:
-    """The first fault that pydantic found, with a remedy; a misspelt key comes before a missing
-    one.
+    """Return the first fault that pydantic found, with a remedy.
+
+    An unknown key comes before other faults: it may be the misspelling of a key that is missing.
     """
-    found = error.errors()
-    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
-    path = tuple(part for part in first["loc"] if isinstance(part, str | int))
+    faults = error.errors()
+    unknown_keys = [fault for fault in faults if fault["type"] == "extra_forbidden"]
+    fault = unknown_keys[0] if unknown_keys else faults[0]
+    path = tuple(part for part in fault["loc"] if isinstance(part, str | int))
     place = excerpt(".".join(map(str, path)))
-    if first["type"] == "extra_forbidden":
-        kinds: dict[str, type[_Part]] = {
-            "data": DataSet,
-            "learners": LearnerSpec,
-            "search": SearchSpec,
-        }
-        parents = [part for part in path[:-1] if isinstance(part, str)]
-        allowed = (kinds[parents[-1]] if parents else Plan).model_fields
-        return PlanError(
-            f"{quoted(path[-1])} is not a key here; {nearest(str(path[-1]), allowed)}", path
-        )
-    if first["type"] == "missing":
+
+    if fault["type"] == "extra_forbidden":
+        key = path[-1]
+        remedy = nearest(str(key), _keys_beside(path))
+        return PlanError(f"{quoted(key)} is not a key here; {remedy}", path)
+    if fault["type"] == "missing":
         return PlanError(f"{place} is missing; add it", path[:-1])
-    return PlanError(
-        f"{place} is {first.get('input')!r:.60}: {first['msg'].rstrip('.').lower()}; correct it",
-        path,
-    )
+
+    value = fault.get("input")
+    message = fault["msg"].rstrip(".").lower()
+    return PlanError(f"{place} is {value!r:.60}: {message}; correct it", path)
+
+
+def _keys_beside(path: tuple[str | int, ...]) -> Collection[str]:
+    """Return the keys of the part of a plan that has the last key of a path."""
+    models: dict[str, type[_Part]] = {
+        "data": DataSet,
+        "learners": LearnerSpec,
+        "search": SearchSpec,
+    }
+    parents = [part for part in path[:-1] if isinstance(part, str)]
+    if not parents:
+        return Plan.model_fields
+    return models[parents[-1]].model_fields

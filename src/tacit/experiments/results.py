@@ -22,12 +22,26 @@ from tacit.errors import InputError, excerpt, quoted
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# folder within the folder of a sweep
 CELLS = "cells"
+
+# name of a file of results, without its ending
 KEY = re.compile(r"[0-9a-f]{20}")
-OF_RUN = ("fit_seconds", "predict_seconds", "phases", "started", "host", "processor", "versions")
-"""Fields that differ from run to run."""
-REST, PREDICTION = "rest of the fit", "prediction"
-"""Of `phases`, beside those that a learner names."""
+
+# fields that differ from run to run
+RUN_FIELDS = (
+    "fit_seconds",
+    "predict_seconds",
+    "phases",
+    "started",
+    "host",
+    "processor",
+    "versions",
+)
+
+# entries of `phases` beside those that a learner names
+REST = "rest of the fit"
+PREDICTION = "prediction"
 
 
 @dataclass(frozen=True)
@@ -137,17 +151,16 @@ def write(folder: Path, result: Result) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table, buffer = (
-        pa.Table.from_pylist([asdict(result)], schema=_schema()),
-        pa.BufferOutputStream(),
-    )
-    # one row: many small writes to a file would take longer
+    table = pa.Table.from_pylist([asdict(result)], schema=_schema())
+
+    # into memory first: the writer makes many small writes, which take long to a file
+    buffer = pa.BufferOutputStream()
     pq.write_table(table, buffer, use_dictionary=False)
     Checkpoint(folder / CELLS).write(f"{result.key}.parquet", buffer.getvalue().to_pybytes())
 
 
 def read_results(folder: Path | str, where: str = "") -> list[Result]:
-    """The results in a folder, in order of their keys.
+    """Return the results in a folder, in order of their keys.
 
     Parameters
     ----------
@@ -165,7 +178,7 @@ def read_results(folder: Path | str, where: str = "") -> list[Result]:
 
 
 def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> pa.Table:
-    """The results in a folder as a table, in order of their keys; see `read_results`."""
+    """Return the results in a folder as a table, in order of their keys; see `read_results`."""
     check_installed("duckdb")
     import duckdb
     import pyarrow as pa
@@ -176,31 +189,33 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
             f"{folder} holds no results; pass the folder of a sweep (`tacit sweep PLAN --out"
             " FOLDER`)"
         )
+
+    selection = ", ".join(f'"{name}"' for name in columns) or "*"
+    condition = f" WHERE ({where})" if where else ""
     with duckdb.connect() as connection:
         connection.register("results", pa.concat_tables(map(_row, files)))
-        # a condition reads and writes no files
+        # a condition is the user's SQL: it must neither read nor write files
         connection.execute("SET enable_external_access = false")
-        chosen = ", ".join(f'"{name}"' for name in columns) or "*"
-        condition = f" WHERE ({where})" if where else ""
         try:
             return connection.sql(
-                f"SELECT {chosen} FROM results{condition} ORDER BY key"
+                f"SELECT {selection} FROM results{condition} ORDER BY key"
             ).to_arrow_table()
-        # the latter where the condition is not one statement
+        # AttributeError: sql() returned None, since the condition makes it several statements
         except (duckdb.Error, AttributeError) as error:
-            fault, known = excerpt(str(error)), ", ".join(FIELDS)
+            fault = excerpt(str(error))
             raise InputError(
-                f"--where {quoted(where)} cannot be answered ({fault}); the fields are {known}"
+                f"--where {quoted(where)} cannot be answered ({fault}); the fields are"
+                f" {', '.join(FIELDS)}"
             ) from None
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Files of results; others in the folder are left alone."""
+    """Return the files of results; other files in the folder are ignored."""
     return sorted(path for path in (folder / CELLS).glob("*.parquet") if KEY.fullmatch(path.stem))
 
 
 def _row(path: Path) -> pa.Table:
-    """The table of one file; refuse any file that is not one row of all fields in their types."""
+    """Read one file; refuse any file that is not one row of all fields in their types."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -210,34 +225,38 @@ def _row(path: Path) -> pa.Table:
             if file.metadata.num_rows == 1 and file.schema_arrow.equals(_schema()):
                 return file.read()
 
-            lacking = set(FIELDS) - set(file.schema_arrow.names)
-            if lacking:
-                listed = excerpt(", ".join(sorted(lacking)))
-                fault += f" of this version of tacit (it lacks {listed})"
+            missing_fields = set(FIELDS) - set(file.schema_arrow.names)
+            if missing_fields:
+                names = excerpt(", ".join(sorted(missing_fields)))
+                fault += f" of this version of tacit (it lacks {names})"
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
+        # unreadable: the error below says that the file is damaged
         pass
     remedy = "delete it and run the sweep again, which computes that cell"
     raise InputError(f"{path} {fault}; {remedy}")
 
 
 def content_hash(results: Sequence[Result]) -> str:
-    """Hash of all fields but those that differ from run to run."""
-    rows = [
-        {name: value for name, value in asdict(one).items() if name not in OF_RUN}
-        for one in results
-    ]
-    text = json.dumps(sorted(rows, key=lambda row: row["key"]), sort_keys=True)
+    """Return a hash of all fields but those that differ from run to run."""
+    rows = []
+    for result in sorted(results, key=lambda result: result.key):
+        row = asdict(result)
+        for name in RUN_FIELDS:
+            del row[name]
+        rows.append(row)
+    text = json.dumps(rows, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-FIELDS = tuple(one.name for one in fields(Result))
+FIELDS = tuple(field.name for field in fields(Result))
 
 
 @lru_cache(maxsize=1)
 def _schema() -> pa.Schema:
+    """Return the columns of a file of results: the fields of Result, all of which may be null."""
     import pyarrow as pa
 
-    kinds: dict[str, Any] = {
+    arrow_types: dict[str, Any] = {
         "str": pa.string(),
         "bool": pa.bool_(),
         "int": pa.int64(),
@@ -245,6 +264,9 @@ def _schema() -> pa.Schema:
         "list[float]": pa.list_(pa.float64()),
         "list[int]": pa.list_(pa.int64()),
     }
-    return pa.schema(
-        [(one.name, kinds[str(one.type).removesuffix(" | None")]) for one in fields(Result)]
-    )
+    columns = []
+    for field in fields(Result):
+        # annotations are text, such as "float | None"
+        type_name = str(field.type).removesuffix(" | None")
+        columns.append((field.name, arrow_types[type_name]))
+    return pa.schema(columns)

@@ -29,8 +29,12 @@ from tacit.experiments.plan import load
 from tacit.experiments.results import CELLS, Result
 from tacit.experiments.work import SHARED, STARTED, work
 
+# folder within the folder of a sweep, and the file that a running sweep holds locked
 PLANS = "plans"
-OLD = 3600.0  # seconds after which a leftover of a killed process is removed
+LOCK = ".lock"
+
+# seconds after which a leftover of a killed process is removed
+LEFTOVER_AGE = 3600.0
 
 
 @dataclass(frozen=True)
@@ -41,31 +45,38 @@ class SweepState:
     results: Mapping[str, Result]
 
     def missing(self, retry_failed: bool = False) -> list[Cell]:
-        """Cells to compute."""
-        skipped = {
-            key
-            for key, one in self.results.items()
-            if not (retry_failed and one.status == "failed")
-        }
-        return [cell for cell in self.cells if cell.key not in skipped]
+        """Return the cells without a result, and with `retry_failed` also those that failed."""
+        missing_cells = []
+        for cell in self.cells:
+            result = self.results.get(cell.key)
+            if result is None or (retry_failed and result.status == "failed"):
+                missing_cells.append(cell)
+        return missing_cells
 
 
 def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None) -> SweepState:
-    """Read a plan, check it against the data, and read the results that the folder holds; it need
-    not exist.
+    """Read a plan, check it against the data, and read the results that the folder holds.
+
+    The folder need not exist.
     """
-    check_installed("duckdb")  # results of finished cells are queried by it
-    read, lines = load(plan)
-    root = (Path(plan).parent if data is None else Path(data)).resolve()
+    # before anything runs: results of finished cells are queried by duckdb
+    check_installed("duckdb")
+    plan_content, lines = load(plan)
+
+    root = Path(plan).parent if data is None else Path(data)
+    root = root.resolve()
     sources = []
-    for number, one in enumerate(read.data):
+    for number, data_set in enumerate(plan_content.data):
         with lines.placing_errors(("data", number)):
-            sources.append(data_source(one, root))
+            sources.append(data_source(data_set, root))
+
+    # each cell's learner is checked; with a cache they learn from the same public rows once
     with lines.placing_errors(), caching():
-        planned = cells(read, sources)
+        plan_cells = cells(plan_content, sources)
+
     folder = Path(folder)
     finished = results.read_results(folder) if results.files_of(folder) else []
-    return SweepState(tuple(planned), {one.key: one for one in finished})
+    return SweepState(tuple(plan_cells), {result.key: result for result in finished})
 
 
 def sweep(
@@ -112,44 +123,63 @@ def sweep(
         If another sweep is running into this folder, it cannot be written, or the extra
         `experiments` is missing.
     """
-    # workers may be in another folder
-    state, folder = prepare(plan, folder, data), Path(folder).resolve()
-    logs = {"folder": folder / "slurm"} if engine == "slurm" else {}
-    runner = engine_of(engine, jobs, **options, **logs)
+    state = prepare(plan, folder, data)
+
+    # workers may run in another working directory
+    folder = Path(folder).resolve()
+    log_options = {}
+    if engine == "slurm":
+        log_options["folder"] = folder / "slurm"
+    runner = engine_of(engine, jobs, **options, **log_options)
+
+    _make_folders(folder)
     try:
-        for name in (CELLS, SHARED, STARTED, PLANS):
-            (folder / name).mkdir(
-                mode=0o700 if name == SHARED else 0o777, parents=True, exist_ok=True
-            )
-        (folder / ".lock").touch()
-    except OSError as error:
-        raise InputError(
-            f"{folder} cannot be written ({error.strerror}); choose another folder"
-        ) from error
-    try:
-        with locked(folder / ".lock", wait=False):
-            text = Path(plan).read_text(encoding="utf-8")
-            Checkpoint(folder / PLANS).write(
-                f"{Path(plan).stem}-{digest([text])[:8]}.yaml", text.encode()
-            )
+        with locked(folder / LOCK, wait=False):
+            _copy_plan(Path(plan), folder)
             _remove_leftovers(folder / CELLS)
             _remove_leftovers(folder / SHARED)
-            missing, finished = state.missing(retry_failed), dict(state.results)
-            # no worker outlives an interrupt
-            with closing(runner.map(partial(work, folder), missing)) as new:
-                for result in progress(new, "cells", len(missing)):
-                    finished[result.key] = result
+
+            missing = state.missing(retry_failed)
+            results_by_key = dict(state.results)
+            # closing(): no worker outlives an interrupt
+            with closing(runner.map(partial(work, folder), missing)) as new_results:
+                for result in progress(new_results, "cells", len(missing)):
+                    results_by_key[result.key] = result
                     if hook is not None:
                         hook(result)
     except BlockingIOError as error:
         raise InputError(
             f"another sweep is running into {folder}; wait for it, or choose another folder"
         ) from error
-    return [finished[cell.key] for cell in state.cells]
+    return [results_by_key[cell.key] for cell in state.cells]
+
+
+def _make_folders(folder: Path) -> None:
+    """Make the folders and the lock file of a sweep."""
+    try:
+        for name in (CELLS, STARTED, PLANS):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+
+        # work that cells share may hold private data, so only its owner may read it
+        (folder / SHARED).mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / LOCK).touch()
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be written ({error.strerror}); choose another folder"
+        ) from error
+
+
+def _copy_plan(plan: Path, folder: Path) -> None:
+    """Keep a copy of the plan; a plan that was changed between runs has several."""
+    text = plan.read_text(encoding="utf-8")
+    name = f"{plan.stem}-{digest([text])[:8]}.yaml"
+    Checkpoint(folder / PLANS).write(name, text.encode())
 
 
 def _remove_leftovers(folder: Path) -> None:
     """Remove the unfinished files of killed processes, here or on another host."""
     for path in folder.glob(".*.part"):
-        if time.time() - path.stat().st_mtime > OLD:
+        age = time.time() - path.stat().st_mtime
+        # a younger file may be that of a process which still writes it
+        if age > LEFTOVER_AGE:
             path.unlink(missing_ok=True)

@@ -143,7 +143,7 @@ def _fit_and_predict(
     cell: Cell, learner: Any, data: Records
 ) -> tuple[NDArray[Any], dict[str, Any]]:
     """Fit the learner; return what it predicts for the test records, and fields of times."""
-    fit_arguments = cell.of_records(data)
+    fit_arguments = cell.fit_arguments(data)
     if cell.timed:
         # compiles loops, starts threads and reads files into memory before the clock starts
         learner.fit(data.x, data.y, **fit_arguments).predict(data.test_x)

@@ -10,24 +10,43 @@ from typing import Any
 
 from tacit.errors import InputError, TacitError, excerpt, quoted
 
+# levels of lists and mappings in each other
 DEEPEST = 50
-LONGEST = 200  # characters of a value, since errors of learners quote it
-MOST_BYTES = 1 << 17  # of a plan; the scanner takes a second for each 60 kB
-MOST_PARTS = 10_000  # counted once for each alias that leads to them
+
+# characters of a value, since errors of learners quote it
+LONGEST = 200
+
+# bytes of a plan; the scanner takes a second for each 60 kB
+MOST_BYTES = 1 << 17
+
+# parts of a plan, counted once for each alias that leads to them
+MOST_PARTS = 10_000
+
+# errors of the loader at values that are not plain
 NOT_PLAIN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Errors of the loader at values that are not plain."""
+
+# sections in which a value may be longer than LONGEST, since no learner reads them
+LONG_SECTIONS = ("about", "data")
+
+# keys and positions that lead to a part
 KeyPath = Sequence[str | int]
-"""Keys and positions that lead to a part."""
 
 
 class PlanError(InputError):
-    """A plan cannot be used; `path` leads to the faulty part, and a `placed` message names the file
-    and the line.
+    """A plan cannot be used.
+
+    Parameters
+    ----------
+    path : sequence of str or int
+        Leads to the faulty part.
+    placed : bool
+        The message names the file and the line already.
     """
 
     def __init__(self, message: str, path: KeyPath = (), *, placed: bool = False) -> None:
         super().__init__(message)
-        self.path, self.placed = tuple(path), placed
+        self.path = tuple(path)
+        self.placed = placed
 
 
 @dataclass(frozen=True)
@@ -38,7 +57,7 @@ class Lines:
     numbers: Mapping[tuple[str | int, ...], int]
 
     def of(self, path: KeyPath) -> int:
-        """The line of the part, or of what holds it."""
+        """Return the line of a part, or of the smallest part around it whose line is known."""
         parts = tuple(path)
         while parts not in self.numbers:
             parts = parts[:-1]
@@ -46,8 +65,9 @@ class Lines:
 
     @contextmanager
     def placing_errors(self, path: KeyPath = ()) -> Iterator[None]:
-        """Add the file and the line to errors raised in this block; an error's path takes
-        precedence over `path`.
+        """Add the file and the line to errors raised in this block.
+
+        The path of an error takes precedence over `path`.
         """
         try:
             yield
@@ -59,32 +79,34 @@ class Lines:
 
 
 def _placed(file: Path, line: int, message: str, path: KeyPath = ()) -> PlanError:
+    """Return an error that names the file and the line."""
     return PlanError(f"plan {file}, line {line}: {message}", path, placed=True)
 
 
-def parsed(text: str, file: Path) -> tuple[Lines, Any]:
-    """The line numbers and the values of a YAML text; PlanError for a repeated key, or nesting
-    without end.
+def parse(text: str, file: Path) -> tuple[Lines, Any]:
+    """Return the line numbers and the values of a YAML text.
+
+    Raises PlanError for text that is not YAML, a repeated key, nesting without end, and values that
+    are too long or not plain.
     """
     import yaml
 
-    numbers: dict[tuple[str | int, ...], int] = {(): 1}
     try:
         loader = yaml.SafeLoader(text)
-        node = loader.get_single_node()
-        for count, (path, line) in enumerate(_numbered(node, (), file) if node else ()):
-            if count == MOST_PARTS:
-                fault = (
-                    f"has more than {MOST_PARTS} parts, counted once for each alias; write a"
-                    " shorter one"
-                )
-                raise PlanError(f"plan {file} {fault}", placed=True)
-            numbers[path] = line
-        return Lines(file, numbers), loader.construct_document(node) if node else None
+        root = loader.get_single_node()
+        if root is None:
+            # a text without values, such as comments alone
+            return Lines(file, {(): 1}), None
+        lines = Lines(file, _line_numbers(root, file))
+        return lines, loader.construct_document(root)
     except PlanError:
+        # a PlanError is a ValueError too, which NOT_PLAIN below would take for the loader's
         raise
     except yaml.MarkedYAMLError as error:
-        line = 1 if error.problem_mark is None else error.problem_mark.line + 1
+        line = 1
+        if error.problem_mark is not None:
+            # the mark counts lines from 0
+            line = error.problem_mark.line + 1
         fault = excerpt(str(error.problem or error.context))
         raise _placed(file, line, f"this is not YAML ({fault}); correct it") from None
     except (yaml.YAMLError, *NOT_PLAIN) as error:
@@ -94,37 +116,60 @@ def parsed(text: str, file: Path) -> tuple[Lines, Any]:
         ) from None
 
 
-def _numbered(
+def _line_numbers(root: Any, file: Path) -> dict[tuple[str | int, ...], int]:
+    """Return the line number of each part of a YAML document, by its path."""
+    numbers: dict[tuple[str | int, ...], int] = {(): 1}
+    for count, (path, line) in enumerate(_parts(root, (), file)):
+        if count == MOST_PARTS:
+            raise PlanError(
+                f"plan {file} has more than {MOST_PARTS} parts, counted once for each alias; write"
+                " a shorter one",
+                placed=True,
+            )
+        numbers[path] = line
+    return numbers
+
+
+def _parts(
     node: Any, path: tuple[str | int, ...], file: Path
 ) -> Iterator[tuple[tuple[str | int, ...], int]]:
-    """The paths and line numbers of a node and of all nodes in it."""
+    """Yield the paths and line numbers of a node and of all nodes in it."""
     import yaml
 
     line = node.start_mark.line + 1
     if len(path) > DEEPEST:
         raise _placed(file, line, "parts are nested without end; plans are not")
     yield path, line
+
     if isinstance(node, yaml.SequenceNode):
-        for number, value in enumerate(node.value):
-            yield from _numbered(value, (*path, number), file)
+        for position, item in enumerate(node.value):
+            yield from _parts(item, (*path, position), file)
     elif isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
+        earlier_keys: set[str] = set()
         for key, value in node.value:
-            line = key.start_mark.line + 1
-            if fault := _fault_of_key(key, seen):
-                raise _placed(file, line, fault)
-            seen.add(key.value)
-            yield from _numbered(value, (*path, key.value), file)
-            yield (*path, key.value), line
-    elif len(node.value) > LONGEST and path[:1] not in (("about",), ("data",)):
-        raise _placed(
-            file, line, f"a value has {len(node.value)} letters, at most {LONGEST} can be"
-        )
+            key_line = key.start_mark.line + 1
+            fault = _fault_of_key(key, earlier_keys)
+            if fault is not None:
+                raise _placed(file, key_line, fault)
+            earlier_keys.add(key.value)
+
+            yield from _parts(value, (*path, key.value), file)
+            # last, so that the line of a value is that of its key
+            yield (*path, key.value), key_line
+    else:
+        section = path[0] if path else None
+        if len(node.value) > LONGEST and section not in LONG_SECTIONS:
+            raise _placed(
+                file, line, f"a value has {len(node.value)} letters, at most {LONGEST} can be"
+            )
 
 
-def _fault_of_key(key: Any, seen: set[str]) -> str | None:
+def _fault_of_key(key: Any, earlier_keys: set[str]) -> str | None:
+    """Return what is wrong with a key of a mapping; None if nothing is."""
     if not isinstance(key.value, str):
         return "a key is a list or a mapping; keys are plain words"
     if len(key.value) > LONGEST:
         return f"a key has {len(key.value)} letters, at most {LONGEST} can be"
-    return f"{quoted(key.value)} is given twice; keep one" if key.value in seen else None
+    if key.value in earlier_keys:
+        return f"{quoted(key.value)} is given twice; keep one"
+    return None
