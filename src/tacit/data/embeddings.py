@@ -186,24 +186,30 @@ class EmbeddingStore:
         identity = checked_identity(identity or folder.absolute().name)
         if dtype not in DTYPES:
             raise InputError(f"dtype={dtype!r} is not one of {', '.join(DTYPES)}; pass one of them")
+
+        # everything but the rows is checked before a file is written
         X = as_rows(X)
-        listed = None if classes is None else class_list(classes)
-        labels = None if y is None else clean_labels(y, len(X))
-        if listed is None and labels is not None and labels.dtype.kind == "U":
-            listed = class_list(np.unique(labels).tolist())
-        ids = None if persons is None else stored_ids(persons, len(X))
-        table = writing.metadata_table(len(X), writing.label_indexes(labels, listed), ids, metadata)
+        n_rows, dim = X.shape
+        class_values = None if classes is None else class_list(classes)
+        labels = None if y is None else clean_labels(y, n_rows)
+        if class_values is None and labels is not None and labels.dtype.kind == "U":
+            # a store holds labels as integers: texts are indexes into the texts that occur
+            class_values = class_list(np.unique(labels).tolist())
+        ids = None if persons is None else stored_ids(persons, n_rows)
+        indexes = writing.label_indexes(labels, class_values)
+        table = writing.metadata_table(n_rows, indexes, ids, metadata)
         facts = writing.json_card(card)
+
         with atomic_folder(folder, force=force, ours=is_store) as temporary:
             (temporary / "shards").mkdir()
             manifest = Manifest(
-                rows=len(X),
-                dim=X.shape[1],
+                rows=n_rows,
+                dim=dim,
                 dtype=dtype,
                 shards=writing.write_shards(temporary, X, np.dtype(dtype), shard_rows, first=0),
-                metadata=writing.write_metadata(temporary, "metadata.parquet", table, len(X)),
+                metadata=writing.write_metadata(temporary, "metadata.parquet", table, n_rows),
                 has_labels=labels is not None,
-                classes=listed,
+                classes=class_values,
                 classes_declared=classes is not None,
                 identity=identity,
                 card=facts,
@@ -243,12 +249,15 @@ class EmbeddingStore:
         InputError
             As `write` does, and if columns, labels, persons or classes differ from the store's.
         """
-        with ExitStack() as held:
+        with ExitStack() as lock:
+            # errors of the lock alone: those of the block below are not about permissions
             try:
-                held.enter_context(locked(self.folder / ".lock"))
+                lock.enter_context(locked(self.folder / ".lock"))
             except OSError as error:
                 fault = f"{self.folder} cannot be appended to ({error.strerror})"
                 raise StoreError(f"{fault}; copy it elsewhere first") from error
+
+            # others may have appended since this store was opened
             current = EmbeddingStore.open(self.folder)
             writing.append_rows(
                 self.folder,
@@ -281,7 +290,7 @@ class EmbeddingStore:
         if valid and self.classes is not None:
             valid = bool(((labels >= 0) & (labels < len(self.classes))).all())
         if not valid:
-            raise self._altered(self.folder / self._manifest.metadata.file)
+            raise self._altered(self._metadata_path)
 
         labels = labels.astype(np.int64)
         labels.flags.writeable = False
@@ -296,7 +305,7 @@ class EmbeddingStore:
             # a store of an earlier version holds ids as they were given
             persons = stored_ids(self._column(PERSON), self.rows)
         except InputError as error:
-            raise self._altered(self.folder / self._manifest.metadata.file) from error
+            raise self._altered(self._metadata_path) from error
         persons.flags.writeable = False
         return persons
 
@@ -309,15 +318,15 @@ class EmbeddingStore:
         import pyarrow as pa
 
         table = self.metadata()
-        stated = dict(zip(table.column_names, table.itercolumns(), strict=True))
+        columns = dict(zip(table.column_names, table.itercolumns(), strict=True))
         origin = Origin.of_source(self.rows)
 
         # a user's column of the same name may be of another kind, or have gaps
-        rows = stated.get(ROW)
+        rows = columns.get(ROW)
         if rows is not None and pa.types.is_integer(rows.type) and rows.null_count == 0:
             origin = Origin(np.array(rows.to_pylist(), dtype=np.int64))
 
-        names = stated.get(RECORD)
+        names = columns.get(RECORD)
         if names is not None and pa.types.is_string(names.type) and names.null_count == 0:
             origin = Origin(origin.rows, np.array(names.to_pylist(), dtype=np.str_))
         return origin
@@ -325,7 +334,9 @@ class EmbeddingStore:
     @property
     def labels(self) -> NDArray[Any] | None:
         """Class values, (rows,), or None."""
-        return None if self.y is None else decode_labels(self.y, self.classes)
+        if self.y is None:
+            return None
+        return decode_labels(self.y, self.classes)
 
     @cached_property
     def names(self) -> list[NDArray[Any]] | None:
@@ -341,23 +352,26 @@ class EmbeddingStore:
     @property
     def names_card(self) -> dict[str, Any]:
         """Public facts about `names`; empty if there are none."""
-        stored = self._manifest.names
-        return {} if stored is None else {"hash": stored.file.sha256, **stored.card}
+        stored_names = self._manifest.names
+        if stored_names is None:
+            return {}
+        return {"hash": stored_names.file.sha256, **stored_names.card}
 
     @property
     def content_hash(self) -> str:
         """SHA-256 over the hashes of the shards and the metadata, from the manifest alone."""
-        return combined_hash(stored.sha256 for stored in self._manifest.records)
+        return combined_hash(file.sha256 for file in self._manifest.records)
 
     def metadata(self, columns: Sequence[str] | None = None) -> Any:
         """The labels and further columns, or some of them, as a `pyarrow.Table`."""
-        path = self.folder / self._manifest.metadata.file
+        path = self._metadata_path
         try:
             with open_parquet(path) as file:
-                if file.metadata.num_columns and file.metadata.num_rows != self.rows:
+                # a file without columns has no rows either
+                n_rows = file.metadata.num_rows
+                if file.metadata.num_columns and n_rows != self.rows:
                     raise self._altered(
-                        path,
-                        f", which has {file.metadata.num_rows} rows where {self.rows} are stated",
+                        path, f", which has {n_rows} rows where {self.rows} are stated"
                     )
                 for name in columns or ():
                     check_once(file.schema_arrow.names, name, path)
@@ -374,10 +388,10 @@ class EmbeddingStore:
             Naming the first file whose content is not what was written.
         """
         files = self._manifest.files
-        total = sum(stored.bytes for stored in files)
-        for stored in progress(files, "verifying", total, lambda stored: stored.bytes):
-            path = self.folder / stored.file
-            if not path.is_file() or file_hash(path) != stored.sha256:
+        n_bytes = sum(file.bytes for file in files)
+        for file in progress(files, "verifying", n_bytes, lambda file: file.bytes):
+            path = self.folder / file.file
+            if not path.is_file() or file_hash(path) != file.sha256:
                 raise self._altered(path)
         return self
 
@@ -387,8 +401,8 @@ class EmbeddingStore:
     def __repr__(self) -> str:
         parts = [f"{self.rows} x {self.dim} {self.dtype}"]
         if self.classes is not None:
-            origin = "declared" if self.classes_declared else "derived"
-            parts.append(f"{len(self.classes)} {origin} classes")
+            kind = "declared" if self.classes_declared else "derived"
+            parts.append(f"{len(self.classes)} {kind} classes")
         elif self._manifest.has_labels:
             parts.append("labels without a class list")
         else:
@@ -402,32 +416,46 @@ class EmbeddingStore:
             parts.append("declared public")
         return f"EmbeddingStore({self.identity!r}: {', '.join(parts)})"
 
+    def __reduce__(self) -> tuple[Callable[[Path], "EmbeddingStore"], tuple[Path]]:
+        # worker processes map the files rather than receive the rows
+        return EmbeddingStore.open, (self.folder,)
+
+    @property
+    def _metadata_path(self) -> Path:
+        return self.folder / self._manifest.metadata.file
+
     def _column(self, name: str) -> NDArray[Any]:
-        """A column of the metadata without gaps: signed whole numbers, or texts."""
+        """Return a column of the metadata: signed whole numbers, or texts.
+
+        A column that is absent, has gaps or is of another type is an error.
+        """
         import pyarrow as pa
 
         table = self.metadata([name])
-        column = table[name] if name in table.column_names else pa.chunked_array([], pa.null())
-        if column.null_count == 0 and len(column) == self.rows:
-            if pa.types.is_signed_integer(column.type):  # to_numpy() would import pandas
-                return np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks])
-            if pa.types.is_string(column.type):
-                return np.array(column.to_pylist(), dtype=np.str_)
-        raise self._altered(self.folder / self._manifest.metadata.file)
+        if name not in table.column_names:
+            raise self._altered(self._metadata_path)
+        column = table[name]
+        if column.null_count > 0 or len(column) != self.rows:
+            raise self._altered(self._metadata_path)
 
-    def __reduce__(self) -> tuple[Callable[[Path], "EmbeddingStore"], tuple[Path]]:
-        return EmbeddingStore.open, (self.folder,)  # workers map the files rather than receive them
+        if pa.types.is_signed_integer(column.type):
+            # column.to_numpy() would import pandas
+            return np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks])
+        if pa.types.is_string(column.type):
+            return np.array(column.to_pylist(), dtype=np.str_)
+        raise self._altered(self._metadata_path)
 
-    def _shard(self, stored: StoredFile) -> NDArray[Any]:
-        path = self.folder / stored.file
+    def _shard(self, file: StoredFile) -> NDArray[Any]:
+        """Map one file of rows, (rows, dim), and compare it with the manifest."""
+        path = self.folder / file.file
         try:
             shard = map_npy(path)
         except InputError as error:
             raise self._altered(path) from error
-        if shard.shape != (stored.rows, self.dim) or shard.dtype != self.dtype:
+        if shard.shape != (file.rows, self.dim) or shard.dtype != self.dtype:
             raise self._altered(path)
         return shard
 
-    def _altered(self, path: Path, how: str = "") -> StoreError:
-        described = f"{path} is not what this store's manifest describes{how}"
-        return StoreError(f"{described}; open the store again, or {RESTORE}")
+    def _altered(self, path: Path, detail: str = "") -> StoreError:
+        fault = f"{path} is not what this store's manifest describes{detail}"
+        return StoreError(f"{fault}; open the store again, or {RESTORE}")

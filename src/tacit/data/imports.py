@@ -27,6 +27,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from tacit.data.arrays import Arrays, choose, existing, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
@@ -47,8 +49,8 @@ READERS = {
     ".safetensors": safetensors.read,
     ".csv": text.read,
 }
-"""The function that reads a file, by its ending: from the path, the names x and y, and the width,
-to `Arrays`.
+"""The function that reads a file, by its ending: from the path, the names x, y and persons, and the
+width, to `Arrays`.
 """
 SUFFIXES = (".npy", *READERS)
 
@@ -100,93 +102,108 @@ def read_data(
         If the store is damaged.
     """
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-    column = None if persons is None or is_ids_file(persons) else persons
+
+    # `persons` names a file of ids, or else a column or array of the data
+    column = None
+    if persons is not None and not is_ids_file(persons):
+        column = persons
+
     if len(files) == 1:
-        path, split = _place(files[0], split)
-        read = _read_folder if path.is_dir() else _read_file
-        data = read(path, x, y, column, split, width)
-    elif len(files) != 2 or any(path.suffix != ".npy" for path in map(located, files)):
-        listed = ", ".join(map(str, files))
-        raise InputError(
-            f"cannot read [{listed}] together; give one file or folder, or a pair X.npy y.npy"
-        )
-    else:
+        data = _read_path(files[0], x, y, column, split, width)
+    elif len(files) == 2 and all(located(file).suffix == ".npy" for file in files):
         _refuse_options(files[0], x=x, y=y, split=split)
         _refuse_column(files[0], column)
         data = npy.read(located(files[0]), located(files[1]), width=width)
-    if card is not None:
-        if not isinstance(data, Arrays):
-            raise InputError(f"{files[0]} is a store, which has a card; leave card= out")
-        stated = cards.read(Path(card))
-        classes = data.classes if stated.classes is None else stated.classes
-        facts = stated.facts | {key: data.card[key] for key in ("shape",) if key in data.card}
-        data = make_arrays(
-            data.x, data.labels, data.files, data.identity, classes, facts, data.persons
+    else:
+        paths_text = ", ".join(map(str, files))
+        raise InputError(
+            f"cannot read [{paths_text}] together; give one file or folder, or a pair X.npy y.npy"
         )
+
+    if card is not None:
+        data = _with_card(data, Path(card), files[0])
+
     if persons is not None and column is None:
         data = _with_persons(data, read_ids(persons))
     elif column is not None and isinstance(data, EmbeddingStore):
-        table = data.metadata()
-        choose(table.column_names, column, (), "persons", data.folder)
-        data = _with_persons(data, as_numpy(table[column]))
+        # readers of files have read the column already
+        data = _with_persons(data, _metadata_column(data, column))
+
     if check:
-        check_rows(data.x, name=str(data.files[0] if isinstance(data, Arrays) else data.folder))
+        source = data.folder if isinstance(data, EmbeddingStore) else data.files[0]
+        check_rows(data.x, name=str(source))
     return data
 
 
 def identity_of(path: str | Path, split: str | None = None) -> str:
-    """The name under which a ledger knows the private data at `path`, without reading them."""
+    """Return the name under which a ledger knows the private data at `path`, without reading
+    them.
+    """
     path, split = _place(path, split)
     if path.is_file() and path.suffix in SUFFIXES:
         return path.stem
     if (path / MANIFEST).exists():
         return EmbeddingStore.open(path).identity
     if splits(path):
-        return f"{path.absolute().name}-{_chosen_split(path, split)}"
+        return _split_identity(path, _chosen_split(path, split))
     if huggingface.is_dataset(path):
         return path.absolute().name
     raise _unknown(path)
 
 
 def located(path: str | Path, split: str | None = None) -> Path:
-    """Path of the data: `path` itself, or the store or `.npy` file of one split of a folder."""
-    return _place(path, split)[0]
+    """Return the path of the data: `path` itself, or the store or `.npy` file of one split of a
+    folder.
+    """
+    file, _ = _place(path, split)
+    return file
 
 
 def splits(folder: str | Path) -> list[str]:
-    """Names of the splits in a folder of `.npy` files or a saved `DatasetDict`; empty if it has
-    none.
+    """Return the names of the splits in a folder of `.npy` files or a saved `DatasetDict`; empty if
+    it has none.
     """
     folder = Path(folder)
-    return huggingface.splits(folder) if huggingface.is_dataset_dict(folder) else npy.splits(folder)
+    if huggingface.is_dataset_dict(folder):
+        return huggingface.splits(folder)
+    return npy.splits(folder)
 
 
 def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
-    """The file or folder to read and the split in it; no split if it has a store or file to
-    itself.
+    """Return the file or folder to read, and the split to choose in it.
+
+    The split is None where the store or file holds nothing else, or none was asked for.
     """
-    path, split = _split_named(Path(path), split)
+    path, split = _split_in_name(Path(path), split)
     existing(path)
-    stores = sorted(found.parent.name for found in path.glob(f"*/{MANIFEST}"))
+
+    stores = sorted(manifest.parent.name for manifest in path.glob(f"*/{MANIFEST}"))
     if stores:
         if split not in stores:
-            raise InputError(f"{path} holds the stores {_listed(stores)}; choose a split")
+            raise InputError(f"{path} holds the stores {_with_warning(stores)}; choose a split")
         return path / split, None
-    other = (
-        huggingface.is_dataset(path)
-        or huggingface.is_dataset_dict(path)
-        or (path / MANIFEST).exists()
-    )
-    names = [] if other or not path.is_dir() else npy.splits(path)
-    if not names or (split is None and len(names) > 1):
+
+    # only splits that are .npy files have a place of their own
+    is_store = (path / MANIFEST).exists()
+    is_saved = huggingface.is_dataset(path) or huggingface.is_dataset_dict(path)
+    if is_store or is_saved or not path.is_dir():
         return path, split
+    names = npy.splits(path)
+    choice_is_open = split is None and len(names) > 1
+    if not names or choice_is_open:
+        # no data, or several splits: whoever reads the folder refuses it
+        return path, split
+
+    # a split of one file is that file; one of a pair of files is read by its name
     split = _chosen_split(path, split)
     file = npy.published(path, split)
-    return (path, split) if file is None else (file, None)
+    if file is None:
+        return path, split
+    return file, None
 
 
-def _split_named(path: Path, split: str | None) -> tuple[Path, str | None]:
-    """Folder and split of `FOLDER#SPLIT`, unless a file has that name."""
+def _split_in_name(path: Path, split: str | None) -> tuple[Path, str | None]:
+    """Return folder and split of `FOLDER#SPLIT`, unless a file has that name."""
     folder, mark, part = str(path).rpartition("#")
     if not mark or path.exists():
         return path, split
@@ -199,6 +216,53 @@ def _split_named(path: Path, split: str | None) -> tuple[Path, str | None]:
             f"{path}: {folder} is not a folder with splits; check its name, or leave #{part} out"
         )
     return Path(folder), part
+
+
+def _chosen_split(folder: Path, split: str | None) -> str:
+    """Return the split of that name, or else the only one whose name ends in it."""
+    names = splits(folder)
+    if split in names:
+        return split
+    matching = names
+    if split is not None:
+        matching = [name for name in names if name.endswith(f"_{split}")]
+    if len(matching) == 1:
+        return matching[0]
+
+    fault = "several splits"
+    if not matching:
+        fault = f"no split {split!r}"
+    elif split:
+        fault = f"several splits for {split!r}"
+    raise InputError(f"{folder} has {fault}; choose split from: {_with_warning(matching or names)}")
+
+
+def _with_warning(splits: list[str]) -> str:
+    """Return names of splits as text, with a warning of those that serve to test."""
+    text = ", ".join(splits)
+    test_splits = [name for name in splits if "test" in name.lower()]
+    if test_splits:
+        text += f" (never learn from {', '.join(test_splits)})"
+    return text
+
+
+def _split_identity(folder: Path, split: str) -> str:
+    return f"{folder.absolute().name}-{split}"
+
+
+def _read_path(
+    path: Path,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    split: str | None,
+    width: int | None,
+) -> Data:
+    """Read one file or folder; `persons` is a column or array of it."""
+    path, split = _place(path, split)
+    if path.is_dir():
+        return _read_folder(path, x, y, persons, split, width)
+    return _read_file(path, x, y, persons, split, width)
 
 
 def _read_file(
@@ -216,7 +280,8 @@ def _read_file(
         return npy.read(path, npy.targets_of(path), width=width)
     if path.suffix not in READERS:
         raise _unknown(path)
-    return READERS[path.suffix](path, x, y, persons, width)
+    read = READERS[path.suffix]
+    return read(path, x, y, persons, width)
 
 
 def _read_folder(
@@ -232,44 +297,70 @@ def _read_folder(
         store = EmbeddingStore.open(path)
         check_width(path, (store.rows, store.dim), width)
         return store
+
     if huggingface.is_dataset(path):
         _refuse_options(path, split=split)
         return huggingface.read(path, x, y, persons, width=width)
     if huggingface.is_dataset_dict(path):
         name = _chosen_split(path, split)
-        return huggingface.read(
-            path / name, x, y, persons, identity=f"{path.absolute().name}-{name}", width=width
-        )
+        identity = _split_identity(path, name)
+        return huggingface.read(path / name, x, y, persons, identity=identity, width=width)
+
     if splits(path):
         _refuse_options(path, x=x, y=y)
         _refuse_column(path, persons)
         name = _chosen_split(path, split)
-        labels = path / f"{name}_y.npy" if (path / f"{name}_y.npy").is_file() else None
+        features = path / f"{name}_x.npy"
+        labels = path / f"{name}_y.npy"
         return npy.read(
-            path / f"{name}_x.npy", labels, identity=f"{path.absolute().name}-{name}", width=width
+            features,
+            labels if labels.is_file() else None,
+            identity=_split_identity(path, name),
+            width=width,
         )
     raise _unknown(path)
 
 
+def _with_card(data: Data, card: Path, path: Path) -> Arrays:
+    """Return the data with the class list and the facts of a card, which replace their own."""
+    if not isinstance(data, Arrays):
+        raise InputError(f"{path} is a store, which has a card; leave card= out")
+    stated = cards.read(card)
+    classes = data.classes if stated.classes is None else stated.classes
+
+    # the shape of pictures is read from the file, and no card states it
+    facts = dict(stated.facts)
+    if "shape" in data.card:
+        facts["shape"] = data.card["shape"]
+    return make_arrays(data.x, data.labels, data.files, data.identity, classes, facts, data.persons)
+
+
+def _metadata_column(store: EmbeddingStore, name: str) -> NDArray[Any]:
+    """Return a column of a store's metadata."""
+    table = store.metadata()
+    choose(table.column_names, name, (), "persons", store.folder)
+    return as_numpy(table[name])
+
+
 def _with_persons(data: Data, ids: Any) -> Arrays:
-    """The data with these ids of persons, unless they have some."""
+    """Return the data with these ids of persons; data that carry ids are refused."""
     if data.persons is not None:
         raise InputError(f"{data.identity} carries person ids; leave persons out")
     persons = stored_ids(ids, len(data.x))
     if isinstance(data, Arrays):
         return replace(data, persons=persons)
     return Arrays(
-        data.x,
-        data.labels,
-        data.classes if data.classes_declared else None,
-        data.identity,
-        (data.folder / MANIFEST,),
-        data.card,
-        data.names,
-        data.names_card,
-        persons,
-        data.declared_public,
-        data.origin,
+        x=data.x,
+        labels=data.labels,
+        classes=data.classes if data.classes_declared else None,
+        identity=data.identity,
+        files=(data.folder / MANIFEST,),
+        card=data.card,
+        names=data.names,
+        names_card=data.names_card,
+        persons=persons,
+        declared_public=data.declared_public,
+        stated_origin=data.origin,
     )
 
 
@@ -278,29 +369,6 @@ def _unknown(path: Path) -> InputError:
         kinds = "a store, a saved data set nor a folder of SPLIT_x.npy or SPLIT_train.npy files"
         return InputError(f"{path} is neither {kinds}; check its name")
     return InputError(f"{path} has an unknown ending; give {', '.join(SUFFIXES)}, or a folder")
-
-
-def _chosen_split(folder: Path, split: str | None) -> str:
-    names = splits(folder)
-    if split in names:
-        return split
-    matching = names if split is None else [name for name in names if name.endswith(f"_{split}")]
-    if len(matching) == 1:
-        return matching[0]
-
-    fault = "several splits"
-    if not matching:
-        fault = f"no split {split!r}"
-    elif split:
-        fault = f"several splits for {split!r}"
-    raise InputError(f"{folder} has {fault}; choose split from: {_listed(matching or names)}")
-
-
-def _listed(splits: list[str]) -> str:
-    """Names of splits, with a word about those that serve to test."""
-    to_test = [name for name in splits if "test" in name.lower()]
-    advice = f" (never learn from {', '.join(to_test)})" if to_test else ""
-    return f"{', '.join(splits)}{advice}"
 
 
 def _refuse_column(path: Path, persons: str | None) -> None:
