@@ -189,7 +189,7 @@ class EmbeddingStore:
 
         # everything but the rows is checked before a file is written
         X = as_rows(X)
-        n_rows, dim = X.shape
+        n_rows = len(X)
         class_values = None if classes is None else class_list(classes)
         labels = None if y is None else clean_labels(y, n_rows)
         if class_values is None and labels is not None and labels.dtype.kind == "U":
@@ -204,7 +204,7 @@ class EmbeddingStore:
             (temporary / "shards").mkdir()
             manifest = Manifest(
                 rows=n_rows,
-                dim=dim,
+                dim=X.shape[1],
                 dtype=dtype,
                 shards=writing.write_shards(temporary, X, np.dtype(dtype), shard_rows, first=0),
                 metadata=writing.write_metadata(temporary, "metadata.parquet", table, n_rows),
@@ -250,7 +250,7 @@ class EmbeddingStore:
             As `write` does, and if columns, labels, persons or classes differ from the store's.
         """
         with ExitStack() as lock:
-            # errors of the lock alone: those of the block below are not about permissions
+            # only an error of the lock itself means that the folder cannot be written
             try:
                 lock.enter_context(locked(self.folder / ".lock"))
             except OSError as error:

@@ -18,38 +18,20 @@ from tacit.errors import InputError, quoted
 ClassValue = int | str
 MOST_CLASSES = 1_000_000
 MOST_LETTERS = 500
-BLOCK = 1 << 16  # labels that are checked together
+
+# labels that are checked together
+BLOCK = 1 << 16
 
 
 def clean_labels(y: Any, rows: int) -> NDArray[Any]:
-    """`y` as a 1-D array of int64 or strings; missing, mixed or fractional labels are refused by
-    row.
+    """Return `y` as a 1-D array of int64 or strings; missing, mixed or fractional labels are refused
+    by row.
     """
-    try:  # numpy would turn a list of strings and NaN into strings
-        labels = np.asarray(y) if hasattr(y, "__array__") else np.array(list(y), dtype=object)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            "labels cannot be read as one array; give one whole number or string per row"
-        ) from error
-    if labels.ndim != 1 or len(labels) != rows:
-        raise InputError(
-            f"labels have shape {labels.shape} beside {rows} rows; give exactly one label per row"
-        )
+    labels = _one_dimensional(y, rows)
     if labels.dtype.kind == "O":
         labels = _from_objects(labels)
-    if labels.dtype.kind == "f":
-        _refuse_first(
-            ~np.isfinite(labels), "has no finite label (missing value)", "drop that row or label it"
-        )
-        _refuse_first(
-            labels != np.rint(labels), "has a fractional label", "give whole numbers or strings"
-        )
-    if labels.dtype.kind in "fu":
-        _refuse_first(
-            labels > np.iinfo(np.int64).max,
-            "has a label beyond 64 bits",
-            "give smaller numbers, or strings",
-        )
+
+    # kinds of numpy: b truth values, i and u integers, f floats, U text, S bytes
     if labels.dtype.kind == "S":
         try:
             labels = np.char.decode(labels, "utf-8")
@@ -58,34 +40,28 @@ def clean_labels(y: Any, rows: int) -> NDArray[Any]:
                 "labels are bytes that are not UTF-8; give texts or whole numbers"
             ) from error
     if labels.dtype.kind == "U":
-        _refuse_first(
-            _half_pairs(labels), "has a label that is not valid text", "drop or correct it"
-        )
+        invalid = _invalid_texts(labels)
+        _refuse_first(invalid, "has a label that is not valid text", "drop or correct it")
         return labels
     if labels.dtype.kind not in "biuf":
         raise InputError(f"labels have dtype {labels.dtype}; give whole numbers or strings")
+
+    if labels.dtype.kind == "f":
+        missing = ~np.isfinite(labels)
+        _refuse_first(missing, "has no finite label (missing value)", "drop that row or label it")
+        fractional = labels != np.rint(labels)
+        _refuse_first(fractional, "has a fractional label", "give whole numbers or strings")
+    if labels.dtype.kind in "fu":
+        too_large = labels > np.iinfo(np.int64).max
+        _refuse_first(too_large, "has a label beyond 64 bits", "give smaller numbers, or strings")
     return labels.astype(np.int64)
 
 
 def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
-    """The class values of a declaration: a count N means 0..N-1, else whole numbers or strings,
-    each once.
+    """Return the class values of a declaration: a count N means 0..N-1, else whole numbers or
+    strings, each once.
     """
-    if isinstance(classes, set | frozenset):
-        raise InputError("classes is a set, whose order is not defined; pass a list")
-    if isinstance(classes, str | bytes) or not isinstance(classes, int | np.integer | Iterable):
-        raise InputError(
-            f"classes={classes!r:.80} is not a class list; give a list of names, or a count such"
-            " as 10"
-        )
-    if isinstance(classes, int | np.integer):
-        if classes > MOST_CLASSES:
-            raise InputError(
-                f"classes={classes!r:.80} is more than {MOST_CLASSES}; declare the classes"
-                " there are"
-            )
-        classes = range(classes)
-    values = list(classes)
+    values = _declared_values(classes)
     if len(values) > MOST_CLASSES:
         raise InputError(
             f"classes has {len(values)} values, more than {MOST_CLASSES}; declare the classes"
@@ -93,125 +69,181 @@ def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
         )
     if not values:
         raise InputError("classes is empty; declare at least one class, for example classes=10")
+
+    class_values: list[ClassValue]
     if all(isinstance(value, str) for value in values):
-        listed: list[ClassValue] = [str(value) for value in values]
+        class_values = [str(value) for value in values]
     elif all(isinstance(value, int | np.integer) for value in values):
-        listed = [int(value) for value in values]
+        class_values = [int(value) for value in values]
     else:
         raise InputError(
             f"classes={values!r:.80} mixes types; give only strings, or only whole numbers"
         )
-    for value in listed:
-        if isinstance(value, str) and not (value.isprintable() and 0 < len(value) <= MOST_LETTERS):
+    for value in class_values:
+        _check_class(value)
+    if len(set(class_values)) < len(class_values):
+        repeated, _ = Counter(class_values).most_common(1)[0]
+        raise InputError(
+            f"class {quoted(repeated)} is listed twice in classes; name each class once"
+        )
+    return class_values
+
+
+def _declared_values(classes: int | Iterable[Any]) -> list[Any]:
+    """Return the values of a declaration, not yet checked."""
+    if isinstance(classes, set | frozenset):
+        raise InputError("classes is a set, whose order is not defined; pass a list")
+    if isinstance(classes, str | bytes) or not isinstance(classes, int | np.integer | Iterable):
+        raise InputError(
+            f"classes={classes!r:.80} is not a class list; give a list of names, or a count such"
+            " as 10"
+        )
+    if not isinstance(classes, int | np.integer):
+        return list(classes)
+    if classes > MOST_CLASSES:
+        raise InputError(
+            f"classes={classes!r:.80} is more than {MOST_CLASSES}; declare the classes there are"
+        )
+    return list(range(classes))
+
+
+def _check_class(value: ClassValue) -> None:
+    if isinstance(value, str):
+        if not value.isprintable() or not 0 < len(value) <= MOST_LETTERS:
             raise InputError(
                 f"class {value!r:.80} must be 1 to {MOST_LETTERS} printable letters; rename it"
             )
-        if isinstance(value, int) and abs(value) >= 2**63:
-            raise InputError(
-                f"class {value!r:.80} exceeds 64 bits; give smaller numbers, or strings"
-            )
-    if len(set(listed)) < len(listed):
-        twice = Counter(listed).most_common(1)[0][0]
-        raise InputError(f"class {quoted(twice)} is listed twice in classes; name each class once")
-    return listed
+    elif abs(value) >= 2**63:
+        raise InputError(f"class {value!r:.80} exceeds 64 bits; give smaller numbers, or strings")
 
 
 def class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Position of each label in the class list; an error names the first row whose label is not in
-    it.
+    """Return the position of each label in the class list; an error names the first row whose label
+    is not in it.
     """
     order = np.argsort(classes, kind="stable")
     try:
-        place = np.searchsorted(classes[order], labels).clip(max=len(classes) - 1)
-        indices: NDArray[np.int64] = order[place].astype(np.int64)
+        places = np.searchsorted(classes[order], labels).clip(max=len(classes) - 1)
+        indices: NDArray[np.int64] = order[places].astype(np.int64)
         outside = classes[indices] != labels
     except TypeError:
+        # texts and numbers cannot be compared, so no label is a class
         outside = np.ones(len(labels), dtype=bool)
+
     if np.any(outside):
         row = int(np.argmax(outside))
-        by_position = labels.dtype.kind in "iu" and classes.dtype.kind == "U"
-        remedy = (
-            "pass the names (store.labels)" if by_position else "add it to classes, or drop the row"
-        )
         label = quoted(labels[[row]].tolist()[0])
         fault = f"label {label}, which is not among the {len(classes)} declared classes"
+        remedy = "add it to classes, or drop the row"
+        if labels.dtype.kind in "iu" and classes.dtype.kind == "U":
+            # such as positions in the class list
+            remedy = "pass the names (store.labels)"
         raise InputError(f"row {row} has {fault}; {remedy}")
     return indices
 
 
 def encode_labels(labels: NDArray[Any], classes: list[ClassValue]) -> NDArray[np.int64]:
-    """Indexes of clean `labels` in `classes`; whole numbers beside class names are taken as indexes
-    already.
+    """Return indexes of clean `labels` in `classes`; whole numbers beside class names are taken as
+    indexes already.
     """
-    named = isinstance(classes[0], str)
-    if labels.dtype.kind == "i" and named:
+    classes_are_texts = isinstance(classes[0], str)
+    labels_are_texts = labels.dtype.kind == "U"
+    if classes_are_texts and labels.dtype.kind == "i":
         _refuse_unlisted((labels < 0) | (labels >= len(classes)), labels, classes)
         return labels
-    if (labels.dtype.kind == "U") != named:
+    if labels_are_texts != classes_are_texts:
         _refuse_unlisted(np.ones(len(labels), bool), labels, classes)
+
     values = np.asarray(classes)
     order = np.argsort(values)
-    place = np.searchsorted(values, labels, sorter=order).clip(max=len(values) - 1)
-    indexes: NDArray[np.int64] = order[place].astype(np.int64)
+    places = np.searchsorted(values, labels, sorter=order).clip(max=len(values) - 1)
+    indexes: NDArray[np.int64] = order[places].astype(np.int64)
     _refuse_unlisted(values[indexes] != labels, labels, classes)
     return indexes
 
 
 def decode_labels(indexes: NDArray[Any], classes: list[ClassValue] | None) -> NDArray[Any]:
-    """The class values that `indexes` stand for; without a class list they are the values
+    """Return the class values that `indexes` stand for; without a class list they are the values
     themselves.
     """
-    return indexes if classes is None else np.asarray(classes)[indexes]
+    if classes is None:
+        return indexes
+    return np.asarray(classes)[indexes]
+
+
+def _one_dimensional(y: Any, rows: int) -> NDArray[Any]:
+    """Return labels as an array of shape (rows,); those of a list as objects."""
+    try:
+        if hasattr(y, "__array__"):
+            labels = np.asarray(y)
+        else:
+            # without dtype=object numpy would turn a list of strings and NaN into strings
+            labels = np.array(list(y), dtype=object)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "labels cannot be read as one array; give one whole number or string per row"
+        ) from error
+    if labels.ndim != 1 or len(labels) != rows:
+        raise InputError(
+            f"labels have shape {labels.shape} beside {rows} rows; give exactly one label per row"
+        )
+    return labels
 
 
 def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return objects as texts or as numbers, whichever the first is; all must be of one type."""
     values = labels.tolist()
-    absent = np.array([_is_missing(value) for value in values])
-    _refuse_first(absent, "has no label (missing value)", "drop or label it")
+    missing = np.array([_is_missing(value) for value in values])
+    _refuse_first(missing, "has no label (missing value)", "drop or label it")
+
     kind = str if isinstance(values[0], str) else Real
-    other = np.array([not isinstance(value, kind) for value in values])
-    _refuse_first(
-        other,
-        "has a label of another type than the rest",
-        "give only strings, or only whole numbers",
-    )
+    is_other_type = np.array([not isinstance(value, kind) for value in values])
+    fault = "has a label of another type than the rest"
+    _refuse_first(is_other_type, fault, "give only strings, or only whole numbers")
     return np.array(values)
 
 
-def _half_pairs(labels: NDArray[Any]) -> NDArray[Any]:
-    """Which texts hold half of a surrogate pair, or what is no code point, and so cannot be
-    written.
+def _is_missing(value: Any) -> bool:
+    """Tell whether a label is None, NaN, or the missing value of pandas."""
+    is_nan = isinstance(value, Real) and bool(value != value)
+
+    # by its name: comparing pandas.NA with anything gives no truth value
+    is_pandas_na = type(value).__name__ == "NAType"
+    return value is None or is_nan or is_pandas_na
+
+
+def _invalid_texts(labels: NDArray[Any]) -> NDArray[Any]:
+    """Mark texts that cannot be written: they hold half of a surrogate pair, or what is no code
+    point.
     """
-    bad = np.zeros(len(labels), bool)
+    invalid = np.zeros(len(labels), bool)
+    code_type = np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder)
     for start in range(0, len(labels), BLOCK):
         block = np.ascontiguousarray(labels[start : start + BLOCK])
-        codes = block.view(np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder)).reshape(
-            len(block), -1
-        )
-        bad[start : start + BLOCK] = (
-            ((codes >= 0xD800) & (codes <= 0xDFFF)) | (codes > 0x10FFFF)
-        ).any(axis=1)
-    return bad
 
-
-def _is_missing(value: Any) -> bool:
-    nan = isinstance(value, Real) and bool(value != value)
-    return value is None or nan or type(value).__name__ == "NAType"  # pandas.NA has no truth value
+        # numpy holds a text as one code of 32 bits for each letter, (labels, letters)
+        codes = block.view(code_type).reshape(len(block), -1)
+        is_half_pair = (codes >= 0xD800) & (codes <= 0xDFFF)
+        is_no_code_point = codes > 0x10FFFF
+        invalid[start : start + BLOCK] = (is_half_pair | is_no_code_point).any(axis=1)
+    return invalid
 
 
 def _refuse_first(bad: NDArray[Any], fault: str, remedy: str) -> None:
+    """Refuse the labels if one is bad; the error names the row of the first."""
     if bad.any():
         raise InputError(f"row {int(bad.argmax())} {fault}; {remedy}")
 
 
 def _refuse_unlisted(bad: NDArray[Any], labels: NDArray[Any], classes: list[ClassValue]) -> None:
+    """Refuse the labels if one is not in the class list; the error names the first."""
     if bad.any():
         row = int(bad.argmax())
-        shown = ", ".join(f"{value!s:.40}" for value in classes[:5]) + (
-            ", ..." if len(classes) > 5 else ""
-        )
+        examples = ", ".join(f"{value!s:.40}" for value in classes[:5])
+        if len(classes) > 5:
+            examples += ", ..."
         raise InputError(
             f"row {row} has label {quoted(labels[row].item())}, not one of the {len(classes)}"
-            f" classes ({shown}); correct that row, or complete the list from public knowledge (a"
+            f" classes ({examples}); correct that row, or complete the list from public knowledge (a"
             " code book, a form), not from the labels"
         )

@@ -16,11 +16,14 @@ from tacit.data.labels import MOST_LETTERS, ClassValue, class_list
 from tacit.errors import InputError, StoreError, excerpt, quoted
 from tacit.privacy.ledger_note import FORMAT, KEY, MANIFEST
 
-NAME, NAMES = MANIFEST, "names.npy"
+# file names
+NAME = MANIFEST
+NAMES = "names.npy"
+
 VERSION = 1
 DTYPES = ("float16", "float32", "float64")
-T = TypeVar("T")
 RESTORE = "restore it from a copy, or write the store again"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,15 +77,19 @@ class Manifest:
     @property
     def files(self) -> tuple[StoredFile, ...]:
         """The files that belong to the store."""
-        return self.records if self.names is None else (*self.records, self.names.file)
+        if self.names is None:
+            return self.records
+        return (*self.records, self.names.file)
 
     def save(self, folder: Path) -> None:
         """Put the manifest into `folder`, replacing an older one in a single step."""
         facts = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        # as stores without them were always written
+
+        # stores written before these facts existed have no entries for them
         for name in ("names", "has_persons", "declared_public", KEY):
             if not facts[name]:
                 del facts[name]
+
         text = json.dumps(facts, indent=1, ensure_ascii=False)
         with atomic_file(folder / NAME, force=True) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
@@ -90,88 +97,103 @@ class Manifest:
     @classmethod
     def load(cls, folder: Path) -> "Manifest":
         """Read and check the manifest of `folder`, and that its files are there in full length."""
-        stated = stated_values(folder)
+        facts = stated_values(folder)
         while True:
             try:
-                return cls._checked(folder, stated)
+                return cls._from_folder(folder, facts)
             except StoreError:
-                before, stated = stated, stated_values(folder)
-                if stated == before:  # else rows were appended meanwhile, which replaces files
+                # files are replaced while rows are appended: read again if the manifest changed
+                new_facts = stated_values(folder)
+                if new_facts == facts:
                     raise
+                facts = new_facts
 
     @classmethod
-    def _checked(cls, folder: Path, stated: dict[str, Any]) -> "Manifest":
+    def _from_folder(cls, folder: Path, facts: dict[str, Any]) -> "Manifest":
+        """Make a manifest of its facts, and check it and the sizes of the files."""
         try:
-            manifest = cls._parse(stated)
+            manifest = cls._from_facts(facts)
+            manifest._check()
         except (KeyError, TypeError, ValueError) as error:
             fault = f"lacks {error}" if isinstance(error, KeyError) else str(error)
             raise StoreError(f"{folder / NAME} is damaged: {excerpt(fault)}; {RESTORE}") from error
-        for stored in manifest.files:
-            path = folder / stored.file
+
+        for file in manifest.files:
+            path = folder / file.file
             try:
                 size = path.stat().st_size
             except OSError as error:
                 raise StoreError(f"{path} is missing from the store; {RESTORE}") from error
-            if size != stored.bytes:
+            if size != file.bytes:
                 raise StoreError(
-                    f"{path} has {size} bytes where the manifest says {stored.bytes}; {RESTORE}"
+                    f"{path} has {size} bytes where the manifest says {file.bytes}; {RESTORE}"
                 )
         return manifest
 
     @classmethod
-    def _parse(cls, stated: dict[str, Any]) -> "Manifest":
-        shards = tuple(_stored_file(entry) for entry in stated["shards"])
-        manifest = cls(
-            rows=_count(stated["rows"]),
-            dim=_count(stated["dim"]),
-            dtype=stated["dtype"],
-            shards=shards,
-            metadata=_stored_file(stated["metadata"]),
-            has_labels=_typed(stated["has_labels"], bool),
-            classes=None if stated["classes"] is None else class_list(stated["classes"]),
-            classes_declared=_typed(stated["classes_declared"], bool),
-            identity=checked_identity(_typed(stated["identity"], str)),
-            card=_typed(stated["card"], dict),
-            names=None if stated.get("names") is None else _stored_names(stated["names"]),
-            has_persons=_typed(stated.get("has_persons", False), bool),
-            declared_public=_typed(stated.get("declared_public", False), bool),
-            has_ledger=_typed(stated.get(KEY, False), bool),
+    def _from_facts(cls, facts: dict[str, Any]) -> "Manifest":
+        """Make a manifest of its facts, each of which must have the right type."""
+        return cls(
+            shards=tuple(_stored_file(entry) for entry in facts["shards"]),
+            rows=_count(facts["rows"]),
+            dim=_count(facts["dim"]),
+            dtype=facts["dtype"],
+            metadata=_stored_file(facts["metadata"]),
+            has_labels=_typed(facts["has_labels"], bool),
+            classes=None if facts["classes"] is None else class_list(facts["classes"]),
+            classes_declared=_typed(facts["classes_declared"], bool),
+            identity=checked_identity(_typed(facts["identity"], str)),
+            card=_typed(facts["card"], dict),
+            names=None if facts.get("names") is None else _stored_names(facts["names"]),
+            has_persons=_typed(facts.get("has_persons", False), bool),
+            declared_public=_typed(facts.get("declared_public", False), bool),
+            has_ledger=_typed(facts.get(KEY, False), bool),
         )
-        if manifest.dtype not in DTYPES:
-            raise ValueError(f"dtype {manifest.dtype!r:.80} is not one of {', '.join(DTYPES)}")
-        if (
-            sum(shard.rows for shard in shards) != manifest.rows
-            or manifest.metadata.rows != manifest.rows
-        ):
-            raise ValueError(f"its files do not add up to {manifest.rows} rows")
-        names = manifest.names
+
+    def _check(self) -> None:
+        """Raise a ValueError if the facts contradict each other."""
+        if self.dtype not in DTYPES:
+            raise ValueError(f"dtype {self.dtype!r:.80} is not one of {', '.join(DTYPES)}")
+        shard_rows = sum(shard.rows for shard in self.shards)
+        if shard_rows != self.rows or self.metadata.rows != self.rows:
+            raise ValueError(f"its files do not add up to {self.rows} rows")
+
+        names = self.names
         if names is not None:
-            listed = len(manifest.classes or ()) if manifest.classes_declared else 0
-            if len(names.counts) != listed or sum(names.counts) != names.file.rows:
+            n_classes = len(self.classes or ()) if self.classes_declared else 0
+            if len(names.counts) != n_classes or sum(names.counts) != names.file.rows:
                 raise ValueError(
-                    f"its {names.file.rows} rows of class names do not fit its {listed} declared"
+                    f"its {names.file.rows} rows of class names do not fit its {n_classes} declared"
                     " classes"
                 )
-        row_bytes = manifest.dim * np.dtype(manifest.dtype).itemsize
-        for file in (*shards, *([] if names is None else [names.file])):
+
+        # a file of rows has a header too, so it is longer than the rows alone
+        row_bytes = self.dim * np.dtype(self.dtype).itemsize
+        row_files = self.shards if names is None else (*self.shards, names.file)
+        for file in row_files:
             if file.bytes <= file.rows * row_bytes:
                 raise ValueError(f"{file.file} cannot hold {file.rows} rows in {file.bytes} bytes")
-        return manifest
 
 
 def dtype_of(rows: Any) -> str:
-    """The type in which a store holds copies of rows: theirs if a store can hold it, else
-    float16.
+    """Return the type in which a store holds copies of rows: that of the rows if a store can hold
+    it, else float16.
     """
-    return next((name for name in DTYPES if rows.dtype == name), "float16")
+    for name in DTYPES:
+        if rows.dtype == name:
+            return name
+    return "float16"
 
 
 def is_store(folder: Path) -> bool:
     """Tell whether `folder` holds a store and nothing else."""
-    others = [
-        path.name for path in folder.iterdir() if path.name not in ("shards", ".lock", NAME, NAMES)
-    ]
-    return (folder / NAME).is_file() and all(fnmatch(name, "metadata*.parquet") for name in others)
+    if not (folder / NAME).is_file():
+        return False
+    fixed_names = ("shards", ".lock", NAME, NAMES)
+    return all(
+        path.name in fixed_names or fnmatch(path.name, "metadata*.parquet")
+        for path in folder.iterdir()
+    )
 
 
 def holds_stores(folder: Path) -> bool:
@@ -180,7 +202,9 @@ def holds_stores(folder: Path) -> bool:
 
 
 def plain_name(name: Any) -> str:
-    """`name` if it points inside a folder, without `..`, drive or root."""
+    """Return `name` if it points inside a folder, without `..`, drive or root; a ValueError if
+    not.
+    """
     if not isinstance(name, str) or not name or set(name) & set("\\:\0"):
         raise ValueError(f"{name!r:.80} is not a plain file name")
     path = PurePosixPath(name)
@@ -190,7 +214,7 @@ def plain_name(name: Any) -> str:
 
 
 def checked_identity(name: str) -> str:
-    """`name` if it can be printed and written down: paths need not be text."""
+    """Return `name` if it can be printed and written down: paths need not be text."""
     if not name.isprintable() or len(name) > MOST_LETTERS:
         raise InputError(
             f"identity must be printable text of at most {MOST_LETTERS} letters, not {quoted(name)}"
@@ -211,7 +235,7 @@ def stated_values(folder: Path) -> dict[str, Any]:
             f"{folder} is not an embedding store (no {NAME} in it); make one with tacit import"
         )
     try:
-        stated = read_json(path)
+        facts = read_json(path)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be read ({error.strerror}); check its permissions"
@@ -220,25 +244,32 @@ def stated_values(folder: Path) -> dict[str, Any]:
         raise StoreError(
             f"{path} is truncated or not JSON ({excerpt(str(error))}); {RESTORE}"
         ) from error
-    if not isinstance(stated, dict) or stated.get("format") != FORMAT:
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise StoreError(
             f"{path} is not the manifest of an embedding store; make one with tacit import"
         )
-    if stated.get("version") != VERSION:
-        version = f"format version {quoted(stated.get('version'))}"
+    if facts.get("version") != VERSION:
+        version = f"format version {quoted(facts.get('version'))}"
         fault = f"{path} has {version}, this tacit reads {VERSION}"
         raise StoreError(f"{fault}; use the tacit that wrote it, or write the store again")
-    return stated
+    return facts
 
 
 def _stored_file(entry: Any) -> StoredFile:
-    rows, size = _count(entry["rows"]), _count(entry["bytes"])
-    return StoredFile(plain_name(entry["file"]), rows, size, _typed(entry["sha256"], str))
+    return StoredFile(
+        rows=_count(entry["rows"]),
+        bytes=_count(entry["bytes"]),
+        file=plain_name(entry["file"]),
+        sha256=_typed(entry["sha256"], str),
+    )
 
 
 def _stored_names(entry: Any) -> StoredNames:
-    counts = tuple(_count(number) for number in _typed(entry["counts"], list))
-    return StoredNames(_stored_file(entry["file"]), counts, _typed(entry["card"], dict))
+    return StoredNames(
+        counts=tuple(_count(number) for number in _typed(entry["counts"], list)),
+        file=_stored_file(entry["file"]),
+        card=_typed(entry["card"], dict),
+    )
 
 
 def _count(value: Any) -> int:

@@ -20,13 +20,19 @@ from tacit.data.formats.arrow import as_python, check_once, holds_bytes, open_pa
 from tacit.data.rows import one_line
 from tacit.errors import InputError, excerpt
 
-CHUNK = 1024  # rows
-LONGEST = 1 << 24  # characters of a line
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+# rows
+CHUNK = 1024
+
+# characters of a line
+LONGEST = 1 << 24
+
+# what reading text may raise, compressed or not
 FAULTS = (OSError, EOFError, ValueError, zlib.error, csv.Error)
-"""Errors that reading text may raise, compressed or not."""
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 T = TypeVar("T")
 Replace = Callable[[list[Any]], list[Any]]
+"""A function from values of a column to as many new values."""
 
 
 class Table(ABC):
@@ -74,10 +80,9 @@ class Table(ABC):
     def place(self, name: str) -> int:
         """Position of a column."""
         if name not in self.names:
-            listed = excerpt(", ".join(self.names))
-            raise InputError(
-                f"column {name!r} is not in {self.path}, which has {listed}; choose one of them"
-            )
+            column_names = excerpt(", ".join(self.names))
+            fault = f"column {name!r} is not in {self.path}, which has {column_names}"
+            raise InputError(f"{fault}; choose one of them")
         check_once(self.names, name, self.path)
         return self.names.index(name)
 
@@ -95,9 +100,11 @@ class Csv(Table):
             raise InputError(
                 f"{path} is not a CSV file in UTF-8 (it is empty); give a table with a header"
             )
-        if all(_NUMBER.fullmatch(name) for name in self.names) and self.names != [
-            str(i) for i in range(len(self.names))
-        ]:
+
+        # 0, 1, 2, ... are column names that pandas gives
+        positions = [str(i) for i in range(len(self.names))]
+        all_numbers = all(_NUMBER.fullmatch(name) for name in self.names)
+        if all_numbers and self.names != positions:
             fault = f"{path} starts with a row of numbers, which would be lost as its header"
             raise InputError(f"{fault}; put column names in the first line")
 
@@ -105,7 +112,8 @@ class Csv(Table):
         self, name: str, rows: int = CHUNK, *, check_all: bool = False
     ) -> Iterator[list[Any]]:
         place = self.place(name)
-        return _chunked((row[place] for row in islice(self.rows(), 1, None)), rows)
+        values = (row[place] for row in self._records())
+        return _chunked(values, rows)
 
     def write_replaced(self, name: str, replace: Replace, out: Path, rows: int, note: str) -> None:
         """Write a copy to `out` with the values of a column passed through `replace`; CSV has no
@@ -113,34 +121,33 @@ class Csv(Table):
         """
         place = self.place(name)
         with out.open("w", encoding="utf-8", newline="") as file:
-            plain = csv.writer(file, lineterminator="\n")
-            careful = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+            minimal = csv.writer(file, lineterminator="\n")
+            quoting = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
 
-            # csv by itself does not quote a cell with a lone carriage return
             def write(row: list[str]) -> None:
-                (careful if any("\r" in cell for cell in row) else plain).writerow(row)
+                # csv by itself does not quote a cell with a lone carriage return
+                has_return = any("\r" in cell for cell in row)
+                writer = quoting if has_return else minimal
+                writer.writerow(row)
 
             write(self.names)
-            for chunk in _chunked(islice(self.rows(), 1, None), rows):
-                for row, value in zip(chunk, replace([row[place] for row in chunk]), strict=True):
+            for chunk in _chunked(self._records(), rows):
+                new_values = replace([row[place] for row in chunk])
+                for row, value in zip(chunk, new_values, strict=True):
                     row[place] = str(value)
                     write(row)
 
     def rows(self) -> Iterator[list[str]]:
-        """The header and the rows."""
+        """Yield the header and the rows."""
         delimiter = "\t" if ".tsv" in self.path.suffixes else ","
         try:
             width = None
-            for number, row in enumerate(
-                csv.reader(_lines(self.path), strict=True, delimiter=delimiter)
-            ):
+            reader = csv.reader(_lines(self.path), strict=True, delimiter=delimiter)
+            for number, row in enumerate(reader):
                 width = width or len(row)
                 if len(row) != width:
-                    said = (
-                        f"{self.path} row {number} has {len(row)} cells where the header has"
-                        f" {width}"
-                    )
-                    raise InputError(f"{said}; correct it")
+                    cells = f"{len(row)} cells where the header has {width}"
+                    raise InputError(f"{self.path} row {number} has {cells}; correct it")
                 yield row
         except InputError:
             raise
@@ -148,6 +155,10 @@ class Csv(Table):
             raise InputError(
                 f"{self.path} is not a CSV file in UTF-8 ({one_line(error)}); save it as one"
             ) from error
+
+    def _records(self) -> Iterator[list[str]]:
+        """Yield the rows without the header."""
+        return islice(self.rows(), 1, None)
 
 
 class JsonLines(Table):
@@ -160,10 +171,10 @@ class JsonLines(Table):
     def chunks(
         self, name: str, rows: int = CHUNK, *, check_all: bool = False
     ) -> Iterator[list[Any]]:
-        for first, chunk in enumerate(_chunked(self._rows(), rows)):
-            for place, row in enumerate(chunk, first * rows):
+        for n_earlier_chunks, chunk in enumerate(_chunked(self._rows(), rows)):
+            for number, row in enumerate(chunk, n_earlier_chunks * rows):
                 if name not in row:
-                    raise InputError(f"{self.path} row {place} has no {name!r}; give one in each")
+                    raise InputError(f"{self.path} row {number} has no {name!r}; give one in each")
             yield [row[name] for row in chunk]
 
     def _rows(self) -> Iterator[dict[str, Any]]:
@@ -179,8 +190,10 @@ class JsonLines(Table):
         except InputError:
             raise
         except FAULTS as error:
-            said = f"{self.path} line {max(number, 1)} is not JSON in UTF-8 ({one_line(error)})"
-            raise InputError(f"{said}; write one object per line") from error
+            # 0 if the file could not be opened
+            line_number = max(number, 1)
+            fault = f"{self.path} line {line_number} is not JSON in UTF-8 ({one_line(error)})"
+            raise InputError(f"{fault}; write one object per line") from error
 
 
 class ArrowTable(Table):
@@ -189,7 +202,9 @@ class ArrowTable(Table):
     """
 
     def __init__(self, path: Path, schema: Any, rows: int) -> None:
-        self.path, self.schema, self.rows = path, schema, rows
+        self.path = path
+        self.schema = schema
+        self.rows = rows
         self.names = list(schema.names)
 
     def count(self, name: str) -> int:
@@ -209,7 +224,9 @@ class Parquet(ArrowTable):
     def chunks(
         self, name: str, rows: int = CHUNK, *, check_all: bool = False
     ) -> Iterator[list[Any]]:
-        return (values for _, values in self._batches(name, rows, None if check_all else [name]))
+        columns = None if check_all else [name]
+        for _, values in self._batches(name, rows, columns):
+            yield values
 
     def write_replaced(self, name: str, replace: Replace, out: Path, rows: int, note: str) -> None:
         """Write a copy to `out` with the values of a column passed through `replace`, and `note` in
@@ -218,26 +235,27 @@ class Parquet(ArrowTable):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        place, writer = self.place(name), None
+        place = self.place(name)
+
+        # other metadata may reveal the old values, as the categories in pandas' metadata do
+        metadata = {b"tacit": note.encode()}
+        writer = None
         for batch, values in self._batches(name, rows):
-            columns = [
-                *batch.columns[:place],
-                pa.array(replace(values)),
-                *batch.columns[place + 1 :],
-            ]
-            # other metadata may reveal the old values, as the categories in pandas' metadata do
-            new = pa.table(columns, names=self.names).replace_schema_metadata(
-                {b"tacit": note.encode()}
-            )
-            writer = writer or pq.ParquetWriter(out, new.schema)
-            writer.write_table(new)
+            columns = list(batch.columns)
+            columns[place] = pa.array(replace(values))
+            table = pa.table(columns, names=self.names).replace_schema_metadata(metadata)
+
+            # the type of the new column is known with the first batch
+            if writer is None:
+                writer = pq.ParquetWriter(out, table.schema)
+            writer.write_table(table)
         if writer is not None:
             writer.close()
 
     def _batches(
         self, name: str, rows: int, columns: list[str] | None = None
     ) -> Iterator[tuple[Any, list[Any]]]:
-        """Batches of rows of some columns or of all, and the values of the column `name` in
+        """Yield batches of rows of some columns or of all, and the values of the column `name` in
         each.
         """
         self.place(name)
@@ -259,7 +277,8 @@ class SavedDataset(ArrowTable):
         self.place(name)
         with huggingface.faults(self.path):
             for batch in self._table.select([name]).to_batches(rows):
-                batch.validate(full=True)  # offsets may point outside of the file
+                # offsets may point outside of the file
+                batch.validate(full=True)
                 yield as_python(batch.column(0))
 
     def class_names(self, name: str) -> list[str] | None:
@@ -281,35 +300,43 @@ KINDS: dict[str, Callable[[Path], Table]] = {
 
 def is_table(path: Path) -> bool:
     """Tell whether `path` is a table by its ending, or a saved data set."""
-    return huggingface.is_dataset(path) if path.is_dir() else _ending(path) in KINDS
+    if path.is_dir():
+        return huggingface.is_dataset(path)
+    return _ending(path) in KINDS
 
 
 def open_table(path: Path) -> Table:
-    """The table of a file or of a folder that Hugging Face `datasets` saved."""
+    """Open the table of a file, or of a folder that Hugging Face `datasets` saved."""
     if path.is_dir():
         return SavedDataset(path)
-    if _ending(path) not in KINDS:
+    ending = _ending(path)
+    if ending not in KINDS:
         raise InputError(
             f"{path} has an unknown ending; give a table that ends in {', '.join(KINDS)}"
         )
-    return KINDS[_ending(path)](path)
+    kind = KINDS[ending]
+    return kind(path)
 
 
 def _ending(path: Path) -> str:
+    """Return the ending of a file's name, without that of its compression."""
     return Path(path.name.removesuffix(".gz")).suffix
 
 
 def _chunked(values: Iterator[T], rows: int) -> Iterator[list[T]]:
+    """Yield the values in lists of `rows`; the last list may be shorter."""
     while chunk := list(islice(values, rows)):
         yield chunk
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """The lines of a text file, each with its own end."""
+    """Yield the lines of a text file, each with its own end."""
     if not path.exists():
         raise InputError(f"{path} does not exist; check its name")
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+    open_text = gzip.open if path.suffix == ".gz" else open
+
+    # newline="": csv and JSON see the ends of lines as they stand in the file
+    with open_text(path, "rt", encoding="utf-8-sig", newline="") as file:
         while line := file.readline(LONGEST):
             if len(line) == LONGEST:
                 raise ValueError(f"a line has {LONGEST} characters or more")

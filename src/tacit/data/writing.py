@@ -30,31 +30,33 @@ PERSON = "person"
 def label_indexes(
     labels: NDArray[Any] | None, classes: list[ClassValue] | None
 ) -> NDArray[np.int64] | None:
-    """Labels as a store holds them: indexes into the class list, or the labels themselves if there
-    is no list.
+    """Return labels as a store holds them: indexes into the class list, or the labels themselves if
+    there is no list.
     """
     if labels is None:
         return None
     if classes is not None:
         return encode_labels(labels, classes)
+
     limits = np.iinfo(np.int32)
-    wide = (labels < limits.min) | (labels > limits.max)
-    if wide.any():
-        row = int(wide.argmax())
-        said = f"row {row} has label {labels[row]}, which exceeds 32 bits"
+    too_wide = (labels < limits.min) | (labels > limits.max)
+    if too_wide.any():
+        row = int(too_wide.argmax())
+        fault = f"row {row} has label {labels[row]}, which exceeds 32 bits"
         raise InputError(
-            f"{said}; renumber the labels, or list the classes in classes= from public knowledge"
+            f"{fault}; renumber the labels, or list the classes in classes= from public knowledge"
         )
     return labels
 
 
 def json_card(card: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The card as plain JSON values."""
+    """Return the card as plain JSON values, as it will be read again."""
     try:
-        facts: dict[str, Any] = json.loads(json.dumps(dict(card or {}), allow_nan=False))
+        text = json.dumps(dict(card or {}), allow_nan=False)
     except (TypeError, ValueError) as error:
-        said = f"card is not plain JSON ({one_line(error)})"
-        raise InputError(f"{said}; use strings, finite numbers, lists and dicts") from error
+        fault = f"card is not plain JSON ({one_line(error)})"
+        raise InputError(f"{fault}; use strings, finite numbers, lists and dicts") from error
+    facts: dict[str, Any] = json.loads(text)
     return facts
 
 
@@ -64,12 +66,15 @@ def metadata_table(
     persons: NDArray[Any] | None,
     metadata: Mapping[str, Sequence[Any]] | None,
 ) -> Any:
-    """The metadata as an Arrow table: the labels, the ids of persons, and the user's columns."""
+    """Make the metadata an Arrow table: the labels, the ids of persons, and the user's columns."""
     import pyarrow as pa
 
-    columns: dict[str, Any] = {} if indexes is None else {LABEL: pa.array(indexes, pa.int32())}
+    columns: dict[str, Any] = {}
+    if indexes is not None:
+        columns[LABEL] = pa.array(indexes, pa.int32())
     if persons is not None:
         columns[PERSON] = pa.array(persons.tolist())
+
     for name, values in (metadata or {}).items():
         if name == PERSON and persons is not None:
             raise InputError(
@@ -88,55 +93,20 @@ def metadata_table(
         try:
             columns[name] = pa.array(values)
         except (pa.ArrowException, TypeError, ValueError) as error:
-            said = f"metadata column {name!r} mixes types ({one_line(error)})"
-            raise InputError(f"{said}; give values of one type") from error
+            fault = f"metadata column {name!r} mixes types ({one_line(error)})"
+            raise InputError(f"{fault}; give values of one type") from error
     return pa.table(columns)
-
-
-def _joined(old: Any, new: Any) -> Any:
-    """Two metadata tables, the second below the first; their columns must agree."""
-    import pyarrow as pa
-
-    if sorted(old.column_names) != sorted(new.column_names):
-        said = f"metadata columns {new.column_names} differ from the store's {old.column_names}"
-        raise InputError(f"{said}; give the same columns")
-    try:
-        return pa.concat_tables([old, new.select(old.column_names).cast(old.schema)])
-    except (pa.ArrowException, ValueError) as error:
-        said = f"metadata is of another type than the store's ({one_line(error)})"
-        raise InputError(f"{said}; convert it first") from error
-
-
-def _next_rows(table: Any, n: int) -> Any:
-    """Positions for n appended rows, which are not in the source: those after the last position in
-    the store.
-    """
-    import pyarrow as pa
-    import pyarrow.compute
-
-    if not pa.types.is_integer(table[ROW].type) or table[ROW].null_count:
-        raise InputError(
-            f"the store has a metadata column {ROW!r} of another kind; give its values for the new"
-            " rows"
-        )
-    first = pyarrow.compute.max(table[ROW]).as_py() + 1
-    return np.arange(first, first + n)
-
-
-def _with_text_ids(table: Any) -> Any:
-    import pyarrow as pa
-
-    place = table.column_names.index(PERSON)
-    return table.set_column(place, PERSON, table[PERSON].cast(pa.string()))
 
 
 def write_shards(
     folder: Path, X: Any, dtype: np.dtype[Any], shard_rows: int, first: int
 ) -> tuple[StoredFile, ...]:
-    """Write the rows, checked, in files of `shard_rows`, numbered from `first`."""
+    """Check the rows and write them in files of `shard_rows`, numbered from `first`."""
     if shard_rows < 1:
         raise InputError(f"shard_rows={shard_rows} must be positive; leave it out for 65536")
     rows, dim = X.shape
+
+    # no block crosses the end of a shard, so each shard takes whole blocks
     blocks = checked_blocks(X, dtype=dtype, cut=shard_rows)
     starts = range(0, rows, shard_rows)
     shards = []
@@ -151,15 +121,16 @@ def write_shards(
 def _write_npy(
     path: Path, blocks: Iterator[NDArray[Any]], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> None:
-    """Write blocks of rows as one array of this shape, and flush it to the disk."""
+    """Write the next blocks of rows as one array of this shape, and flush it to the disk."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    n_rows = shape[0]
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
-        written = 0
-        while written < shape[0]:
+        n_written = 0
+        while n_written < n_rows:
             block = next(blocks)
             file.write(np.ascontiguousarray(block).data)
-            written += len(block)
+            n_written += len(block)
         sync(file)
 
 
@@ -181,14 +152,18 @@ def write_names(
         raise InputError(
             "names need a declared class list, in their order; pass classes=[...] (--classes FILE)"
         )
-    rows = rows_by_class(names, len(store.classes), store.dim)
-    whole = np.concatenate(rows)
+    rows_of_classes = rows_by_class(names, len(store.classes), store.dim)
+    all_rows = np.concatenate(rows_of_classes)
     dtype = np.dtype(store.dtype)
-    _write_npy(folder / NAMES, checked_blocks(whole, dtype=dtype, name="names"), whole.shape, dtype)
-    counts = tuple(map(len, rows))
-    return replace(
-        store, names=StoredNames(stored_file(folder, NAMES, len(whole)), counts, json_card(card))
+    blocks = checked_blocks(all_rows, dtype=dtype, name="names")
+    _write_npy(folder / NAMES, blocks, all_rows.shape, dtype)
+
+    stored_names = StoredNames(
+        file=stored_file(folder, NAMES, len(all_rows)),
+        counts=tuple(map(len, rows_of_classes)),
+        card=json_card(card),
     )
+    return replace(store, names=stored_names)
 
 
 def sync(file: Any) -> None:
@@ -198,7 +173,7 @@ def sync(file: Any) -> None:
 
 
 def stored_file(folder: Path, name: str, rows: int) -> StoredFile:
-    """The manifest entry of a file that was written."""
+    """Return the manifest entry of a file that was written."""
     path = folder / name
     return StoredFile(name, rows, path.stat().st_size, file_hash(path))
 
@@ -216,49 +191,93 @@ def append_rows(
     """Add rows to the files of a store, then its manifest; `old_table` reads the store's
     metadata.
     """
+    n_new = len(X)
     if X.shape[1] != old.dim:
         raise InputError(
             f"X has {X.shape[1]} columns where the store has {old.dim}; embed with the same encoder"
         )
     if (y is not None) != old.has_labels:
-        raise InputError(
-            f"{folder} {'has' if old.has_labels else 'has no'} labels; append rows of the same kind"
-        )
+        has = "has" if old.has_labels else "has no"
+        raise InputError(f"{folder} {has} labels; append rows of the same kind")
     if (persons is not None) != old.has_persons:
         if old.has_persons:
             raise InputError(f"{folder} has person ids; pass persons=")
         raise InputError(f"{folder} has no person ids; leave persons= out")
-    labels = None if y is None else clean_labels(y, len(X))
+
+    labels = None if y is None else clean_labels(y, n_new)
     if labels is not None and old.classes is None and labels.dtype.kind == "U":
-        said = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"
-        raise InputError(f"{said}; append the same kind")
-    ids = None if persons is None else stored_ids(persons, len(X))
+        fault = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"
+        raise InputError(f"{fault}; append the same kind")
+    ids = None if persons is None else stored_ids(persons, n_new)
+
     table = old_table()
     columns = dict(metadata or {})
     if ROW in table.column_names and ROW not in columns:
-        columns = {ROW: _next_rows(table, len(X)), **columns}
-    new = metadata_table(len(X), label_indexes(labels, old.classes), ids, columns)
-    if ids is not None and new.schema.field(PERSON).type != table.schema.field(PERSON).type:
+        columns = {ROW: _next_positions(table[ROW], n_new), **columns}
+    new_table = metadata_table(n_new, label_indexes(labels, old.classes), ids, columns)
+    if ids is not None and new_table.schema.field(PERSON).type != table.schema.field(PERSON).type:
         # 17 and "17" are one person, so numbers become texts
-        new = _with_text_ids(new)
+        new_table = _with_text_ids(new_table)
         table = _with_text_ids(table)
-    joined = _joined(table, new)
+    joined_table = _joined(table, new_table)
 
-    first = len(old.shards)
-    rows = old.rows + len(X)
+    # the store is unchanged until its manifest is replaced, after all other files
+    number = len(old.shards)
+    n_rows = old.rows + n_new
     try:
-        shards = write_shards(folder, X, np.dtype(old.dtype), shard_rows, first)
-        metadata_file = write_metadata(folder, f"metadata-{first:05d}.parquet", joined, rows)
-        replace(old, rows=rows, shards=(*old.shards, *shards), metadata=metadata_file).save(folder)
+        shards = write_shards(folder, X, np.dtype(old.dtype), shard_rows, number)
+        metadata_name = f"metadata-{number:05d}.parquet"
+        metadata_file = write_metadata(folder, metadata_name, joined_table, n_rows)
+        all_shards = (*old.shards, *shards)
+        new = replace(old, rows=n_rows, shards=all_shards, metadata=metadata_file)
+        new.save(folder)
     finally:
         _remove_unnamed(folder)
+
+
+def _next_positions(positions: Any, n: int) -> NDArray[np.int64]:
+    """Return positions for n appended rows, which are not in the source: those after the last
+    position in the store.
+    """
+    import pyarrow as pa
+    import pyarrow.compute
+
+    if not pa.types.is_integer(positions.type) or positions.null_count:
+        raise InputError(
+            f"the store has a metadata column {ROW!r} of another kind; give its values for the new"
+            " rows"
+        )
+    first = pyarrow.compute.max(positions).as_py() + 1
+    return np.arange(first, first + n)
+
+
+def _joined(old: Any, new: Any) -> Any:
+    """Join two metadata tables, the second below the first; their columns must agree."""
+    import pyarrow as pa
+
+    if sorted(old.column_names) != sorted(new.column_names):
+        fault = f"metadata columns {new.column_names} differ from the store's {old.column_names}"
+        raise InputError(f"{fault}; give the same columns")
+    try:
+        return pa.concat_tables([old, new.select(old.column_names).cast(old.schema)])
+    except (pa.ArrowException, ValueError) as error:
+        fault = f"metadata is of another type than the store's ({one_line(error)})"
+        raise InputError(f"{fault}; convert it first") from error
+
+
+def _with_text_ids(table: Any) -> Any:
+    """Return a metadata table with the ids of persons as texts."""
+    import pyarrow as pa
+
+    column_number = table.column_names.index(PERSON)
+    return table.set_column(column_number, PERSON, table[PERSON].cast(pa.string()))
 
 
 def _remove_unnamed(folder: Path) -> None:
     """Remove files that the manifest does not name: replaced metadata, and leftovers of a failed
     append.
     """
-    named = {folder / stored.file for stored in Manifest.load(folder).files}
+    store_files = {folder / file.file for file in Manifest.load(folder).files}
     for pattern in ("shards/[0-9]*.npy", "metadata.parquet", "metadata-[0-9]*.parquet"):
-        for path in set(folder.glob(pattern)) - named:
+        for path in set(folder.glob(pattern)) - store_files:
             path.unlink()
