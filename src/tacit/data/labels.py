@@ -24,8 +24,9 @@ BLOCK = 1 << 16
 
 
 def clean_labels(y: Any, rows: int) -> NDArray[Any]:
-    """Return `y` as a 1-D array of int64 or strings; missing, mixed or fractional labels are refused
-    by row.
+    """Return labels as a 1-D array of int64 or strings.
+
+    Missing, mixed or fractional labels are refused by row.
     """
     labels = _one_dimensional(y, rows)
     if labels.dtype.kind == "O":
@@ -237,13 +238,15 @@ def _refuse_first(bad: NDArray[Any], fault: str, remedy: str) -> None:
 
 def _refuse_unlisted(bad: NDArray[Any], labels: NDArray[Any], classes: list[ClassValue]) -> None:
     """Refuse the labels if one is not in the class list; the error names the first."""
-    if bad.any():
-        row = int(bad.argmax())
-        examples = ", ".join(f"{value!s:.40}" for value in classes[:5])
-        if len(classes) > 5:
-            examples += ", ..."
-        raise InputError(
-            f"row {row} has label {quoted(labels[row].item())}, not one of the {len(classes)}"
-            f" classes ({examples}); correct that row, or complete the list from public knowledge (a"
-            " code book, a form), not from the labels"
-        )
+    if not bad.any():
+        return
+    row = int(bad.argmax())
+    label = quoted(labels[row].item())
+    examples = ", ".join(f"{value!s:.40}" for value in classes[:5])
+    if len(classes) > 5:
+        examples += ", ..."
+    raise InputError(
+        f"row {row} has label {label}, not one of the {len(classes)} classes ({examples}); correct"
+        " that row, or complete the list from public knowledge (a code book, a form), not from the"
+        " labels"
+    )

@@ -23,8 +23,10 @@ class ShardedArray:
 
     def __init__(self, shards: list[NDArray[Any]]) -> None:
         self.shards = shards
-        self._starts = np.cumsum([0, *(len(shard) for shard in shards)])
         self.dtype = shards[0].dtype
+
+        # position of the first row of each shard, and the number of all rows at the end
+        self._starts = np.cumsum([0, *(len(shard) for shard in shards)])
         self.shape = (int(self._starts[-1]), shards[0].shape[1])
 
     def __len__(self) -> int:
@@ -37,40 +39,52 @@ class ShardedArray:
             )
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
-            return self._run(start, stop) if step == 1 else self._take(np.arange(start, stop, step))
+            if step == 1:
+                return self._run(start, stop)
+            return self._take(np.arange(start, stop, step))
         if np.ndim(key) == 0:
-            row = range(len(self))[key]
-            only: NDArray[Any] = self._run(row, row + 1)[0]
-            return only
-        return self._take(self._rows(np.asarray(key)))
+            # a range counts negative positions from the end, and refuses those outside
+            position = range(len(self))[key]
+            row: NDArray[Any] = self._run(position, position + 1)[0]
+            return row
+        return self._take(self._positions(np.asarray(key)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError(
                 "several shards cannot become one array without a copy; pass copy=None"
             )
-        whole: NDArray[Any] = np.concatenate(self.shards)
-        return whole.astype(dtype or self.dtype, copy=False)
+        all_rows: NDArray[Any] = np.concatenate(self.shards)
+        return all_rows.astype(dtype or self.dtype, copy=False)
 
-    def _rows(self, key: NDArray[Any]) -> NDArray[np.intp]:
-        """Row numbers of an index array or mask, by numpy's own rules."""
-        rows: NDArray[np.intp] = np.arange(len(self))[key if key.size else key.astype(np.intp)]
-        return rows
+    def _positions(self, key: NDArray[Any]) -> NDArray[np.intp]:
+        """Return row numbers of an index array or mask, by numpy's rules."""
+        if key.size == 0:
+            # an empty list becomes an array of floats, which numpy takes for no index
+            key = key.astype(np.intp)
+        positions: NDArray[np.intp] = np.arange(len(self))[key]
+        return positions
 
     def _run(self, start: int, stop: int) -> NDArray[Any]:
-        runs = [
-            shard[max(start - first, 0) : stop - first]
-            for shard, first in zip(self.shards, self._starts, strict=False)
-            if start < first + len(shard) and first < stop
-        ]
-        if not runs:
-            return self.shards[0][:0]
-        return runs[0] if len(runs) == 1 else np.concatenate(runs)
+        """Return consecutive rows; a view if they lie in one shard."""
+        pieces = []
+        for shard, shard_start in zip(self.shards, self._starts[:-1], strict=True):
+            shard_stop = shard_start + len(shard)
+            if start < shard_stop and shard_start < stop:
+                first = max(start - shard_start, 0)
+                pieces.append(shard[first : stop - shard_start])
 
-    def _take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
-        owner = np.searchsorted(self._starts, rows, side="right") - 1
-        taken = np.empty((*rows.shape, self.shape[1]), self.dtype)
-        for number in np.unique(owner):
-            mine = owner == number
-            taken[mine] = self.shards[number][rows[mine] - self._starts[number]]
-        return taken
+        if not pieces:
+            return self.shards[0][:0]
+        if len(pieces) == 1:
+            return pieces[0]
+        return np.concatenate(pieces)
+
+    def _take(self, positions: NDArray[np.intp]) -> NDArray[Any]:
+        """Copy rows at any positions, shard by shard, (*positions.shape, columns)."""
+        shard_numbers = np.searchsorted(self._starts, positions, side="right") - 1
+        rows = np.empty((*positions.shape, self.shape[1]), self.dtype)
+        for number in np.unique(shard_numbers):
+            in_shard = shard_numbers == number
+            rows[in_shard] = self.shards[number][positions[in_shard] - self._starts[number]]
+        return rows
