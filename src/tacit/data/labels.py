@@ -169,7 +169,8 @@ def decode_labels(indexes: NDArray[Any], classes: list[ClassValue] | None) -> ND
     """
     if classes is None:
         return indexes
-    return np.asarray(classes)[indexes]
+    labels: NDArray[Any] = np.asarray(classes)[indexes]
+    return labels
 
 
 def _one_dimensional(y: Any, rows: int) -> NDArray[Any]:

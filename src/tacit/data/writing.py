@@ -211,7 +211,7 @@ def append_rows(
     ids = None if persons is None else stored_ids(persons, n_new)
 
     table = old_table()
-    columns = dict(metadata or {})
+    columns: dict[str, Any] = dict(metadata or {})
     if ROW in table.column_names and ROW not in columns:
         columns = {ROW: _next_positions(table[ROW], n_new), **columns}
     new_table = metadata_table(n_new, label_indexes(labels, old.classes), ids, columns)
