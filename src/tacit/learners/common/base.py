@@ -50,16 +50,17 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 DEFAULT_BUDGET = "rho=0.5"
-FLOATS = [np.float64, np.float32, np.float16]  # types of X that stay; anything else becomes float64
+
+# types of X that stay; anything else becomes float64
+FLOATS = [np.float64, np.float32, np.float16]
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The private records of a fit: X of shape (n, d), class indices of shape (n,), and whose they
-    are.
+    """The private records of a fit: X of shape (n, d), and class indices of shape (n,).
 
-    `persons` is None under a unit per record. Learners add the decisions that follow from public
-    facts.
+    `persons` says whose each record is; it is None under a unit per record. Learners add the
+    decisions that follow from public facts.
     """
 
     X: NDArray[Any]
@@ -74,11 +75,12 @@ class Predictor(Protocol):
         """Compute the similarity of each row to each class, of shape (n, C); larger is nearer."""
 
     def nearest(self, rows: NDArray[Any]) -> Integers:
-        """Index of the nearest class of each row, of shape (n,)."""
+        """Return the index of the nearest class of each row, of shape (n,)."""
 
     def probabilities_of(self, rows: NDArray[Any]) -> Floats:
-        """Probability of each class for each row, of shape (n, C); that of the nearest class is the
-        largest.
+        """Return the probability of each class for each row, of shape (n, C).
+
+        The probability of the nearest class is the largest.
         """
 
 
@@ -105,17 +107,23 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     names = None
     allow_overlap = False
 
-    # facts of the method, for checks and the documentation's tables
-    budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx", "gdp")  # of finite budgets
-    units: ClassVar[tuple[Unit, ...]] = tuple(Unit)  # of its guarantees
-    summary: ClassVar[str] = ""  # what is released, in a phrase
-    public_use: ClassVar[str] = "optional, for centring"  # what public rows are for
-    needs_public: ClassVar[bool] = False  # whether `public` must be passed
+    # Facts of the method, for checks and the documentation's tables.
+    # kinds of finite budgets that it takes
+    budget_kinds: ClassVar[tuple[str, ...]] = ("zcdp", "approx", "gdp")
+    # neighbouring relations of its guarantees
+    units: ClassVar[tuple[Unit, ...]] = tuple(Unit)
+    # what is released, in a phrase
+    summary: ClassVar[str] = ""
+    # what public rows are for
+    public_use: ClassVar[str] = "optional, for centring"
+    # whether `public` must be passed
+    needs_public: ClassVar[bool] = False
     # whether a fit scores public rows: it checks them, and resumes in `folder`
     scores_public: ClassVar[bool] = False
     # whether X may be a sparse matrix, which is read in blocks
     takes_sparse: ClassVar[bool] = False
-    needs_names: ClassVar[bool] = False  # whether `names`, and so `classes`, must be passed
+    # whether `names`, and so `classes`, must be passed
+    needs_names: ClassVar[bool] = False
     # whether the records decide anything; if not, a fit costs nothing
     uses_records: ClassVar[bool] = True
     # whether a fit holds a voting, and has `answers_`
@@ -139,25 +147,23 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     @abstractmethod
     def _event(self) -> Event:
-        """Privacy cost of one fit under `units[0]`, from the parameters alone; parameters are
-        checked here.
+        """Return the privacy cost of one fit, and check the parameters, from which it follows.
 
-        Under a unit per person, that of one person in place of one record
-        (`tacit.privacy.guarantee.guarantee_under`). Where `event_under_unit`, that under `unit`.
+        It is stated under `units[0]`, or, where `event_under_unit`, under `unit`. Under a unit per
+        person, it is that of one person in place of one record
+        (`tacit.privacy.guarantee.guarantee_under`).
         """
 
     @abstractmethod
     def _fit(self, prepared: Any, noise: NoiseSource) -> Predictor:
-        """Learn from what `_prepare` returned, set the learned attributes, and return the model
-        that predicts.
+        """Learn from what `_prepare` returned, and return the model that predicts.
 
-        A `Released` may be published. Its arrays have the names of learned attributes without the
-        final underscore.
+        Learned attributes are set here. A `Released` may be published. Its arrays have the names of
+        learned attributes without the final underscore.
         """
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> Prepared:
-        """Check the parameters against the records, and make every decision that needs only public
-        facts.
+        """Check the parameters against the records, and decide what needs only public facts.
 
         These are the parameters, the classes, public rows, the width of X, and its number of rows
         only under neighbouring relations that make this number public.
@@ -168,19 +174,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return Prepared(X, labels)
 
     def _spent(self, promise: Guarantee) -> Guarantee:
-        """Privacy cost of the fit: the promise, unless the learner stops early."""
+        """Return the privacy cost of the fit: the promise, unless the learner stops early."""
         return promise
 
     def _unprotected(self) -> tuple[str, ...]:
-        """Quantities about the private data that the promise does not cover, beyond the class
-        list.
+        """Return the quantities about private data that the promise does not cover.
+
+        The class list is not among them.
         """
         return ()
 
     def _uses_public(self) -> bool:
-        """Return whether a fit uses public rows or rows of class names, as far as the parameters
-        tell.
-        """
+        """Return whether a fit uses public rows or class names, as far as the parameters tell."""
         if self.needs_public or self.needs_names:
             return True
         return self.public is not None or self.names is not None
@@ -190,12 +195,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return False
 
     def _flat_public(self, public: Any) -> Any:
-        """The public rows as an array of shape (m, d)."""
+        """Return the public rows as an array of shape (m, d)."""
         return as_rows(public, "public")
 
     def _check_public(self, X: Any, public: Any) -> None:
-        """Refuse or warn of public rows, and rows of class names, that are private records; called
-        by `_learn`.
+        """Refuse or warn of public rows, and rows of class names, that are private records.
+
+        `_learn` calls this; `stacklevel` counts the frames up to the caller of `fit`.
         """
         allowed = flag("allow_overlap", self.allow_overlap)
         if allowed or Unit(self.unit).rows_public:
@@ -236,27 +242,24 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     @classmethod
     def of_flat(cls, **parameters: Any) -> Self:
-        """The learner with these parameters; fields of grouped parameters have their names of
-        `flat_names`.
+        """Return the learner with these parameters.
+
+        Fields of grouped parameters have their names of `flat_names`.
         """
-        learner: Self = cls().set_params(
-            **{cls.flat_names.get(name, name): value for name, value in parameters.items()}
-        )
+        grouped = {cls.flat_names.get(name, name): value for name, value in parameters.items()}
+        learner: Self = cls().set_params(**grouped)
         return learner
 
     @classmethod
     def flat_parameters(cls) -> list[str]:
-        """Names that `of_flat` takes."""
+        """Return the names that `of_flat` takes."""
         groups = {target.partition("__")[0] for target in cls.flat_names.values()}
-        return [field.name for field in fields(cls) if field.name not in groups] + list(
-            cls.flat_names
-        )
+        ungrouped = [field.name for field in fields(cls) if field.name not in groups]
+        return ungrouped + list(cls.flat_names)
 
     @classmethod
     def documented(cls, name: str) -> tuple[type, str]:
-        """The class of which the docstring describes a parameter of `of_flat`, and the parameter's
-        name there.
-        """
+        """Return where a parameter of `of_flat` is described: a class, and its name there."""
         return cls, name
 
     def releasable(self) -> bool:
@@ -264,7 +267,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return True
 
     def promise(self) -> Guarantee:
-        """The guarantee of `fit`, from public facts alone; equal to `guarantee_` afterwards."""
+        """Return the guarantee of `fit`, from public facts alone; `guarantee_` will equal it."""
         self._check_ledger_and_unit()
         self._check_budget()
         promise = self._guarantee()
@@ -302,21 +305,22 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
             raise InputError(f"unit={self.unit} of {type(self).__name__}: {rule}; pass {offered}")
 
     def check(self, n: int, width: int, **arguments: Any) -> None:
-        """Raise the errors that `fit` would raise for any n records of `width` columns; needs no
-        data.
+        """Raise the errors that `fit` would raise for any n records of `width` columns.
 
-        The classes must be declared.
+        No data are needed. The classes must be declared.
         """
         for name, value in (("n", n), ("width", width)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise InputError(f"{name}={value!r} must be a whole number, 1 or more; correct it")
         self.promise()
+
         worker = copy(self)
         worker.classes_ = np.asarray(class_list(self.classes))
         check_width(width)
-        worker._prepare(
-            np.broadcast_to(np.ones(1), (n, width)), np.zeros(0, dtype=np.int64), **arguments
-        )
+        # records of that shape, which take no memory
+        rows = np.broadcast_to(np.ones(1), (n, width))
+        no_labels = np.zeros(0, dtype=np.int64)
+        worker._prepare(rows, no_labels, **arguments)
 
     def fit(self, X: Any, y: Any, persons: Any = None, **others: Any) -> Self:
         """Learn from private records.
@@ -353,11 +357,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def _learn(
         self, X: Any, y: Any, persons: Any, others: Mapping[str, Any], **arguments: Any
     ) -> Self:
-        """Take the steps of every `fit`: check, prepare, charge, learn. `others` are arguments that
-        no learner takes.
+        """Take the steps of every `fit`: check, prepare, charge, learn.
 
-        A copy of this object learns. Its learned attributes move here once they are complete, since
-        no guarantee covers what a failed fit has learned.
+        `others` are arguments that no learner takes; `arguments` go to `_prepare`. A copy of this
+        object learns. Its learned attributes move here once they are complete, since no guarantee
+        covers what a failed fit has learned.
         """
         self._forget_fit()
         refuse_arguments(others)
@@ -430,11 +434,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return released.copy()
 
     def other_fits(self) -> int:
-        """Upper bound of the uncharged fits by this learner and its clones, besides the last fit of
-        this one.
+        """Return an upper bound of the other uncharged fits by this learner and its clones.
 
-        It counts each fit in this process, and one fit for each clone that was not seen to fit,
-        which may have been fitted in another process. A learner that costs nothing has none.
+        These are all but the last fit of this learner. It counts each fit in this process, and one
+        fit for each clone that was not seen to fit, which may have been fitted in another process.
+        A learner that costs nothing has none.
         """
         check_is_fitted(self)
         if not self.uses_records:
@@ -443,16 +447,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return lineage.others(member)
 
     def _count_fit(self) -> None:
-        """Add a fit that is about to draw noise to the lineage, unless no record decides anything
-        in it.
-        """
+        """Add a fit that is about to draw noise to the lineage, if it depends on records."""
         if self.uses_records:
             lineage, member = self._lineage_and_member()
             lineage.add_fit(member, charged=self.ledger is not None)
 
     def _lineage_and_member(self) -> tuple[Lineage, str]:
-        """The lineage of this learner and its key there, set on first use: a constructor sets
-        parameters alone.
+        """Return the lineage of this learner and its key there.
+
+        Both are set on first use, since a constructor of scikit-learn sets parameters alone.
         """
         if not hasattr(self, "_lineage"):
             self._lineage = Lineage.start()
@@ -468,8 +471,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return cloned
 
     def decision_function(self, X: Any) -> Floats:
-        """Nearness of each row to each class, of shape (n, C); (n,) for two classes, as
-        scikit-learn has it.
+        """Return the nearness of each row to each class, of shape (n, C).
+
+        For two classes it has shape (n,), as scikit-learn has it: above 0 for the second class.
         """
         rows = self._rows(X)
         scores = self.predictor_.similarities(rows)
@@ -478,18 +482,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return np.asarray(scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class of each row of X (n, d), of shape (n,)."""
+        """Return the class of each row of X (n, d), of shape (n,)."""
         rows = self._rows(X)
         return np.asarray(self.classes_[self.predictor_.nearest(rows)])
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of each class for each row of X (n, d), of shape (n, C); columns are in the
-        order of `classes_`.
+        """Return the probability of each class for each row of X (n, d), of shape (n, C).
 
-        Rows add up to 1, and the most likely class is that of `predict`. The classes are taken to
-        be equally frequent, unless `balanced=False` or the like says otherwise. No private record
-        is used for this, beyond what was released anyway. docs/probabilities.md says how each
-        method's follow, and how well they are calibrated.
+        Columns are in the order of `classes_`. Rows add up to 1, and the most likely class is that
+        of `predict`. The classes are taken to be equally frequent, unless `balanced=False` or the
+        like says otherwise. No private record is used for this, beyond what was released anyway.
+        docs/probabilities.md says how each method's follow, and how well they are calibrated.
 
         Raises
         ------
@@ -509,13 +512,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return reference_scale(released, width, self.public)
 
     def _rows(self, X: Any) -> Any:
-        """Rows to predict, checked."""
+        """Return rows to predict, checked."""
         check_is_fitted(self)
         return validated_rows(self, X, self._dtypes)
 
     def _check_persons(self, persons: Persons) -> None:
-        """Refuse what is out of range for these persons, before anything is charged; ids show in no
-        error.
+        """Refuse what is out of range for these persons, before anything is charged.
+
+        Ids show in no error.
         """
 
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -534,7 +538,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        return bundle | ({"text/html": self._repr_html_inner()} if "text/html" in bundle else {})
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "guarantee_")

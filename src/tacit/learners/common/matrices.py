@@ -1,5 +1,6 @@
-"""Memory and time of d x d matrices, for learners whose cost grows with the square of the
-columns.
+"""Memory and time of d x d matrices.
+
+For learners whose cost grows with the square of the number of columns d.
 """
 
 import warnings
@@ -10,19 +11,36 @@ from tacit.compute.threads import thread_count
 from tacit.errors import InputError
 from tacit.models.spectra import MOST_ENTRIES
 
-WARN_BYTES, WARN_SECONDS = 2**30, 30.0
-WIDE, MOST_BYTES = 4096, 2**31  # beyond so many columns, matrices may take so much memory
-SPECTRUM = 2e-10  # seconds on one core, times d^3
-DRAW = 1e-5  # seconds on one core for one draw of secure noise
+# A fit that takes more than either is warned of.
+WARN_BYTES = 2**30
+WARN_SECONDS = 30.0
+
+# With more columns than `WIDE`, matrices may take `MOST_BYTES` of memory.
+WIDE = 4096
+MOST_BYTES = 2**31
+
+# seconds on one core: a decomposition takes SPECTRUM d^3, a draw of secure noise takes DRAW
+SPECTRUM = 2e-10
+DRAW = 1e-5
+
+BYTES_OF_FLOAT64 = 8
+BYTES_OF_PUBLIC_ENTRY = 8 + 4  # in float64 and float32
 
 
 @dataclass(frozen=True)
 class Matrices:
-    """Numbers of d x d matrices of float64 that a fit holds at once, decomposes, and adds secure
-    noise to.
+    """The d x d matrices of float64 that a fit needs.
 
-    `held` was measured; up to 0.2 GiB of workspace come on top. `public_rows` are held too, in
-    float64 and float32, up to `MOST_ENTRIES` entries.
+    Parameters
+    ----------
+    held : float
+        Matrices in memory at once, as measured; up to 0.2 GiB of workspace come on top.
+    decomposed : int
+        Matrices that are decomposed.
+    noised : int
+        Matrices that get noise of the secure source.
+    public_rows : int
+        Rows in memory in float64 and float32, up to `MOST_ENTRIES` entries.
     """
 
     held: float
@@ -31,11 +49,11 @@ class Matrices:
     public_rows: int = 0
 
     def check(self, width: int) -> None:
-        """Warn of a fit that takes much memory or time, and refuse one that does not fit, from
-        public facts alone.
+        """Warn of a fit that takes much memory or time, and refuse a fit that does not fit.
+
+        Both follow from public facts alone.
         """
-        available = available_memory()
-        size = self.held * 8 * width**2 + 12 * min(self.public_rows * width, MOST_ENTRIES)
+        size = self._bytes(width)
         needs = (
             f"{width} columns make matrices of {width} x {width}, which take about {size / 1e9:.3g}"
             " GB of memory"
@@ -48,16 +66,30 @@ class Matrices:
             raise InputError(
                 f"{needs}; the most beyond {WIDE} columns is {MOST_BYTES / 1e9:.3g} GB; {remedy}"
             )
+
+        # None where the system does not tell
+        available = available_memory()
         if available is not None and size > available:
             raise InputError(
                 f"{needs}, and this machine has {available / 1e9:.3g} GB available; {remedy}"
             )
-        draws = self.noised * width * (width + 1) / 2
-        seconds = (self.decomposed * SPECTRUM * width**3 + draws * DRAW) / thread_count()
+
+        seconds = self._seconds(width)
         if size > WARN_BYTES or seconds > WARN_SECONDS:
             warnings.warn(
                 f"{needs} and roughly {_duration(seconds)}; to save it, {remedy}", stacklevel=2
             )
+
+    def _bytes(self, width: int) -> float:
+        matrices = self.held * BYTES_OF_FLOAT64 * width**2
+        public_entries = min(self.public_rows * width, MOST_ENTRIES)
+        return matrices + BYTES_OF_PUBLIC_ENTRY * public_entries
+
+    def _seconds(self, width: int) -> float:
+        decompositions = self.decomposed * SPECTRUM * width**3
+        # a matrix is symmetric, so only its upper triangle gets noise
+        draws = self.noised * width * (width + 1) / 2
+        return (decompositions + draws * DRAW) / thread_count()
 
 
 def _duration(seconds: float) -> str:

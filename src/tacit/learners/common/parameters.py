@@ -29,13 +29,15 @@ def real(name: str, value: Any, low: float, high: float) -> float:
 def check_optional(settings: Any, **ranges: tuple[float, float]) -> None:
     """Check attributes of `settings` by `real`, those that are None excepted."""
     for name, (low, high) in ranges.items():
-        if getattr(settings, name) is not None:
-            real(name, getattr(settings, name), low, high)
+        value = getattr(settings, name)
+        if value is not None:
+            real(name, value, low, high)
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
     """`value` as an int, if it is a whole number in [low, high]."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+    number = isinstance(value, Integral) and not isinstance(value, bool)
+    if not number or not low <= int(value) <= high:
         raise InputError(
             f"{name}={value!r} must be a whole number from {low} to {high}; correct it, or leave"
             " it out"
@@ -85,9 +87,12 @@ Value = TypeVar("Value")
 
 
 def value_of(name: str, settings: Any, kind: type[Value]) -> Value:
-    """The value object that None (its defaults), an instance or a dict of its fields stands for."""
-    if settings is None or isinstance(settings, kind):
-        return settings or kind()
+    """Return the value object that an instance, a dict of its fields or None (defaults) means."""
+    if settings is None:
+        return kind()
+    if isinstance(settings, kind):
+        return settings
+
     try:
         return kind(**settings)
     except TypeError as error:
@@ -109,7 +114,7 @@ def public_rows(public: Any, width: int) -> Any:
 
 
 def public_centre(public: Any, width: int) -> Floats | None:
-    """The mean of the unit public rows, of shape (width,); None without public rows."""
+    """Return the mean of the unit public rows, of shape (width,); None without public rows."""
     if public is None:
         return None
     rows = public_rows(public, width)
@@ -125,15 +130,17 @@ def _mean_of_unit_rows(rows: Any) -> Floats:
 
 
 def declared_counts(counts: Any, n_classes: int) -> Floats | None:
-    """Declared numbers of records per class, of shape (n_classes,); None if they are not
-    declared.
+    """Return declared numbers of records per class, of shape (n_classes,).
+
+    A single number is that of every class. Without a declaration there are none (None).
     """
     if counts is None:
         return None
+
     declared = np.asarray(counts, dtype=object)
     if declared.shape not in ((), (n_classes,)):
         rule = f"must be one number, or one for each of {n_classes} classes"
         raise InputError(f"counts={counts!r} {rule}; leave it out to buy noisy counts")
-    return np.broadcast_to(
-        [real("counts", count, 1, 2**53) for count in declared.ravel()], (n_classes,)
-    ).copy()
+
+    numbers = [real("counts", count, 1, 2**53) for count in declared.ravel()]
+    return np.broadcast_to(numbers, (n_classes,)).copy()

@@ -30,16 +30,18 @@ from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
 MOST_INTERCEPT = 1e6
+
+# score of a class that no row is nearest to
 FARTHEST = -1e9
 
 
 @dataclass(frozen=True, eq=False)
 class UnitRows(Prepared):
-    """Private records, from which a learner reads unit rows less a public centre, of shape (d,),
-    made unit again.
+    """Private records, from which a learner reads unit rows about a public centre.
 
-    An intercept above 0 is the value of a constant column that is appended to the unit row and
-    counts in its norm. `names` are the directions of the class names, of shape (C, d).
+    A row is made unit, the centre, of shape (d,), is subtracted, and the difference is made unit
+    again. An intercept above 0 is the value of a constant column that is appended to the unit row
+    and counts in its norm. `names` are the directions of the class names, of shape (C, d).
     """
 
     centre: Floats | None = None
@@ -48,41 +50,50 @@ class UnitRows(Prepared):
 
     @property
     def width(self) -> int:
-        """Columns of the unit rows."""
-        return int(self.X.shape[1]) + int(self.intercept > 0)
+        """Number of columns of the unit rows."""
+        has_constant = self.intercept > 0
+        return int(self.X.shape[1]) + int(has_constant)
 
     def blocks(self, label: str) -> Iterator[Block]:
-        """Yield blocks of rows of norm 1 with their labels, without rows of zeros; report progress
-        under `label`.
+        """Yield blocks of rows of norm 1 with their labels, without rows of zeros.
+
+        Progress is reported under `label`.
         """
-        records: Prepared = self
-        present = self.X.any(axis=1)
-        if not present.all():
-            persons = None if self.persons is None else self.persons.at(present)
-            records = Prepared(
-                self.X.compress(present, axis=0), self.labels[present], persons=persons
-            )
-        for rows, labels, ends in blocks(records, label):
+        norm_with_constant = math.hypot(1.0, self.intercept)
+        for rows, labels, ends in blocks(self._nonzero_records(), label):
             unit = unit_rows_about(rows, self.centre)
             if self.intercept > 0:
                 constant = np.full(len(unit), self.intercept)
-                unit = np.column_stack([unit, constant]) / math.hypot(1.0, self.intercept)
+                unit = np.column_stack([unit, constant]) / norm_with_constant
             yield Block(unit, labels, ends)
 
     def block_list(self, *, exact: bool) -> list[Block]:
-        """All blocks, for a fit that reads them many times: floats if sums may be `exact`, else
-        `IntegerRows`.
+        """Return all blocks, for a fit that reads them many times.
+
+        Rows are floats if sums may be `exact`, else `IntegerRows`.
         """
         return [
             Block(rows if exact else rounded(rows), labels, ends)
             for rows, labels, ends in self.blocks("rows")
         ]
 
+    def _nonzero_records(self) -> Prepared:
+        """Return the records without rows of zeros, which have no direction."""
+        nonzero = self.X.any(axis=1)
+        if nonzero.all():
+            return self
+
+        persons = None
+        if self.persons is not None:
+            persons = self.persons.at(nonzero)
+        return Prepared(self.X.compress(nonzero, axis=0), self.labels[nonzero], persons=persons)
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class UnitRowClassifier(PrivateClassifier):
-    """Base of the learners that see unit rows about the mean of public rows, through Gaussian sums
-    over all records.
+    """Base of the learners that see unit rows about the mean of public rows.
+
+    They see them through Gaussian sums over all records.
     """
 
     takes_sparse = True
@@ -93,11 +104,11 @@ class UnitRowClassifier(PrivateClassifier):
     intercept = 0.0  # a parameter of some learners only
 
     def _parts(self) -> dict[str, Part]:
-        """The kinds of sums that a fit releases, with their shares of the budget."""
+        """Return the kinds of sums that a fit releases, with their shares of the budget."""
         raise NotImplementedError(f"{type(self).__name__} does not split its budget by parts")
 
     def _split(self) -> BudgetSplit:
-        """The budget, split over the parts."""
+        """Split the budget over the parts."""
         return BudgetSplit(Budget.parse(self.budget), Unit(self.unit), self._parts())
 
     def _event(self) -> Event:
@@ -105,10 +116,12 @@ class UnitRowClassifier(PrivateClassifier):
         return self._split().event()
 
     def _public_rows(self) -> bool:
-        """Return whether the budget is finite and rows are public, so that what depends on rows
-        alone is exact.
+        """Return whether the budget is finite and rows are public.
+
+        Sums that depend on rows alone are exact then, but bounded as with noise.
         """
-        return not self._infinite() and outer_products.MOMENTS.under(Unit(self.unit)) == 0
+        moments_may_move = outer_products.MOMENTS.under(Unit(self.unit)) > 0
+        return not self._infinite() and not moments_may_move
 
     def _infinite(self) -> bool:
         """Return whether the budget is infinite, so that all sums are exact."""
@@ -118,25 +131,27 @@ class UnitRowClassifier(PrivateClassifier):
         return real("intercept", self.intercept, 0, MOST_INTERCEPT)
 
     def _declared_counts(self) -> ClassCounts:
-        """Class counts that the fit declares, buys or does without, before the budget is split."""
+        """Return the class counts that the fit declares, buys or does without, before the split."""
         return ClassCounts(None, unused="this method")
 
     def _counts(self) -> ClassCounts:
-        """Class counts that the fit declares, buys or does without, with their noise."""
+        """Return the class counts that the fit declares, buys or does without, with their noise."""
         return self._declared_counts().with_noise(self._split())
 
     def _unprotected(self) -> tuple[str, ...]:
         return self._declared_counts().unprotected()
 
     def _matrices(self) -> Matrices | None:
-        """The d x d matrices of a fit, if any."""
+        """Return the d x d matrices of a fit, if any."""
         return None
 
     def _noised(self, matrices: int, deviation: float) -> int:
-        """Number of these matrices that get noise of the secure source; `deviation` is its standard
-        deviation.
+        """Return the number of these matrices that get noise of the secure source.
+
+        `deviation` is the standard deviation of the noise.
         """
-        return matrices if self.noise == "secure" and deviation > 0 else 0
+        gets_secure_noise = self.noise == "secure" and deviation > 0
+        return matrices if gets_secure_noise else 0
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         check_width(X.shape[1] + 1)
@@ -144,6 +159,7 @@ class UnitRowClassifier(PrivateClassifier):
         if matrices is not None:
             matrices.check(X.shape[1])
         declared_counts(self._declared_counts().declared, len(self.classes_))
+
         centre = public_centre(self.public, X.shape[1])
         names = name_directions(self.names, self.classes, X.shape[1], centre)
         return UnitRows(X, labels, centre, self._intercept(), names)
@@ -151,36 +167,41 @@ class UnitRowClassifier(PrivateClassifier):
     def _head(
         self,
         records: UnitRows,
-        what: str,
+        title: str,
         theta: Floats,
         facts: dict[str, Any],
-        added: Floats | float = 0.0,
+        offsets: Floats | float = 0.0,
     ) -> Released:
-        """Set the learned attributes and release a linear head: theta, of shape (C, width), and
-        scores to add to it.
+        """Set the learned attributes and release a linear head.
+
+        `theta` has shape (C, width); `offsets` are scores that are added to those of each class.
         """
         coefficients = theta
-        intercepts = np.zeros(len(theta)) + added
-        column = ""
+        intercepts = np.zeros(len(theta)) + offsets
+        constant_column = ""
         if records.intercept > 0:
-            # the last column of theta belongs to the constant; both were divided by their norm
+            # Rows with their constant were divided by their norm, which theta takes over. Its last
+            # column belongs to the constant.
             theta = theta / math.hypot(1.0, records.intercept)
             coefficients = theta[:, :-1].copy()
-            intercepts = theta[:, -1] * records.intercept + added
-            column = (
+            intercepts = theta[:, -1] * records.intercept + offsets
+            constant_column = (
                 f", beside a constant column of {records.intercept:g}, which counts in the norm"
             )
 
         self.centre_ = records.centre
         self.coefficients_ = coefficients
         self.intercepts_ = intercepts
+
         arrays = {"coefficients": coefficients, "intercepts": intercepts}
-        facts = facts | {"normalisation": normalisation(records.centre) + column}
-        return Released(what, arrays | centre_array(records.centre), LinearHead(), facts)
+        arrays |= centre_array(records.centre)
+        facts = facts | {"normalisation": normalisation(records.centre) + constant_column}
+        return Released(title, arrays, LinearHead(), facts)
 
 
 def scores_of_empty(sums: Floats) -> Floats:
-    """Far below all scores for classes whose sum is zero, which has no direction; zero for
-    others.
+    """Return scores to add to those of each class: `FARTHEST` for classes whose sum is zero.
+
+    Such a sum has no direction. The score of other classes is zero.
     """
     return np.where(sums.any(axis=1), 0.0, FARTHEST)

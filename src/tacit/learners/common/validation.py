@@ -15,28 +15,35 @@ from tacit.compute.foreign import SparseRows, checked_csr, of_tensor, refuse_tim
 from tacit.errors import InputError, InputTypeError, excerpt, quoted
 from tacit.models.rows import check_finite
 
-NAMED = 3  # columns that a message names
+MOST_LISTED = 3  # columns that a message names
 
 
 def validated_rows(learner: Any, X: Any, dtypes: list[Any]) -> Any:
-    """Rows to predict, finite and as wide as those of the fit, with its columns in its order if
-    both have names.
+    """Return rows to predict: finite, and as wide as those of the fit.
+
+    If both have names of columns, these must be the same, in the same order.
     """
     check_columns("X", X, getattr(learner, "feature_names_in_", None))
-    X = _dense(learner, X)
+    X = _dense_or_csr(learner, X)
     try:
-        rows = validate_data(learner, X, reset=False, **_accepted(learner, dtypes))
+        rows = validate_data(learner, X, reset=False, **_validation_options(learner, dtypes))
     except (TypeError, ValueError, OverflowError) as error:
         raise _one_line(error) from None
     return _finite(rows)
 
 
 def validated_records(learner: Any, X: Any, y: Any, dtypes: list[Any]) -> tuple[Any, NDArray[Any]]:
-    """Finite rows and their class labels; notes the number and names of columns on the learner."""
-    X, y = _dense(learner, X), of_tensor(y)
+    """Return finite rows and their class labels.
+
+    The number and the names of the columns become attributes of the learner.
+    """
+    X = _dense_or_csr(learner, X)
+    y = of_tensor(y)
     try:
-        X, y = validate_data(learner, X, y, **_accepted(learner, dtypes))
-        y = np.array(y.tolist()) if y.dtype == object else y
+        X, y = validate_data(learner, X, y, **_validation_options(learner, dtypes))
+        if y.dtype == object:
+            # text or numbers of Python, as in a column of a data frame
+            y = np.array(y.tolist())
         check_classification_targets(y)
     except (TypeError, ValueError, OverflowError) as error:
         raise _one_line(error) from None
@@ -44,72 +51,67 @@ def validated_records(learner: Any, X: Any, y: Any, dtypes: list[Any]) -> tuple[
 
 
 def check_columns(name: str, rows: Any, expected: NDArray[Any] | None) -> None:
-    """Refuse rows with named columns that lack some of `expected`, have others, or have them in
-    another order.
+    """Refuse rows with named columns that are not `expected`, in the same order.
+
+    Rows without names of columns, or with names that are not text, pass.
     """
     columns = getattr(rows, "columns", None)
-    if (
-        expected is None
-        or columns is None
-        or not all(isinstance(column, str) for column in columns)
-    ):
+    if expected is None or columns is None:
         return
-    given, fitted = list(columns), expected.tolist()
-    missing, added = (
-        [one for one in these if one not in those]
-        for these, those in ((fitted, given), (given, fitted))
-    )
-    faults = [
-        f"{verb} {_listed(these)}"
-        for verb, these in (("lacks", missing), ("has unknown", added))
-        if these
-    ]
+    if not all(isinstance(column, str) for column in columns):
+        return
+
+    columns = list(columns)
+    fit_columns = expected.tolist()
+    missing = [column for column in fit_columns if column not in columns]
+    unknown = [column for column in columns if column not in fit_columns]
+    faults = []
+    if missing:
+        faults.append(f"lacks {_listed(missing)}")
+    if unknown:
+        faults.append(f"has unknown {_listed(unknown)}")
     if faults:
         raise InputError(
             f"{name} {' and '.join(faults)}; pass the columns of the fit (feature_names_in_)"
         )
-    if given != fitted:
-        place = next(
-            place
-            for place, (one, other) in enumerate(zip(given, fitted, strict=True))
-            if one != other
-        )
-        fault = (
-            f"{name} has the columns of the fit in another order: column {place} is"
-            f" {quoted(given[place])}"
-        )
-        raise InputError(
-            f"{fault} and was {quoted(fitted[place])}; pass {name}[model.feature_names_in_]"
-        )
+
+    for place, (column, fit_column) in enumerate(zip(columns, fit_columns, strict=True)):
+        if column != fit_column:
+            fault = f"{name} has the columns of the fit in another order"
+            difference = f"column {place} is {quoted(column)} and was {quoted(fit_column)}"
+            raise InputError(f"{fault}: {difference}; pass {name}[model.feature_names_in_]")
 
 
 def refuse_arguments(arguments: Mapping[str, Any]) -> None:
-    """Refuse what `fit` does not take; for `sample_weight`, which other classifiers take, say
-    why.
+    """Refuse arguments that `fit` does not take.
+
+    For `sample_weight`, which other classifiers take, the error says why.
     """
     for name, value in arguments.items():
         if name != "sample_weight":
             remedy = "leave it out, or pass it to the class if it is a parameter"
             raise InputTypeError(f"fit takes no argument {quoted(name)}; {remedy}")
         if value is not None:
-            why = (
+            reason = (
                 "a weight multiplies how much one record can change, and noise hides one record at"
                 " weight 1"
             )
-            raise InputTypeError(f"sample_weight is not supported, since {why}; leave it out")
+            raise InputTypeError(f"sample_weight is not supported, since {reason}; leave it out")
 
 
 def _listed(columns: list[str]) -> str:
-    more = f" and {len(columns) - NAMED} more" if len(columns) > NAMED else ""
-    return (
-        f"column{'s' if len(columns) > 1 else ''}"
-        f" {excerpt(', '.join(map(repr, columns[:NAMED])))}{more}"
-    )
+    """Return the names of the first columns, and the number of the others."""
+    noun = "column" if len(columns) == 1 else "columns"
+    names = excerpt(", ".join(map(repr, columns[:MOST_LISTED])))
+    if len(columns) > MOST_LISTED:
+        return f"{noun} {names} and {len(columns) - MOST_LISTED} more"
+    return f"{noun} {names}"
 
 
-def _dense(learner: Any, X: Any) -> Any:
-    """X with tensors as arrays; a sparse matrix, with its indices checked, only for learners that
-    take it.
+def _dense_or_csr(learner: Any, X: Any) -> Any:
+    """Return X with tensors as arrays, or as a CSR matrix with its indices checked.
+
+    Sparse matrices are refused by learners that do not take them.
     """
     if issparse(X) and not learner.takes_sparse:
         fault = f"X is a sparse matrix, and {type(learner).__name__} needs dense rows"
@@ -120,30 +122,37 @@ def _dense(learner: Any, X: Any) -> Any:
     return checked_csr(X) if issparse(X) else of_tensor(X)
 
 
-def _accepted(learner: Any, dtypes: list[Any]) -> dict[str, Any]:
+def _validation_options(learner: Any, dtypes: list[Any]) -> dict[str, Any]:
     return {
         "dtype": dtypes,
+        # by `_finite`, block by block
         "ensure_all_finite": False,
         "accept_sparse": "csr" if learner.takes_sparse else False,
     }
 
 
 def _finite(rows: Any) -> Any:
-    rows = SparseRows(rows, checked=True) if issparse(rows) else rows  # by `_dense`
+    """Return rows if all their numbers are finite; a sparse matrix becomes `SparseRows`."""
+    if issparse(rows):
+        # `_dense_or_csr` has checked the indices
+        rows = SparseRows(rows, checked=True)
     check_finite(rows)
     return rows
 
 
 def _one_line(error: Exception) -> InputError:
-    """An array error of scikit-learn, shortened to one line that quotes no data."""
-    said = next(iter(str(error).splitlines()), "").rstrip(":. ")
-    if "could not convert" in said or "invalid literal" in said:
-        said = "X has an entry that is not a number"
-    if "inhomogeneous" in said:
-        said = "X has entries of different lengths"
+    """Shorten an array error of scikit-learn to one line that quotes no data."""
+    message = next(iter(str(error).splitlines()), "").rstrip(":. ")
+    # These messages of numpy and scikit-learn quote an entry, or say nothing to a user.
+    if "could not convert" in message or "invalid literal" in message:
+        message = "X has an entry that is not a number"
+    if "inhomogeneous" in message:
+        message = "X has entries of different lengths"
     if isinstance(error, OverflowError):
-        said = "X has an entry beyond float64"
-    if "2D array" in said:
-        said += ". Reshape your data"
+        message = "X has an entry beyond float64"
+    # scikit-learn's own tests look for these words
+    if "2D array" in message:
+        message += ". Reshape your data"
+
     kind = InputTypeError if isinstance(error, TypeError) else InputError
-    return kind(f"{said}; pass X as finite numbers of shape (n, d) and y as n labels")
+    return kind(f"{message}; pass X as finite numbers of shape (n, d) and y as n labels")
