@@ -129,8 +129,16 @@ def _plain_text(app, what, name, obj, options, lines):
         ]
 
 
-# the first four serve the command line, the last pydantic
-INTERNAL = {"documented", "flat_parameters", "of_flat", "releasable", "model_config"}
+# the last is pydantic's; all others serve the command line and releases
+INTERNAL = {
+    "documented",
+    "flat_parameters",
+    "of_flat",
+    "releasable",
+    "checkpoint_folder",
+    "name_rows",
+    "model_config",
+}
 
 
 def _skip_member(app, what, name, obj, skip, options):

@@ -141,7 +141,7 @@ def fit(
     )
     check_releasable(learner, allow_research)
     names_path = None if names_option is None else Path(names_option)
-    check_folder(getattr(learner, "folder", None), out, store, public, names_path)
+    check_folder(learner.checkpoint_folder(), out, store, public, names_path)
     if test is not None:
         _check_test(test, learner)
     if figures is not None:
@@ -272,7 +272,7 @@ def _resumable(learner: Any, out: Path) -> Iterator[None]:
     """Keep scores beside the release until it is saved, so that the same command resumes from them
     after a kill.
     """
-    if not learner.scores_public or learner.folder is not None:
+    if not learner.scores_public or learner.checkpoint_folder() is not None:
         yield
         return
     scores = out.absolute().parent / f".{out.name}.scores"
@@ -299,7 +299,7 @@ def _check_test(path: Path, learner: Any) -> None:
             f"--test does not apply to {type(learner).__name__}; leave it out, and see tacit"
             " evaluate"
         )
-    if learner.folder is None:
+    if learner.checkpoint_folder() is None:
         raise InputError(f"--test {path} is for the tables in a folder; name one with --folder")
 
 
@@ -353,7 +353,7 @@ def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:
 
 def _print_names(learner: Any, n_rows: int, source: str) -> None:
     use = "used"
-    if not getattr(learner, "names_used_", True):
+    if learner.tests_names and not learner.names_used_:
         use = "left out (the card says why)"
     say(f"Class names {use}, which cost nothing: {n_rows} rows, of {source}")
 

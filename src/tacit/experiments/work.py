@@ -253,9 +253,8 @@ def means_2d(learner: Any, data: Records, predicted: NDArray[Any]) -> dict[str, 
     Means and rows are those of what the learner averages. For public benchmarks: the true means are
     private.
     """
-    prototypes = getattr(learner, "prototypes_", None)
-    estimates = getattr(learner, "estimates", "")
-    if prototypes is None or np.ndim(prototypes) != 2 or not estimates:
+    estimates = learner.estimates
+    if not estimates or np.ndim(learner.prototypes_) != 2:
         raise InputError(
             f"keep names {MEANS_2D!r}, and {type(learner).__name__} has no class means in the"
             " space of its rows; leave it out"
@@ -263,9 +262,9 @@ def means_2d(learner: Any, data: Records, predicted: NDArray[Any]) -> dict[str, 
 
     test_rows = _averaged_rows(learner, data.test_x)
     true_means = _class_means(_averaged_rows(learner, data.x), data)
-    private_means = prototypes
+    private_means = learner.prototypes_
     if estimates == "rows":
-        private_means = _averaged_rows(learner, prototypes)
+        private_means = _averaged_rows(learner, learner.prototypes_)
     if estimates in ("directions", "rows"):
         # the lengths of these means say nothing
         true_means = unit_rows(true_means)

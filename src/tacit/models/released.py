@@ -1,11 +1,12 @@
 """Content that a learner passes to a release: arrays, how they decide, and public facts of how they
-were made.
+were made; and the facts of a learner that a release reads.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from tacit.models.decisions import AnyDecision
 from tacit.models.probabilities import Probabilities
 from tacit.models.rows import Floats
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,41 @@ class Released:
     def probabilities_of(self, rows: NDArray[Any]) -> Floats:
         """Probability of each class for each row, of shape (n, C)."""
         return (self.probabilities or Probabilities(1.0)).of(self.similarities(rows))
+
+
+class Publishable(ABC):
+    """A learner that states its guarantee, and so may be published once it is fitted.
+
+    All learners derive from it. Releases read nothing else of a learner, and so import none.
+    """
+
+    # reason why a fit has no release, and remedy
+    no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"
+
+    ledger: Ledger | None
+
+    # learned attributes
+    guarantee_: Guarantee
+    released_: Released | None
+    classes_: NDArray[Any]
+    n_features_in_: int
+    noise_: str
+
+    @abstractmethod
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether the learned attributes are there."""
+
+    @abstractmethod
+    def promise(self) -> Guarantee:
+        """Return the guarantee of a fit, from the parameters alone."""
+
+    @abstractmethod
+    def other_fits(self) -> int:
+        """Return an upper bound of the fits that `guarantee_` does not cover."""
+
+    @abstractmethod
+    def name_rows(self) -> Any:
+        """Return the rows of class names that fits use, as the parameters have them, or None."""
 
 
 def _copied(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

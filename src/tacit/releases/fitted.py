@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tacit.errors import PrivacyLeakWarning, ReleaseError
-from tacit.models.released import Released
+from tacit.models.released import Publishable, Released
 from tacit.models.scaling import Scaling
 from tacit.privacy.account import Account, balance
 from tacit.privacy.guarantee import Guarantee
@@ -62,19 +62,6 @@ _FLOAT_DEFENCES = {
     ),
     "research": "sums and scores are whole numbers; noise is drawn in floating point",
 }
-
-
-class Fitted(Protocol):
-    """The parts of a fitted learner that a release reads."""
-
-    guarantee_: Guarantee
-    released_: Released | None
-    classes_: NDArray[Any]
-    n_features_in_: int
-    noise_: str
-    ledger: Ledger | None
-
-    def other_fits(self) -> int: ...
 
 
 def steps_of(clf: Any) -> tuple[Any, Scaling | None]:
@@ -144,11 +131,11 @@ def with_scaling(released: Released, scaling: Scaling) -> Released:
 def released_of(clf: Any) -> Released:
     """Return what a fitted learner releases, or refuse a learner without publishable guarantee."""
     kind = type(clf).__name__
-    if not hasattr(clf, "promise") or not hasattr(clf, "no_release"):
+    if not isinstance(clf, Publishable):
         raise ReleaseError(f"clf={kind} is not a tacit learner; pass the fitted learner itself")
-    guarantee = getattr(clf, "guarantee_", None)
-    if guarantee is None:
+    if not clf.__sklearn_is_fitted__():
         raise ReleaseError(f"{kind} is not fitted, so it has nothing to release; call fit first")
+    guarantee = clf.guarantee_
     if type(guarantee) is not Guarantee:
         fault = f"guarantee_ of {kind} is a {type(guarantee).__name__}"
         raise ReleaseError(f"{fault}, which may depend on private data; use a Guarantee")
@@ -157,8 +144,7 @@ def released_of(clf: Any) -> Released:
     if guarantee != clf.promise():
         fault = f"parameters of {kind} were changed after fit, so its guarantee is not theirs"
         raise ReleaseError(f"{fault}; fit again")
-    released: Released = clf.released_
-    return released
+    return clf.released_
 
 
 def release_arrays(released: Released) -> dict[str, NDArray[Any]]:
@@ -177,7 +163,7 @@ def release_arrays(released: Released) -> dict[str, NDArray[Any]]:
 
 
 def of_learner(
-    clf: Fitted,
+    clf: Publishable,
     released: Released,
     arrays: Mapping[str, NDArray[Any]],
     sha256: str,
@@ -232,7 +218,7 @@ def of_learner(
         raise refusal("release", error, remedy) from error
 
 
-def _mechanisms(clf: Fitted, released: Released) -> Mechanisms:
+def _mechanisms(clf: Publishable, released: Released) -> Mechanisms:
     """Item 10."""
     return Mechanisms(
         noise=clf.noise_,  # type: ignore[arg-type]  # pydantic checks
@@ -254,7 +240,7 @@ def _implementation(noise: str) -> Implementation:
     )
 
 
-def _with_other_fits(clf: Fitted) -> Guarantee:
+def _with_other_fits(clf: Publishable) -> Guarantee:
     """Say in the scope of the guarantee, and warn, if there were more fits than it covers.
 
     A release that is stamped states no guarantee that other fits could break.
@@ -296,10 +282,9 @@ def check_facts(facts: Mapping[str, str | None]) -> None:
     product("learner", facts, None)
 
 
-def _names(clf: Fitted, facts: Mapping[str, Any] | None) -> Names | Literal["none"]:
+def _names(clf: Publishable, facts: Mapping[str, Any] | None) -> Names | Literal["none"]:
     """Count the rows of class names that the learner, or the learner within a search, was given."""
-    learner = getattr(clf, "estimator", clf)
-    rows_by_class = getattr(learner, "names", None)
+    rows_by_class = clf.name_rows()
     if rows_by_class is None:
         return "none"
     n_rows = sum(len(np.atleast_2d(rows)) for rows in rows_by_class)
@@ -320,7 +305,7 @@ def _pattern(account: Account | None) -> Pattern:
 
 
 def _contents(
-    clf: Fitted, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str
+    clf: Publishable, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str
 ) -> Contents:
     labels = tuple(np.asarray(clf.classes_).tolist())
     for label in labels:

@@ -25,6 +25,7 @@ from tacit.models.carried import deciding, misfit
 from tacit.models.decisions import Decision
 from tacit.models.probabilities import Probabilities, stated
 from tacit.models.probabilities import misfit as probabilities_misfit
+from tacit.models.released import Publishable
 from tacit.models.rows import check_finite
 from tacit.models.scaling import Scaling, scaling_misfit
 from tacit.privacy.guarantee import Guarantee
@@ -32,7 +33,6 @@ from tacit.privacy.ledger import Ledger
 from tacit.releases import fitted, reading
 from tacit.releases.card import render_card
 from tacit.releases.estimator import FittedClassifier
-from tacit.releases.fitted import Fitted
 from tacit.releases.onnx_graph import Head, head_model
 from tacit.releases.reading import (
     AGAIN,
@@ -98,7 +98,7 @@ class Release(FittedClassifier):
     @classmethod
     def of(
         cls,
-        clf: Fitted | Pipeline,
+        clf: Publishable | Pipeline,
         *,
         name: str | None = None,
         curator: str | None = None,

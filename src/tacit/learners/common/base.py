@@ -10,7 +10,7 @@ anything is charged.
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
@@ -41,7 +41,7 @@ from tacit.learners.common.validation import (
 from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
 from tacit.models.probabilities import Probabilities
-from tacit.models.released import Released
+from tacit.models.released import Publishable, Released
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
@@ -85,7 +85,7 @@ class Predictor(Protocol):
 
 
 @dataclass(eq=False, repr=False)
-class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: ignore[misc]  # scikit-learn has no types
     """Base of all learners; the module's docstring says what a new learner fills in.
 
     Parameters
@@ -132,15 +132,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     event_under_unit: ClassVar[bool] = False
     # whether a fit ends at a budget, so that it may spend less than it promised
     stops_early: ClassVar[bool] = False
-    # what `prototypes_` are in the space of rows: means, unit means, directions or rows
+    # whether a fit may leave names out where the records contradict them, and has `names_used_`
+    tests_names: ClassVar[bool] = False
+    # what `prototypes_` are in the space of rows: means, unit means, directions or rows; empty if
+    # the learner has none
     estimates: ClassVar[str] = ""
     person_bound: ClassVar[str] = (
         "what a person's records add up to is scaled down to the norm of one record"
     )
     # whether similarities are logits of a softmax that was trained
     trains_logits: ClassVar[bool] = False
-    # reason and remedy
-    no_release: ClassVar[str] = "decides by a model that a release cannot hold; choose another"
     # the command line's names: n_teachers for teachers__number
     flat_names: ClassVar[Mapping[str, str]] = {}
     _dtypes: ClassVar[list[Any]] = FLOATS
@@ -183,6 +184,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         The class list is not among them.
         """
         return ()
+
+    def _budget_text(self) -> str:
+        """Return the budget as a notebook shows it."""
+        return str(self.budget)
 
     def _uses_public(self) -> bool:
         """Return whether a fit uses public rows or class names, as far as the parameters tell."""
@@ -261,6 +266,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
     def documented(cls, name: str) -> tuple[type, str]:
         """Return where a parameter of `of_flat` is described: a class, and its name there."""
         return cls, name
+
+    def checkpoint_folder(self) -> Any:
+        """Return the private folder in which a fit keeps what it resumes from, or None."""
+        return None
+
+    def name_rows(self) -> Any:
+        return self.names
 
     def releasable(self) -> bool:
         """Tell whether a release can hold what a fit learns, as far as the parameters tell."""
@@ -534,7 +546,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mi
         return np.unique(y)
 
     def _repr_html_inner(self) -> str:
-        return promise_html(self) + str(super()._repr_html_inner())
+        return promise_html(self, self._budget_text()) + str(super()._repr_html_inner())
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)

@@ -11,17 +11,16 @@ from tacit.errors import TacitError
 from tacit.privacy.guarantee import STATED_AT
 
 
-def promise_html(learner: Any) -> str:
+def promise_html(learner: Any, budget: str) -> str:
     """The guarantee of a fitted learner, or what a fit will promise, as a table of HTML; a wrong
     parameter is named.
     """
     fitted = learner.__sklearn_is_fitted__()
     title = "Guarantee of this fit" if fitted else "Promise of a fit"
-    budgets = getattr(learner, "budgets", None)
     try:
         guarantee = learner.guarantee_ if fitted else learner.promise()
         rows = {
-            "budget": str(learner.budget if budgets is None else dict(budgets)),
+            "budget": budget,
             "unit": f"{guarantee.unit}: hides {guarantee.unit.hidden}",
             "privacy cost": guarantee.figures(None, guarantee.delta or STATED_AT),
             "not protected": ", ".join(guarantee.unprotected)

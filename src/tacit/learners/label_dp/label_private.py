@@ -172,6 +172,7 @@ class LabelPrivate(ModelClassifier):
     budget_kinds = ("pure", "zcdp", "approx", "gdp")
     summary = "a classifier that learned from randomized labels, and these labels"
     public_use = "none: the features are public"
+    tests_names = True
     no_release = (
         "decides by a model that a release cannot hold; choose base='linear' or a network by name"
     )

@@ -295,6 +295,14 @@ class PATE(ModelClassifier):
                 return aggregator, field
         return cls, group
 
+    def _budget_text(self) -> str:
+        if self.budgets is None:
+            return super()._budget_text()
+        return str(self.budgets)
+
+    def checkpoint_folder(self) -> Any:
+        return self.folder
+
     def _event(self) -> Event:
         # An infinite budget is plurality without noise, whatever noise is passed.
         if Budget.parse(self.budget).infinite:

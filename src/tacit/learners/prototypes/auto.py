@@ -140,6 +140,7 @@ class AutoPrototypes(UnitRowClassifier):
     """
 
     estimates = "unit means"
+    tests_names = True
     summary = (
         "one quadratic score per class; the choice where there are public rows, nothing to tune"
     )

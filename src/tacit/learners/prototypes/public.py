@@ -251,6 +251,9 @@ class PublicPrototypes(PrivateClassifier):
             names = rows_of(directions, centre)
         return ScoredRecords(X, labels, public, bounds, rule, folder, engine, names)
 
+    def checkpoint_folder(self) -> Any:
+        return self.folder
+
     def _folder(self) -> Path | None:
         """The folder for scores, checked by making it."""
         if not isinstance(self.folder, str | Path | None) or self.folder == "":

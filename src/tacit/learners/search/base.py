@@ -99,6 +99,9 @@ class Search(PrivateClassifier):
         promise = super().promise()
         return replace(promise, scope=f"{promise.scope}, tuning included")
 
+    def name_rows(self) -> Any:
+        return self.estimator.name_rows()
+
     def _event(self) -> Event:
         return self._cost(self._run_budget())
 
