@@ -106,9 +106,9 @@ def voting(task: Task, given: Problem, student: tacit.pate.Student, folder: Path
         label_accuracy=LABEL_ACCURACY,
         student=student,
         collector=collector,
-        stopping=stopping,
+        queries=tacit.pate.Queries(stopping=stopping),
         seed=seed,
-        folder=folder,
+        run=tacit.pate.Run(folder),
         noise="research",
         random_state=1000 + seed,
     )

@@ -1,12 +1,17 @@
 """What a method needs beside its class; each failure names the file or the line to add."""
 
 import inspect
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from contracts.learners import CLASSES
 from contracts.mutants import MUTANTS
+from tacit.learners.common.base import PrivateClassifier
+
+# parameters beside those that all learners have; more belong into groups, as `teachers` of PATE
+MOST_PARAMETERS = 15
 
 ROOT = Path(__file__).resolve().parents[2]
 METHOD = pytest.mark.parametrize("method", CLASSES)
@@ -47,3 +52,10 @@ def test_a_method_states_facts_that_hold_together(method):
     assert kind.units, "units is empty; name the neighbouring relations, first that of _event"
     assert set(kind.budget_kinds) <= {"pure", "zcdp", "approx", "gdp"}
     assert not kind.needs_public or kind.public_use.startswith("needed")
+
+
+@METHOD
+def test_a_method_has_few_parameters(method):
+    shared = {field.name for field in fields(PrivateClassifier)}
+    parameters = {field.name for field in fields(CLASSES[method])} - shared
+    assert len(parameters) <= MOST_PARAMETERS, f"{method} has {len(parameters)}; group some"

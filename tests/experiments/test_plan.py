@@ -88,6 +88,12 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
             10,
             ("of pate; write voting: {sigma: ...}",),
         ),
+        (
+            "method: noisy-sum",
+            "method: pate\n    parameters: {n_queries: 4}",
+            10,
+            ("of pate; write queries: {n_queries: ...}",),
+        ),
         ("seeds: 2", "seed: 2", 16, ("'seed'", "'seeds'")),
         ("    method: noisy-sum", "    metod: noisy-sum", 9, ("'metod'", "'method'")),
         ("rho=0.1, inf", "rho=0.1, epsilon=1", 14, ("budget epsilon=1 is pure",)),

@@ -349,7 +349,7 @@ def test_a_condition_on_a_cost_finds_what_shows_as_it(plan, tmp_path, capsys):
       - {name: mean, method: coinpress}
       - {name: probe, method: gradient-descent, parameters: {steps: 2}}
       - {name: public, method: public, public: [own]}
-      - {name: votes, method: pate, public: [own], parameters: {teachers: {number: 20}, n_queries: 20}}
+      - {name: votes, method: pate, public: [own], parameters: {teachers: {number: 20}, queries: {n_queries: 20}}}
     budgets: [rho=0.005, rho=0.02, rho=0.125, rho=8, "epsilon=1,delta=1e-6"]
     """
     found = sweep(plan(text), tmp_path / "runs")

@@ -3,6 +3,7 @@
 from tacit.learners.pate.aggregators import Confident, GNMax, Interactive, LaplaceMax
 from tacit.learners.pate.calibrate import Calibration, calibrate, simulated_counts
 from tacit.learners.pate.data_dependent import DataDependent, rdp, rdp_per_vote
+from tacit.learners.pate.grouped import Queries, Run
 from tacit.learners.pate.readings import Reading, readings
 from tacit.learners.pate.student import Student
 from tacit.learners.pate.teachers import Teachers
@@ -16,7 +17,9 @@ __all__ = [
     "GNMax",
     "Interactive",
     "LaplaceMax",
+    "Queries",
     "Reading",
+    "Run",
     "Student",
     "Teachers",
     "aggregate",

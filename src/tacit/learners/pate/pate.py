@@ -40,7 +40,15 @@ from tacit.learners.pate.collectors import COLLECTORS, PlainCollector
 from tacit.learners.pate.data_dependent import consensus
 from tacit.learners.pate.election import Election, check_test, check_truth, student_view
 from tacit.learners.pate.filter import allowance_of, cap, promised
-from tacit.learners.pate.grouped import FLAT_NAMES, GROUPS, KINDS, fields_of, with_fields
+from tacit.learners.pate.grouped import (
+    FLAT_NAMES,
+    GROUPS,
+    KINDS,
+    Queries,
+    Run,
+    fields_of,
+    with_fields,
+)
 from tacit.learners.pate.readings import limits_of, readings
 from tacit.learners.pate.run_folder import RunFolder, charge_for, run_hash
 from tacit.learners.pate.scheme import (
@@ -139,29 +147,17 @@ class PATE(ModelClassifier):
         makes a fifth of the released labels likelier after a fit to the others; otherwise it is the
         student without names. Votes do not depend on names, except in interactive voting, which
         uses the student.
-    n_queries, n_labels : int, optional
-        Limits: query the first `n_queries` public records only, and stop after `n_labels` answered
-        queries. Without groups the promise assumes at most `n_queries` queries.
-    limits : list of float, optional
-        Smaller budgets at which the voting is also read, at no further privacy cost: epsilons, or
-        dicts of them with budget groups. See `tacit.pate.readings`.
-    stopping : {"filter", "data-dependent"}
-        The costs by which voting ends; see `tacit.pate.aggregate`.
+    queries : Queries or dict, optional
+        Which public records are queried, when voting ends, and the smaller budgets at which it is
+        also read: n_queries, n_labels, limits, stopping. See `tacit.pate.Queries`.
     shape
         As in `LabelPrivate`.
     seed : int, default=0
         Public seed of assigning records and of training. The noise of the votes does not depend on
         it.
-    folder : path, optional
-        Private folder of teachers, votes, labels and tables (teachers.csv, votings.csv,
-        queries.csv, readings.csv, students.csv), from which an interrupted fit resumes. Labels in
-        it are not charged again to a ledger that was already charged for them.
-    engine : {"joblib", "ray", "slurm"}, str or Engine, optional
-        Where teachers are trained; "ray:ADDRESS" and "slurm:PARTITION" name the cluster. Workers
-        must see `folder`. By default in this process, or by joblib if `jobs` is more than 1. The
-        votes are the same to the bit.
-    jobs : int, default=1
-        Blocks of teachers that are trained at the same time, at most 1024, each by one thread.
+    run : Run or dict, optional
+        Where teachers are trained, and what is kept of the fit: folder, engine, jobs. See
+        `tacit.pate.Run`.
     noise, random_state, ledger
         As in `NoisySumPrototypes`.
     unit : {"replace", "change-label", "replace-person"}
@@ -174,12 +170,12 @@ class PATE(ModelClassifier):
         Labels of the public records, which may be published, and their privacy cost.
     student_ : Model
     readings_ : list of Reading
-        What votings with the smaller budgets in `limits` would have released, and the accuracy of
-        their students.
+        What votings with the smaller budgets in `queries.limits` would have released, and the
+        accuracy of their students.
     validation_accuracy_ : float or None
         Share of the validation labels that the student predicts.
     votes_ : Votes
-        Private, as are `consensus_`, `answers_.internal_` and everything in the folder.
+        Private, as are `consensus_`, `answers_.internal_` and everything in `run.folder`.
     consensus_ : ndarray of shape (20,)
         How many public records have each share of teachers for their top class: up to 5 %, up to 10
         %, and so on.
@@ -244,15 +240,10 @@ class PATE(ModelClassifier):
     student: Student | Mapping[str, Any] | None = None
     collector: str = "weighting"
     names: Any = None
-    n_queries: int | None = None
-    n_labels: int | None = None
-    limits: Any = None
-    stopping: str = "filter"
+    queries: Queries | Mapping[str, Any] | None = None
     shape: tuple[int, ...] | None = None
     seed: int = 0
-    folder: Any = None
-    engine: Any = None
-    jobs: int = 1
+    run: Run | Mapping[str, Any] | None = None
     unit: Unit | str = "replace"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -300,16 +291,13 @@ class PATE(ModelClassifier):
             return super()._budget_text()
         return str(self.budgets)
 
-    def checkpoint_folder(self) -> Any:
-        return self.folder
-
     def _event(self) -> Event:
         # An infinite budget is plurality without noise, whatever noise is passed.
         if Budget.parse(self.budget).infinite:
             return ZCDP(math.inf)
 
         allowances = {ALL: UNLIMITED}
-        if self.stopping == "filter":
+        if self._queries().stopping == "filter":
             allowances = self._allowances()
         _, aggregator = voting_of(self.voting)
         limits = self._limits()
@@ -329,12 +317,13 @@ class PATE(ModelClassifier):
         return Unit.REPLACE_PERSON if Unit(self.unit).per_person else Unit.REPLACE
 
     def _guarantee(self) -> Guarantee:
-        check_stopping(self.stopping, self.noise)
+        stopping = self._queries().stopping
+        check_stopping(stopping, self.noise)
         unit = self._dealt_unit()
         if self.budgets is None:
             return Guarantee(unit, self._event(), self._unprotected())
 
-        filtered = self.stopping == "filter"
+        filtered = stopping == "filter"
         groups = tuple(
             (group, cap(allowance if filtered else UNLIMITED))
             for group, allowance in self._allowances().items()
@@ -367,21 +356,32 @@ class PATE(ModelClassifier):
             raise BudgetError(f"{fault}; {remedy}")
         return budget
 
+    def _queries(self) -> Queries:
+        return value_of("queries", self.queries, Queries)
+
+    def _run(self) -> Run:
+        return value_of("run", self.run, Run)
+
+    def checkpoint_folder(self) -> Any:
+        return self._run().folder
+
     def _limits(self) -> tuple[int, int] | None:
         """Upper bounds on the numbers of queries and labels; None if `n_queries` is not set."""
-        if self.n_queries is None:
+        queries = self._queries()
+        if queries.n_queries is None:
             return None
         n_queries = self._query_count(2**53)
         n_labels = n_queries
-        if self.n_labels is not None:
-            n_labels = min(n_queries, whole("n_labels", self.n_labels, 1, 2**53))
+        if queries.n_labels is not None:
+            n_labels = min(n_queries, whole("n_labels", queries.n_labels, 1, 2**53))
         return n_queries, n_labels
 
     def _query_count(self, n_public: int) -> int:
         """Return how many of the public records are queried."""
-        if self.n_queries is None:
+        n_queries = self._queries().n_queries
+        if n_queries is None:
             return n_public
-        return min(n_public, whole("n_queries", self.n_queries, 1, 2**53))
+        return min(n_public, whole("n_queries", n_queries, 1, 2**53))
 
     def fit(
         self,
@@ -465,10 +465,11 @@ class PATE(ModelClassifier):
         persons = self._persons(ids, n)
         n_queries = self._query_count(len(public_records))
         allocation, plan, warning = self._choose_teachers(teachers, n, groups, persons, n_queries)
-        if self.limits is not None:
-            limits_of(self.limits, plan, self.stopping)
+        queries = self._queries()
+        if queries.limits is not None:
+            limits_of(queries.limits, plan, queries.stopping)
 
-        folder = RunFolder(self.folder)
+        folder = RunFolder(self._run().folder)
         n_classes = len(self.classes_)
         election = Election(
             X,
@@ -476,7 +477,7 @@ class PATE(ModelClassifier):
             public=public_records,
             test=check_test(test, width, self.classes_),
             allocation=allocation,
-            voting=Voting(plan, np.arange(n_classes), self.stopping),
+            voting=Voting(plan, np.arange(n_classes), queries.stopping),
             teachers=teachers,
             student=student,
             n_classes=n_classes,
@@ -512,7 +513,7 @@ class PATE(ModelClassifier):
         check_kind("teacher", model_of(teachers.model), sides, len(self.classes_))
         check_kind("student", model, sides, len(self.classes_))
         whole("seed", self.seed, 0, 2**63 - 1)
-        whole("jobs", self.jobs, 1, 1024)
+        whole("jobs", self._run().jobs, 1, 1024)
         real("delta", self.delta, 1e-30, 1 - 1e-9)
         if self.label_accuracy is not None:
             real("label_accuracy", self.label_accuracy, 0.01, 1)
@@ -542,10 +543,11 @@ class PATE(ModelClassifier):
         """Return where teachers are trained: by default in this process, or by joblib if jobs are
         to run at the same time.
         """
-        engine = self.engine
-        if engine is None and self.jobs > 1:
+        run = self._run()
+        engine = run.engine
+        if engine is None and run.jobs > 1:
             engine = "joblib"
-        return engine_from(engine, self.jobs, folder.path)
+        return engine_from(engine, run.jobs, folder.path)
 
     def _choose_teachers(
         self, teachers: Teachers, n: int, groups: Any, persons: Persons | None, n_queries: int
@@ -632,8 +634,9 @@ class PATE(ModelClassifier):
     ) -> Scheme:
         """Return the scheme without groups; noise that is not chosen yet is 1 vote."""
         budget = Budget.parse(self.budget)
-        if self.stopping != "filter" and budget.kind == "zcdp":
-            fault = f"stopping={self.stopping!r} needs an approximate budget, not {budget}"
+        queries = self._queries()
+        if queries.stopping != "filter" and budget.kind == "zcdp":
+            fault = f"stopping={queries.stopping!r} needs an approximate budget, not {budget}"
             raise BudgetError(
                 f"{fault}; pass {budget.hint('approx')} (approximate: a weaker guarantee)"
             )
@@ -643,7 +646,7 @@ class PATE(ModelClassifier):
             budget,
             self._allowances()[ALL],
             self.delta,
-            self.n_labels,
+            queries.n_labels,
             aggregator or GNMax(1.0),
             self._dealt_unit(),
         )
@@ -664,7 +667,7 @@ class PATE(ModelClassifier):
             teacher_groups=allocation.teacher_groups,
             copies=allocation.copies,
             delta=self.delta,
-            n_labels=self.n_labels,
+            n_labels=self._queries().n_labels,
             unit=self._dealt_unit(),
             **voting,
         )
@@ -687,10 +690,11 @@ class PATE(ModelClassifier):
         self.answers_ = replace(election.voting.answers(), guarantee_=promise)
         self.student_, self.validation_accuracy_ = election.fitted_student()
         self.readings_ = []
-        if self.limits is not None:
+        limits = self._queries().limits
+        if limits is not None:
             self.readings_ = [
                 replace(reading, test_accuracy=election.accuracy_of_first(reading.asked))
-                for reading in readings(self.answers_, self.limits)
+                for reading in readings(self.answers_, limits)
             ]
         if election.folder.path is not None:
             election.folder.write_tables(self._tables(election))
@@ -713,7 +717,7 @@ class PATE(ModelClassifier):
         settings = [
             self.noise,
             self.random_state,
-            self.stopping,
+            self._queries().stopping,
             self.classes_.tolist(),
             *election.settings(),
         ]
@@ -756,7 +760,7 @@ class PATE(ModelClassifier):
         settings = {
             "budget": budget,
             "collector": self.collector,
-            "stopping": self.stopping,
+            "stopping": self._queries().stopping,
             "seed": self.seed,
             "noise": self.noise,
             "random_state": self.random_state,
