@@ -39,8 +39,10 @@ from tacit.privacy.events import Event, Gaussian, compose
 from tacit.privacy.guarantee import Guarantee, check_most_records
 from tacit.privacy.unit import Unit
 
-# microseconds that the epsilon of a first charge may take; it is computed a dozen times
+# Microseconds that the epsilon of a first charge may take; it is computed a dozen times.
 _MOST_WORK = 4e5
+
+# The currencies that count a budget, by its kind; the first is the default.
 _CURRENCIES = {"zcdp": ("rho",), "pure": ("epsilon",), "approx": ("mu", "renyi"), "gdp": ("mu",)}
 
 
@@ -91,14 +93,15 @@ class Allowance:
                     " it out"
                 )
             check_most_records(most_records)
+
         budget = Budget.parse(budget)
-        possible = _CURRENCIES[budget.kind]
-        if currency is not None and currency not in possible:
-            remedy = f"pass {' or '.join(possible)}, or leave it out"
+        currencies = _CURRENCIES[budget.kind]
+        if currency is not None and currency not in currencies:
+            remedy = f"pass {' or '.join(currencies)}, or leave it out"
             raise BudgetError(
                 f"currency={quoted(currency)} does not count an allowance of {budget}; {remedy}"
             )
-        return cls(budget, unit, currency or possible[0], most_records)
+        return cls(budget, unit, currency or currencies[0], most_records)
 
     def converted(self, guarantee: Guarantee) -> Guarantee:
         """The guarantee in the unit of the allowance; InputError if it does not convert to that
@@ -115,25 +118,36 @@ class Allowance:
         if budget.infinite:
             return math.inf
         if self.currency == "mu":
-            return budget.gaussian() ** -2 if budget.mu is None else budget.mu * budget.mu
+            if budget.mu is not None:
+                return budget.mu * budget.mu
+            # the Gaussian that meets (epsilon, delta) exactly has mu = 1/z
+            return budget.gaussian() ** -2
         if self.currency == "renyi":
-            return accounting.largest_renyi(
-                self.order, float(budget.epsilon or 0), float(budget.delta or 0)
-            )
-        return float((budget.rho if self.currency == "rho" else budget.epsilon) or 0)
+            return accounting.largest_renyi(self.order, *self._epsilon_and_delta)
+        if self.currency == "rho":
+            return float(budget.rho or 0)
+        return float(budget.epsilon or 0)
 
     @cached_property
     def order(self) -> float:
         """For the currency "renyi": the order that allows the largest rho."""
-        return accounting.best_order(float(self.budget.epsilon or 0), float(self.budget.delta or 0))
+        return accounting.best_order(*self._epsilon_and_delta)
+
+    @property
+    def _epsilon_and_delta(self) -> tuple[float, float]:
+        """Epsilon and delta of an approximate budget."""
+        return float(self.budget.epsilon or 0), float(self.budget.delta or 0)
 
     def cost(self, event: Event) -> float:
         """Privacy cost of an event in the currency; inf if none is known."""
         if self.currency == "mu":
-            return event.mu * event.mu  # a power would raise where this overflows to inf
+            # mu**2 would raise an error where the product overflows to inf
+            return event.mu * event.mu
         if self.currency == "renyi":
             return float(event.renyi(np.array([self.order]))[0])
-        return event.rho if self.currency == "rho" else event.pure
+        if self.currency == "rho":
+            return event.rho
+        return event.pure
 
     def cost_of(self, guarantee: Guarantee) -> float:
         """Privacy cost of a guarantee in this unit and currency; with groups, that of the most
@@ -143,21 +157,28 @@ class Allowance:
 
     def unpriced(self, guarantee: Guarantee) -> Event | None:
         """The first event without a finite privacy cost in the currency."""
-        parts = (
-            part for total in self.converted(guarantee).totals() for part, _ in total.counted()
-        )
-        return next((part for part in parts if math.isinf(self.cost(part))), None)
+        for total in self.converted(guarantee).totals():
+            for event, _ in total.counted():
+                if math.isinf(self.cost(event)):
+                    return event
+        return None
 
     def after(self, charges: Sequence[Guarantee]) -> Decimal | None:
         """Return what these charges leave in the currency, in this order; None if they exceed the
         allowance.
         """
-        left, charged = decimal_of(self.total), False
+        left = decimal_of(self.total)
+        untouched = True
         for charge in charges:
-            rest = self.after_next(charge, left) if charged else self.after_first(charge)
-            if rest is None:
+            if untouched:
+                # all charges before it were free, so their outputs do not depend on the data
+                balance = self.after_first(charge)
+            else:
+                balance = self.after_next(charge, left)
+            if balance is None:
                 return None
-            left, charged = rest, charged or not free(charge)
+            left = balance
+            untouched = untouched and free(charge)
         return left
 
     def after_first(self, guarantee: Guarantee) -> Decimal | None:
@@ -165,13 +186,20 @@ class Allowance:
         left = self.after_next(guarantee, decimal_of(self.total))
         if self.budget.kind != "approx" or self.budget.infinite:
             return left
+
+        # Compare its exact curve with (epsilon, delta), unless that takes too long.
         totals = self.converted(guarantee).totals()
-        if sum(accounting.work(total, self.budget.delta or 0.0) for total in totals) > _MOST_WORK:
+        work = sum(accounting.work(total, self.budget.delta or 0.0) for total in totals)
+        if work > _MOST_WORK:
             return left
         if not all(self.budget.permits(total) for total in totals):
             return left
-        rest = min(_rest(self.budget, total) for total in totals) if self.currency == "mu" else 0.0
-        return max(left or NONE_LEFT, decimal_of(rest))
+
+        # The charge fits by its exact curve, even where its cost in the currency does not.
+        left_by_curve = 0.0
+        if self.currency == "mu":
+            left_by_curve = min(_left_by_curve(self.budget, total) for total in totals)
+        return max(left or NONE_LEFT, decimal_of(left_by_curve))
 
     def after_next(self, guarantee: Guarantee, left: Decimal) -> Decimal | None:
         """Return what a further charge leaves of `left`; None if it exceeds it."""
@@ -185,27 +213,31 @@ class Allowance:
     @property
     def kind(self) -> str:
         """Unit and currency; amounts of two kinds are never added up."""
-        counted = (
-            f"Renyi divergence at order {self.order:.6g}"
-            if self.currency == "renyi"
-            else self.currency
-        )
-        declared = (
-            "" if self.most_records is None else f", at most {self.most_records} records a person"
-        )
-        return f"{counted} under unit {self.unit.value}{declared}"
+        kind = f"{self._parameter} under unit {self.unit.value}"
+        if self.most_records is not None:
+            kind += f", at most {self.most_records} records a person"
+        return kind
+
+    @property
+    def _parameter(self) -> str:
+        """The name of the currency; with its order, if it has one."""
+        if self.currency == "renyi":
+            return f"Renyi divergence at order {self.order:.6g}"
+        return self.currency
 
     def spent(self, left: Decimal) -> str:
         """Say in words what was spent if this is left."""
-        return (
-            "any amount" if left.is_infinite() else self.amount(max(self.total - float(left), 0.0))
-        )
+        if left.is_infinite():
+            return "any amount"
+        return self.amount(max(self.total - float(left), 0.0))
 
     def amount(self, cost: float) -> str:
         """An amount of the currency in words."""
-        return {"mu": "mu^2=", "renyi": "Renyi divergence "}.get(
-            self.currency, f"{self.currency}="
-        ) + f"{cost:.6g}"
+        if self.currency == "mu":
+            return f"mu^2={cost:.6g}"
+        if self.currency == "renyi":
+            return f"Renyi divergence {cost:.6g}"
+        return f"{self.currency}={cost:.6g}"
 
     @property
     def rule(self) -> str:
@@ -213,17 +245,14 @@ class Allowance:
         if self.budget.infinite:
             return "nothing is refused"
         if self.budget.kind != "approx":
-            return (
-                f"the {'mu^2' if self.currency == 'mu' else self.currency} of every charge is"
-                " subtracted"
-            )
-        counted = (
-            "mu^2 (Gaussian differential privacy)"
-            if self.currency == "mu"
-            else self.kind.partition(" under")[0]
-        )
+            parameter = "mu^2" if self.currency == "mu" else self.currency
+            return f"the {parameter} of every charge is subtracted"
+
+        parameter = self._parameter
+        if self.currency == "mu":
+            parameter = "mu^2 (Gaussian differential privacy)"
         return (
-            f"the {counted} of each charge is subtracted from {self.amount(self.total)}, except"
+            f"the {parameter} of each charge is subtracted from {self.amount(self.total)}, except"
             " that the first charge counts by its exact curve"
         )
 
@@ -241,16 +270,17 @@ def free(guarantee: Guarantee) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _rest(budget: Budget, first: Event) -> float:
+def _left_by_curve(budget: Budget, first: Event) -> float:
     """Largest mu^2 of a Gaussian that meets the budget composed with `first`, rounded down by at
     most a thousandth.
     """
 
-    def both(mu: float) -> Event:
+    def with_gaussian(mu: float) -> Event:
         return compose([first, Gaussian(1 / mu)])
 
-    most = 1 / budget.gaussian()
-    least = 1e-3 * most
-    if not budget.permits(both(least)):
+    largest_mu = 1 / budget.gaussian()
+    smallest_mu = 1e-3 * largest_mu
+    if not budget.permits(with_gaussian(smallest_mu)):
         return 0.0
-    return calibrate(budget, both, least, most, precision=5e-4) ** 2
+    # a relative error of 5e-4 in mu is one of 1e-3 in its square
+    return calibrate(budget, with_gaussian, smallest_mu, largest_mu, precision=5e-4) ** 2

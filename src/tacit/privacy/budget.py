@@ -22,24 +22,35 @@ from tacit.privacy.decimals import rounded_down
 from tacit.privacy.events import Event, Exponential, Gaussian, PureDP, SampledGaussian
 from tacit.privacy.unit import Unit
 
-LEAST, MOST = 1e-9, 1e9  # of a finite epsilon, rho or mu
+# Smallest and largest finite epsilon, rho or mu of a budget.
+LEAST = 1e-9
+MOST = 1e9
+_LEAST_DELTA = 1e-30
+
 _FORMS = (
     "write epsilon=1 (pure), rho=0.5 (zCDP), epsilon=1,delta=1e-6 (approximate), mu=1 (Gaussian DP)"
     " or tpr=0.1@fpr=0.01 (the most that an attack may reach)"
 )
-_HINT_DELTA = "1e-6"  # of the approximate budgets that errors propose
-_LEAST_PURE, _MOST_PURE = 1e-10, 1e6  # of a mechanism of which only a pure epsilon is known
+
+# Delta of the approximate budgets that errors propose.
+_HINT_DELTA = "1e-6"
+
+# Range in which the epsilon of a mechanism is searched of which only a pure epsilon is known.
+_LEAST_PURE = 1e-10
+_MOST_PURE = 1e6
 
 # If a budget is split over several events, noise is larger by this factor, so that the costs of the
-# events, added up
-# in floats, stay within the budget. The factor exceeds the tolerance of the solver that finds
-# epsilon, 1e-12.
+# events, added up in floats, stay within the budget. The factor exceeds the tolerance of the solver
+# that finds epsilon, 1e-12.
 _ROUNDED_UP = 1 + 1e-11
 
-# By which factor the cost under a unit exceeds that under add/remove of a record or person, for one
-# event on each of
-# several classes: in sqrt(rho) (Gaussian sums, and selections under zCDP), and in pure epsilon.
-# A person may be in several classes, so a change of their labels costs as much as another person.
+# Cost under a unit divided by the cost under add/remove of a record or person, for one event on
+# each of several classes: in sqrt(rho) (Gaussian sums, and selections under zCDP), and in pure
+# epsilon.
+#
+# A replacement is a removal and an addition. A changed label removes a record from one class and
+# adds it to another: their rho add up, and so do their pure epsilons. A person may be in several
+# classes, so a change of their labels costs as much as another person.
 _ROOT_RHO = {
     Unit.ADD_REMOVE: 1.0,
     Unit.REPLACE: 2.0,
@@ -76,12 +87,10 @@ class Budget:
                 f" {_FORMS}"
             )
         for name, value in parts.items():
-            if not value > 0 or (name == "delta" and value >= 1):
-                rule = "between 0 and 1" if name == "delta" else "positive"
-                raise BudgetError(f"budget {name}={value} must be {rule}; {_FORMS}")
-            low, high = (1e-30, 1) if name == "delta" else (LEAST, MOST)
-            if not low <= value <= high and not math.isinf(value):
-                raise BudgetError(f"budget {name}={value} is outside {low:g} to {high:g}; {_FORMS}")
+            if name == "delta":
+                _check_delta(value)
+            else:
+                _check_amount(name, value)
 
     def _parts(self) -> dict[str, float]:
         return {name: value for name, value in vars(self).items() if value is not None}
@@ -126,10 +135,13 @@ class Budget:
         >>> round(Budget.attack(0.1, 0.01).mu, 4)
         1.0448
         """
-        tpr, fpr = float(true_positive_rate), float(false_positive_rate)
+        tpr = float(true_positive_rate)
+        fpr = float(false_positive_rate)
         if not 0 < fpr < tpr < 1:
             rule = "must have 0 < fpr < tpr < 1, since a blind guess reaches tpr = fpr"
             raise BudgetError(f"budget tpr={tpr:g}@fpr={fpr:g} {rule}; {_FORMS}")
+
+        # The trade-off curve of N(0, 1) and N(mu, 1) is tpr = Phi(Phi^-1(fpr) + mu).
         quantile = NormalDist().inv_cdf
         return cls(mu=(quantile(tpr) - quantile(fpr)) * (1 - 1e-12))
 
@@ -146,24 +158,11 @@ class Budget:
             )
         if not isinstance(text, str):
             raise BudgetError(f"budget={quoted(text)} does not say of which kind it is; {_FORMS}")
-        values: dict[str, float] = {}
-        attack = "@" in text
-        for item in text.split("@" if attack else ","):
-            name, _, number = (part.strip() for part in item.partition("="))
-            try:
-                value = read_number(number)
-            except ValueError:
-                value = math.nan
-            if math.isinf(value) and "inf" not in number.lower():
-                # an overflow such as 1e400 is a mistake; only "inf" asks for no protection
-                value = math.nan
-            known = ("tpr", "fpr") if attack else ("epsilon", "delta", "rho", "mu")
-            if name not in known or name in values or math.isnan(value):
-                raise BudgetError(
-                    f"budget {quoted(text)} cannot be read at {quoted(item.strip())}; {_FORMS}"
-                )
-            values[name] = value
-        return cls.attack(values["tpr"], values["fpr"]) if attack else cls(**values)
+
+        if "@" in text:
+            rates = _read_parts(text, "@", ("tpr", "fpr"))
+            return cls.attack(rates["tpr"], rates["fpr"])
+        return cls(**_read_parts(text, ",", ("epsilon", "delta", "rho", "mu")))
 
     @property
     def kind(self) -> str:
@@ -172,7 +171,9 @@ class Budget:
             return "gdp"
         if self.rho is not None:
             return "zcdp"
-        return "pure" if self.delta is None else "approx"
+        if self.delta is not None:
+            return "approx"
+        return "pure"
 
     @property
     def infinite(self) -> bool:
@@ -211,27 +212,36 @@ class Budget:
         """
         if self.infinite:
             return 0.0
+        multiplier = self._gaussian_of_record() * _ROOT_RHO[unit]
+
+        # A changed label is two events, since it changes the sums of two classes.
+        several_events = split or unit is Unit.CHANGE_LABEL
+        if several_events:
+            multiplier *= _ROUNDED_UP
+        return multiplier
+
+    def _gaussian_of_record(self) -> float:
+        """Noise multiplier of one Gaussian event for one record added or removed."""
         if self.rho is not None:
-            z = 1 / math.sqrt(2 * self.rho)
-            while Gaussian(z).rho > self.rho:
-                z = math.nextafter(z, math.inf)
-        elif self.mu is not None:
-            z = 1 / self.mu
-            while Gaussian(z).mu > self.mu:
-                z = math.nextafter(z, math.inf)
-        elif self.delta is not None:
-            assert self.epsilon is not None
-            z = accounting.gaussian_multiplier(self.epsilon, self.delta)
-        else:
-            assert self.epsilon is not None
-            remedy = (
-                f"pass {self.hint('approx')} (the same epsilon, but approximate: a weaker"
-                " guarantee)"
-            )
-            raise BudgetError(
-                f"budget {self} is pure and Gaussian noise has no pure epsilon; {remedy}"
-            )
-        return z * _ROOT_RHO[unit] * (_ROUNDED_UP if split or unit is Unit.CHANGE_LABEL else 1.0)
+            multiplier = 1 / math.sqrt(2 * self.rho)
+            while Gaussian(multiplier).rho > self.rho:
+                multiplier = math.nextafter(multiplier, math.inf)
+            return multiplier
+
+        if self.mu is not None:
+            multiplier = 1 / self.mu
+            while Gaussian(multiplier).mu > self.mu:
+                multiplier = math.nextafter(multiplier, math.inf)
+            return multiplier
+
+        assert self.epsilon is not None
+        if self.delta is not None:
+            return accounting.gaussian_multiplier(self.epsilon, self.delta)
+
+        remedy = (
+            f"pass {self.hint('approx')} (the same epsilon, but approximate: a weaker guarantee)"
+        )
+        raise BudgetError(f"budget {self} is pure and Gaussian noise has no pure epsilon; {remedy}")
 
     def exponential(self, unit: Unit = Unit.ADD_REMOVE) -> float:
         """Epsilon of an exponential mechanism, once on each of several disjoint classes, that
@@ -240,10 +250,14 @@ class Budget:
         if self.infinite:
             return math.inf
         if self.rho is not None:
+            # An exponential mechanism has rho = epsilon^2 / 8.
             epsilon = math.sqrt(8 * self.rho)
             while Exponential(epsilon).rho > self.rho:
                 epsilon = math.nextafter(epsilon, 0)
-            return epsilon / _ROOT_RHO[unit] / (_ROUNDED_UP if unit is Unit.CHANGE_LABEL else 1.0)
+            epsilon /= _ROOT_RHO[unit]
+            if unit is Unit.CHANGE_LABEL:
+                epsilon /= _ROUNDED_UP
+            return epsilon
         if self.mu is not None:
             return calibrate(
                 self, lambda epsilon: _exponential_under(epsilon, unit), _LEAST_PURE, _MOST_PURE
@@ -260,6 +274,8 @@ class Budget:
         if self.kind != "pure" or self.epsilon is None:
             remedy = f"pass {self.hint('pure')} (pure), or use Gaussian noise"
             raise BudgetError(f"budget {self} is not pure, as Laplace noise needs; {remedy}")
+
+        # The quotient may be rounded down, so it is compared with the budget in exact fractions.
         multiplier = _PURE[unit] / self.epsilon
         while Fraction(multiplier) * Fraction(self.epsilon) < _PURE[unit]:
             multiplier = math.nextafter(multiplier, math.inf)
@@ -278,12 +294,18 @@ class Budget:
             return 0.0
 
         def cost(inverse: float) -> Event:
+            """Return the event at the inverse of a noise multiplier, with which the cost grows."""
             return count * SampledGaussian(1 / inverse, sampling_rate)
 
+        # Without sampling, `count` Gaussians of multiplier z sqrt(count) cost as much as one of
+        # multiplier z. Sampling permits a larger inverse; a tenth less leaves room for accounting
+        # that is not exact.
         unsampled = 1 / (
             accounting.gaussian_multiplier(self.epsilon, self.delta) * math.sqrt(count)
         )
-        return 1 / calibrate(self, cost, 0.9 * unsampled, unsampled * math.exp(30), precision=1e-3)
+        low = 0.9 * unsampled
+        high = unsampled * math.exp(30)
+        return 1 / calibrate(self, cost, low, high, precision=1e-3)
 
     def largest_pure(self) -> float:
         """The largest epsilon of a mechanism of which only a pure epsilon is known."""
@@ -313,12 +335,15 @@ class Budget:
         """
         if self.epsilon is not None:
             assert kind != "zcdp"
-            shown = f"{self.epsilon!r}".removesuffix(".0")
+            amount = f"{self.epsilon!r}".removesuffix(".0")
         else:
-            shown = _as_text(self._converted(kind))
-        name = "rho" if kind == "zcdp" else "epsilon"
-        delta = f",delta={_HINT_DELTA}" if kind == "approx" else ""
-        return f"{name}={shown}{delta}"
+            amount = _amount_text(self._converted(kind))
+
+        if kind == "zcdp":
+            return f"rho={amount}"
+        if kind == "approx":
+            return f"epsilon={amount},delta={_HINT_DELTA}"
+        return f"epsilon={amount}"
 
     def _converted(self, kind: str) -> float:
         """The amount of another kind that a budget in rho or mu is worth."""
@@ -326,11 +351,58 @@ class Budget:
             return math.inf
         if kind == "pure":
             return self.largest_pure()
+
         noise = Gaussian(self.gaussian())
-        return noise.rho if kind == "zcdp" else accounting.epsilon(noise, float(_HINT_DELTA))
+        if kind == "zcdp":
+            return noise.rho
+        return accounting.epsilon(noise, float(_HINT_DELTA))
 
 
-def _as_text(amount: float) -> str:
+def _check_delta(delta: float) -> None:
+    """Refuse a delta that is no probability, or too small for accounting."""
+    if not 0 < delta < 1:
+        raise BudgetError(f"budget delta={delta} must be between 0 and 1; {_FORMS}")
+    if delta < _LEAST_DELTA:
+        raise BudgetError(f"budget delta={delta} is outside {_LEAST_DELTA:g} to 1; {_FORMS}")
+
+
+def _check_amount(name: str, amount: float) -> None:
+    """Refuse an epsilon, rho or mu that is not positive, or finite and out of range."""
+    if not amount > 0:
+        raise BudgetError(f"budget {name}={amount} must be positive; {_FORMS}")
+    if not LEAST <= amount <= MOST and not math.isinf(amount):
+        raise BudgetError(f"budget {name}={amount} is outside {LEAST:g} to {MOST:g}; {_FORMS}")
+
+
+def _read_parts(text: str, separator: str, names: tuple[str, ...]) -> dict[str, float]:
+    """Read the parts of a budget, such as "epsilon=1"; each has another one of these names."""
+    values: dict[str, float] = {}
+    for part in text.split(separator):
+        name, _, number = part.partition("=")
+        name = name.strip()
+        value = _read_amount(number.strip())
+        if name not in names or name in values or math.isnan(value):
+            raise BudgetError(
+                f"budget {quoted(text)} cannot be read at {quoted(part.strip())}; {_FORMS}"
+            )
+        values[name] = value
+    return values
+
+
+def _read_amount(text: str) -> float:
+    """Return the number that a text states; nan if it states none."""
+    try:
+        value = read_number(text)
+    except ValueError:
+        return math.nan
+
+    # An overflow such as 1e400 is a mistake; only "inf" asks for no protection.
+    if math.isinf(value) and "inf" not in text.lower():
+        return math.nan
+    return value
+
+
+def _amount_text(amount: float) -> str:
     """An amount rounded down to six digits; "..." if no budget may state it."""
     if math.isinf(amount):
         return "inf"
@@ -341,11 +413,10 @@ def _as_text(amount: float) -> str:
 
 def _exponential_under(epsilon: float, unit: Unit) -> Event:
     """The cost under a unit of exponential mechanisms, one on each of several disjoint classes."""
-    return (
-        2 * Exponential(epsilon)
-        if unit is Unit.CHANGE_LABEL
-        else Exponential(_ROOT_RHO[unit] * epsilon)
-    )
+    if unit is Unit.CHANGE_LABEL:
+        # the record leaves one class and enters another
+        return 2 * Exponential(epsilon)
+    return Exponential(_ROOT_RHO[unit] * epsilon)
 
 
 def calibrate(
@@ -384,9 +455,15 @@ def calibrate(
         raise BudgetError(f"{fault}; use fewer steps, or another method")
     if budget.permits(cost(high)):
         return high
+
+    # Bisect the logarithm. The budget always permits `low` and never `high`.
     while high > low * (1 + precision):
         middle = math.sqrt(low) * math.sqrt(high)
         if not low < middle < high:
+            # no float lies between them
             break
-        low, high = (middle, high) if budget.permits(cost(middle)) else (low, middle)
+        if budget.permits(cost(middle)):
+            low = middle
+        else:
+            high = middle
     return low
