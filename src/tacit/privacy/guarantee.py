@@ -69,8 +69,10 @@ class Guarantee:
         names = [name for name, _ in self.groups]
         if len(set(names)) < len(names):
             raise InputError(f"groups {quoted(names)} name a group twice; add up its events")
-        totals = [self.event, *(event for _, event in self.groups)]
-        if self.unit.per_person and any(event.base() != event for event in totals):
+
+        events = [self.event, *(event for _, event in self.groups)]
+        has_parallel_events = any(event.base() != event for event in events)
+        if self.unit.per_person and has_parallel_events:
             raise InputError(
                 "a person may be in several classes, so nothing is parallel; pass event.base()"
             )
@@ -91,13 +93,13 @@ class Guarantee:
     def rho(self) -> float | None:
         """zCDP parameter of the most expensive group; None if there is none."""
         rho = max(event.rho for event in self.totals())
-        return rho if math.isfinite(rho) else None
+        return _finite(rho)
 
     @property
     def mu(self) -> float | None:
         """Gaussian-DP parameter of the most expensive group; None if there is none."""
         mu = max(event.mu for event in self.totals())
-        return mu if math.isfinite(mu) else None
+        return _finite(mu)
 
     def epsilon(self, delta: float = 0.0, group: str | None = None) -> float:
         """Smallest valid epsilon at `delta`, of this group or of the most expensive group; inf if
@@ -155,15 +157,19 @@ class Guarantee:
         InputError
             If there is no such group.
         """
-        named = group or most_expensive(
-            {name: self.epsilon(DECISIVE, name) for name, _ in self.groups}
-        )
+        if group:
+            group_name = group
+        else:
+            # the numbers below are then those of the group whose records cost most
+            epsilons = {name: self.epsilon(DECISIVE, name) for name, _ in self.groups}
+            group_name = most_expensive(epsilons)
+
         return in_words(
             self.unit,
             self.epsilon(DECISIVE, group),
             self.epsilon(0.0, group),
             self._advantage(group),
-            named,
+            group_name,
             attained=self._attained(group),
         )
 
@@ -186,9 +192,10 @@ class Guarantee:
         unit = Unit(unit)
         if unit == self.unit:
             return self
-        converted = _CONVERSIONS.get((self.unit, unit))
-        if converted is not None:
-            return self._changed(unit, converted)
+        conversion = _CONVERSIONS.get((self.unit, unit))
+        if conversion is not None:
+            return self._changed(unit, conversion)
+
         remedy = f"leave the unit out, or choose a method private under {unit.value}"
         if unit.per_person and not self.unit.per_person:
             remedy = (
@@ -224,18 +231,13 @@ class Guarantee:
         0.5
         """
         check_most_records(most_records)
-        unit = {
-            Unit.ADD_REMOVE: Unit.ADD_REMOVE_PERSON,
-            Unit.CHANGE_LABEL: Unit.CHANGE_LABELS_OF_PERSON,
-        }.get(self.unit)
+        unit = _PER_PERSON.get(self.unit)
         if unit is None:
-            why = (
-                "is already per person"
-                if self.unit.per_person
-                else "says nothing about another number of records"
-            )
+            fault = "says nothing about another number of records"
+            if self.unit.per_person:
+                fault = "is already per person"
             raise InputError(
-                f"unit={self.unit} {why}; convert a guarantee under add-remove or change-label"
+                f"unit={self.unit} {fault}; convert a guarantee under add-remove or change-label"
             )
         if self.groups:
             raise InputError(
@@ -248,44 +250,53 @@ class Guarantee:
                     f"{part.describe()} has no known cost for groups; learn under unit {unit}"
                     " instead"
                 )
-        declared = f"that nobody has more than {most_records} records (declared)"
-        moved = self._changed(unit, lambda event: event.for_group(most_records).base())
-        return replace(moved, unprotected=(*self.unprotected, declared))
 
-    def _changed(self, unit: Unit, change: Callable[[Event], Event]) -> Guarantee:
-        groups = tuple((name, change(event)) for name, event in self.groups)
-        return replace(self, unit=unit, event=change(self.event), groups=groups)
+        # A person is a group of records. Group privacy holds for any of them, so also where all are
+        # in one class: nothing is parallel then.
+        guarantee = self._changed(unit, lambda event: event.for_group(most_records).base())
+        declaration = f"that nobody has more than {most_records} records (declared)"
+        return replace(guarantee, unprotected=(*self.unprotected, declaration))
+
+    def _changed(self, unit: Unit, conversion: Callable[[Event], Event]) -> Guarantee:
+        """The guarantee under another unit, each of its events converted."""
+        groups = tuple((name, conversion(event)) for name, event in self.groups)
+        return replace(self, unit=unit, event=conversion(self.event), groups=groups)
 
     def without_groups(self, cost: Callable[[Event], float]) -> Guarantee:
         """The same guarantee with every record charged at the most expensive group's cost.
 
         Groups of equal cost, such as those that have no finite cost, are compared by rho.
         """
-        return replace(
-            self, event=max(self.totals(), key=lambda total: (cost(total), total.rho)), groups=()
-        )
+        largest = max(self.totals(), key=lambda total: (cost(total), total.rho))
+        return replace(self, event=largest, groups=())
 
     def statement(self, delta: float | None = None) -> str:
         """The guarantee in words: what holds, under which unit, and what is not covered; at the
         budget's delta.
         """
-        delta = self.delta or STATED_AT if delta is None else delta
+        if delta is None:
+            delta = self.delta or STATED_AT
+
         lines = [f"The release hides {self.unit.hidden}, up to:"]
-        lines += [f"  {name}: {self.figures(name, delta)}" for name, _ in self.groups]
-        lines += [] if self.groups else [f"  {self.figures(None, delta)}"]
+        if not self.groups:
+            lines.append(f"  {self.figures(None, delta)}")
+        for name, _ in self.groups:
+            lines.append(f"  {name}: {self.figures(name, delta)}")
         if self.unit in (Unit.ADD_REMOVE, Unit.ADD_REMOVE_PERSON):
             for unit in implied_units(self.unit):
                 lines.append(f"  under unit {unit.value}: {self.to(unit).figures(None, delta)}")
         if self.bounded:
             lines += self._against_attacks()
         lines.append(self.in_words())
+
+        # With groups, there may be no event that counts for every group.
         if not self.groups or self.event.counted():
             lines.append(f"Sum of: {self.event.describe()}.")
-        lines += [f"For {name} sum of: {event.describe()}." for name, event in self.groups]
-        lines.append(
-            "Not protected:"
-            f" {', '.join(self.unprotected) or 'nothing beyond the public arguments'}."
-        )
+        for name, event in self.groups:
+            lines.append(f"For {name} sum of: {event.describe()}.")
+
+        unprotected = ", ".join(self.unprotected) or "nothing beyond the public arguments"
+        lines.append(f"Not protected: {unprotected}.")
         lines.append(
             f"Covers {self.scope}; anything fitted on private rows before it (a scaler, a PCA) is"
             " outside, and so is any figure computed from private rows after it (a score, a choice"
@@ -297,16 +308,23 @@ class Guarantee:
         """Epsilon at each delta, and what attacks reach: of the group whose records cost most at
         each.
         """
-        most = " (of the group whose records cost most)" if len(self.groups) > 1 else ""
+        group = ""
+        if len(self.groups) > 1:
+            group = " (of the group whose records cost most)"
         epsilons = [f"{rounded_up(self.epsilon(delta))} at {delta:g}" for delta in DELTAS]
         rates = [
             f"{rounded_up(self.attack_rate(rate))} at {rate:g}" for rate in FALSE_POSITIVE_RATES
         ]
-        subject, bound = ("The best attack", "up to ") if self.attained else ("Attacks", "at most ")
+
+        attacker = "Attacks"
+        bound = "at most "
+        if self.attained:
+            attacker = "The best attack"
+            bound = "up to "
         return [
-            f"Epsilon at delta{most}: {', '.join(epsilons)}.",
+            f"Epsilon at delta{group}: {', '.join(epsilons)}.",
             (
-                f"{subject}{most}: true-positive rate {bound}{', '.join(rates)} (false-positive"
+                f"{attacker}{group}: true-positive rate {bound}{', '.join(rates)} (false-positive"
                 f" rate); advantage {bound}{rounded_up(self.advantage)}."
             ),
         ]
@@ -341,14 +359,18 @@ class Guarantee:
         """The sum of events of each group, or of this group; a single event if there are no
         groups.
         """
-        groups = dict(self.groups)
-        if group is not None and group not in groups:
-            raise InputError(
-                f"group={group!r} is not one of {list(groups)}; name one, or leave it out for the"
-                " largest"
-            )
-        chosen = list(groups.values()) if group is None else [groups[group]]
-        return [compose((self.event, event)) for event in chosen] or [self.event]
+        events = dict(self.groups)
+        if group is not None:
+            if group not in events:
+                raise InputError(
+                    f"group={group!r} is not one of {list(events)}; name one, or leave it out for"
+                    " the largest"
+                )
+            return [compose((self.event, events[group]))]
+
+        if not events:
+            return [self.event]
+        return [compose((self.event, event)) for event in events.values()]
 
     def figures(self, group: str | None = None, delta: float = STATED_AT) -> str:
         """The numbers of the statement on one line: of this group, or each at its largest over the
@@ -357,10 +379,14 @@ class Guarantee:
         totals = self.totals(group)
         if not all(total.bounded for total in totals):
             return "no bound: this is not private"
-        pure, rho, mu = (
-            max(getattr(total, name) for total in totals) for name in ("pure", "rho", "mu")
-        )
-        numbers = [f"epsilon = {rounded_up(pure)} (pure)"] if math.isfinite(pure) else []
+
+        pure = max(total.pure for total in totals)
+        rho = max(total.rho for total in totals)
+        mu = max(total.mu for total in totals)
+
+        numbers = []
+        if math.isfinite(pure):
+            numbers.append(f"epsilon = {rounded_up(pure)} (pure)")
         numbers.append(f"epsilon = {rounded_up(self.epsilon(delta, group))} at delta = {delta:g}")
         if math.isfinite(rho):
             numbers.append(f"rho = {rounded_up(rho)} (zCDP)")
@@ -387,7 +413,7 @@ def guarantee_under(event: Event, unit: Unit, unprotected: tuple[str, ...] = ())
     if not unit.per_person:
         return Guarantee(Unit.ADD_REMOVE, event, unprotected).to(unit)
     if unit is Unit.CHANGE_LABELS_OF_PERSON:
-        return Guarantee(unit, _two(event.base()), unprotected)
+        return Guarantee(unit, _for_two(event.base()), unprotected)
     return Guarantee(Unit.ADD_REMOVE_PERSON, event.base(), unprotected).to(unit)
 
 
@@ -396,23 +422,38 @@ def implied_units(unit: Unit) -> tuple[Unit, ...]:
     return tuple(target for source, target in _CONVERSIONS if source is unit)
 
 
-def _same(event: Event) -> Event:
+def _finite(parameter: float) -> float | None:
+    """Return a privacy parameter; None if there is none, which events state as infinity."""
+    if not math.isfinite(parameter):
+        return None
+    return parameter
+
+
+def _identity(event: Event) -> Event:
     return event
 
 
-def _two(event: Event) -> Event:
+def _for_two(event: Event) -> Event:
     return event.for_group(2)
 
 
+# From a unit, to another unit: the events under the other one. A replacement is two changes, a
+# removal and an addition; `Guarantee.to` gives the reason of each.
 _CONVERSIONS: dict[tuple[Unit, Unit], Callable[[Event], Event]] = {
-    (Unit.ADD_REMOVE, Unit.REPLACE): _two,
+    (Unit.ADD_REMOVE, Unit.REPLACE): _for_two,
     (Unit.ADD_REMOVE, Unit.CHANGE_LABEL): lambda event: event.for_label_change(),
-    (Unit.REPLACE, Unit.CHANGE_LABEL): _same,
-    (Unit.ADD_REMOVE_PERSON, Unit.REPLACE_PERSON): _two,
+    (Unit.REPLACE, Unit.CHANGE_LABEL): _identity,
+    (Unit.ADD_REMOVE_PERSON, Unit.REPLACE_PERSON): _for_two,
     (Unit.ADD_REMOVE_PERSON, Unit.ADD_REMOVE): lambda event: event.for_record_of_person(),
-    (Unit.ADD_REMOVE_PERSON, Unit.REPLACE): _two,
-    (Unit.ADD_REMOVE_PERSON, Unit.CHANGE_LABEL): _two,
-    (Unit.REPLACE_PERSON, Unit.REPLACE): _same,
-    (Unit.REPLACE_PERSON, Unit.CHANGE_LABEL): _same,
-    (Unit.CHANGE_LABELS_OF_PERSON, Unit.CHANGE_LABEL): _same,
+    (Unit.ADD_REMOVE_PERSON, Unit.REPLACE): _for_two,
+    (Unit.ADD_REMOVE_PERSON, Unit.CHANGE_LABEL): _for_two,
+    (Unit.REPLACE_PERSON, Unit.REPLACE): _identity,
+    (Unit.REPLACE_PERSON, Unit.CHANGE_LABEL): _identity,
+    (Unit.CHANGE_LABELS_OF_PERSON, Unit.CHANGE_LABEL): _identity,
+}
+
+# The unit per person to which a unit per record converts by group privacy, if any.
+_PER_PERSON = {
+    Unit.ADD_REMOVE: Unit.ADD_REMOVE_PERSON,
+    Unit.CHANGE_LABEL: Unit.CHANGE_LABELS_OF_PERSON,
 }
