@@ -36,9 +36,13 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger_note import has_note, note
 from tacit.privacy.unit import Unit
 
-_UNREADABLE = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
 ENDING = ".ledger.jsonl"
-_PATIENCE = 1.0  # seconds to wait for the first entry of a file that another process creates
+
+# Errors that may be raised while a line is read that is not an entry.
+_UNREADABLE = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
+
+# Seconds to wait for the first entry of a file that another process creates.
+_PATIENCE = 1.0
 
 
 class Ledger:
@@ -98,9 +102,9 @@ class Ledger:
             notes a ledger that is not found.
         """
         if path is not None:
-            named = cls(path, identity)
-            named._check_exists()
-            return named
+            ledger = cls(path, identity)
+            ledger._check_exists()
+            return ledger
 
         beside = cls.beside(data, identity)
         if beside.path.exists():
@@ -109,12 +113,14 @@ class Ledger:
         candidates = [cls(file, identity) for file in sorted(beside.path.parent.glob(f"*{ENDING}"))]
         ledgers = [ledger for ledger in candidates if not ledger.account().empty]
         if len(ledgers) > 1:
-            listed = ", ".join(ledger.path.name for ledger in ledgers)
+            file_names = ", ".join(ledger.path.name for ledger in ledgers)
             raise LedgerError(
-                f"{listed} beside {data} all have entries of {identity!r}; name one with --ledger"
+                f"{file_names} beside {data} all have entries of {identity!r}; name one with"
+                " --ledger"
             )
         if ledgers:
             return ledgers[0]
+
         if has_note(Path(data).resolve()):
             raise LedgerError(
                 f"{data} notes a ledger of {identity!r}, and none is beside it; name it with"
@@ -163,35 +169,41 @@ class Ledger:
         allowance = Allowance.of(budget, unit, currency, most_records)
         with self._locked(create=True) as file:
             chain, account = self._read(file)
-            before = account.allowance
-            if before is not None and not account.untouched and before.kind != allowance.kind:
-                against = f"{self.path} has charges against {before}, counted in {before.kind}"
-                raise LedgerError(
-                    f"allowance {allowance} is counted in {allowance.kind}, and {against}; state it"
-                    " in the same kind"
-                )
-            for charge in account.charges:
-                self._check_unit(allowance, charge.guarantee, charge.what)
-            left = allowance.after([charge.guarantee for charge in account.charges])
-            if left is None:
-                spent = Guarantee(
-                    allowance.unit, account.with_allowance(allowance, NONE_LEFT).spent
-                )
-                recorded = f"{self.path} records as spent: {spent.figures()}"
-                raise LedgerError(
-                    f"allowance {allowance} is below what {recorded}; it must cover what was spent"
-                )
-            stated = {
-                "budget": str(allowance.budget),
-                "unit": allowance.unit.value,
-                "currency": allowance.currency,
-            }
-            declared = {} if most_records is None else {"most_records": most_records}
-            self._append(
-                file, chain, account, {"kind": "allow", **stated, **declared, "left": written(left)}
-            )
+            self._append(file, chain, account, self._allow_entry(account, allowance))
         if self._data is not None:
             self.note_in(self._data)
+
+    def _allow_entry(self, account: Account, allowance: Allowance) -> dict[str, Any]:
+        """The entry of an allowance, which must cover the charges so far in the same currency."""
+        earlier = account.allowance
+        if earlier is not None and not account.untouched and earlier.kind != allowance.kind:
+            charges = f"{self.path} has charges against {earlier}, counted in {earlier.kind}"
+            raise LedgerError(
+                f"allowance {allowance} is counted in {allowance.kind}, and {charges}; state it in"
+                " the same kind"
+            )
+        for charge in account.charges:
+            self._check_unit(allowance, charge.guarantee, charge.what)
+
+        left = allowance.after([charge.guarantee for charge in account.charges])
+        if left is None:
+            spent = account.with_allowance(allowance, NONE_LEFT).spent
+            figures = Guarantee(allowance.unit, spent).figures()
+            raise LedgerError(
+                f"allowance {allowance} is below what {self.path} records as spent: {figures}; it"
+                " must cover what was spent"
+            )
+
+        entry: dict[str, Any] = {
+            "kind": "allow",
+            "budget": str(allowance.budget),
+            "unit": allowance.unit.value,
+            "currency": allowance.currency,
+        }
+        if allowance.most_records is not None:
+            entry["most_records"] = allowance.most_records
+        entry["left"] = written(left)
+        return entry
 
     def note_in(self, data: Path) -> None:
         """Note in the manifest of a store that a ledger counts what is spent on it; warn if it
@@ -229,18 +241,21 @@ class Ledger:
         self._charge_entry(self.account(), guarantee, what)
 
     def _charge_entry(self, account: Account, guarantee: Guarantee, what: str) -> dict[str, Any]:
+        """The entry of a charge, which must fit the allowance if there is one."""
         what = excerpt(what)
         entry: dict[str, Any] = {"kind": "charge", "what": what, "guarantee": guarantee.to_json()}
         if account.allowance is not None:
-            return entry | {
-                "left": written(self._left(account, account.allowance, guarantee, what))
-            }
+            left = self._left_after(account, account.allowance, guarantee, what)
+            entry["left"] = written(left)
+            return entry
+
+        # Other data have an allowance in this file, or the file is theirs alone.
         if account.allowed or (account.empty and account.others):
-            listed = excerpt(", ".join(account.allowed or account.others))
+            identities = excerpt(", ".join(account.allowed or account.others))
             raise LedgerError(
-                f"ledger {self.path} is of {listed} and allows nothing for {self.identity!r}; name"
-                " the ledger of these data, or state what may be spent on them (tacit ledger DATA"
-                " --new --file FILE --allow ...)"
+                f"ledger {self.path} is of {identities} and allows nothing for {self.identity!r};"
+                " name the ledger of these data, or state what may be spent on them (tacit ledger"
+                " DATA --new --file FILE --allow ...)"
             )
         return entry
 
@@ -250,11 +265,8 @@ class Ledger:
             allowance.converted(guarantee)
         except InputError as error:
             remedy = f"keep another ledger for it (--allow ... --unit {guarantee.unit})"
-            if (
-                allowance.unit.per_person
-                and not guarantee.unit.per_person
-                and allowance.most_records is None
-            ):
+            record_to_person = allowance.unit.per_person and not guarantee.unit.per_person
+            if record_to_person and allowance.most_records is None:
                 remedy = (
                     f"learn under {allowance.unit}, or declare the most records of a person"
                     " (--most-records)"
@@ -264,31 +276,42 @@ class Ledger:
                 f" {allowance.unit}, the unit of {self.path}; {remedy}"
             ) from error
 
-    def _left(
+    def _left_after(
         self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str
     ) -> Decimal:
         """Return what the charge leaves of the allowance; an error if it does not fit."""
         self._check_unit(allowance, guarantee, what)
         left = account.after(guarantee)
-        if left is not None:
-            return left
-        spent = f"the ledger {self.path}: {balance(account)}"
+        if left is None:
+            raise self._overdrawn(account, allowance, guarantee, what)
+        return left
+
+    def _overdrawn(
+        self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str
+    ) -> LedgerError:
+        """The error of a charge that does not fit, or has no finite cost in the currency."""
+        ledger = f"the ledger {self.path}: {balance(account)}"
+
+        # The first charge to an approximate allowance counts by its exact curve.
         exact = account.untouched and allowance.budget.kind == "approx"
-        unpriced = None if exact else allowance.unpriced(guarantee)
-        unit = "" if allowance.unit is Unit.ADD_REMOVE else f" --unit {allowance.unit}"
-        if unpriced is not None and unpriced.bounded:
-            other = (
-                "rho=... or"
-                f" epsilon=...,delta=...{' with currency renyi' * math.isinf(unpriced.mu)}"
-            )
-            raise LedgerError(
-                f"{what}, {unpriced.describe()}, has no finite privacy cost in"
-                f" {allowance.currency}, the currency of {spent}; choose another method, or keep a"
-                f" ledger that allows {other}{unit}"
-            )
-        raise LedgerError(
-            f"{what} at {figure(account, guarantee, exact=exact)} would overdraw {spent}; spend"
-            " less: an allowance that is raised after a charge is only a record and no limit"
+        if not exact:
+            event = allowance.unpriced(guarantee)
+            if event is not None and event.bounded:
+                terms = "rho=... or epsilon=...,delta=..."
+                if math.isinf(event.mu):
+                    terms += " with currency renyi"
+                if allowance.unit is not Unit.ADD_REMOVE:
+                    terms += f" --unit {allowance.unit}"
+                return LedgerError(
+                    f"{what}, {event.describe()}, has no finite privacy cost in"
+                    f" {allowance.currency}, the currency of {ledger}; choose another method, or"
+                    f" keep a ledger that allows {terms}"
+                )
+
+        cost = figure(account, guarantee, exact=exact)
+        return LedgerError(
+            f"{what} at {cost} would overdraw {ledger}; spend less: an allowance that is raised"
+            " after a charge is only a record and no limit"
         )
 
     def account(self) -> Account:
@@ -316,34 +339,41 @@ class Ledger:
         """The file, open for appending and locked; a file that is created here and gets no entry is
         removed again.
         """
-        created = False
+        file, is_new = self._open(create=create)
+        with file:
+            try:
+                # The lock is released when the file is closed, also by a crash.
+                _lock(file, self.path)
+                if not self._is_at_path(file):
+                    raise LedgerError(
+                        f"ledger {self.path} was replaced while it was opened; try again"
+                    )
+                yield file
+            finally:
+                if is_new and os.fstat(file.fileno()).st_size == 0:
+                    self.path.unlink(missing_ok=True)
+
+    def _open(self, *, create: bool) -> tuple[IO[bytes], bool]:
+        """Open the file for appending; return it, and True if it was created here."""
         try:
             if create:
                 with suppress(FileExistsError):
-                    file = self.path.open("xb+", buffering=0)
-                    created = True
-            if not created:
-                self._check_file()
-                file = open(self.path, "ab+", buffering=0, opener=None if create else _existing)  # noqa: SIM115
+                    return self.path.open("xb+", buffering=0), True
+            self._check_file()
+            opener = None if create else _existing
+            return open(self.path, "ab+", buffering=0, opener=opener), False
         except OSError as error:
             if not create:
                 self._check_exists()
             raise LedgerError(
                 f"ledger {self.path} cannot be written ({error.strerror}); choose another"
             ) from error
-        with file:
-            try:
-                _lock(file, self.path)  # released when the file is closed, also by a crash
-                if not self.path.exists() or not os.path.samestat(
-                    os.fstat(file.fileno()), self.path.stat()
-                ):
-                    raise LedgerError(
-                        f"ledger {self.path} was replaced while it was opened; try again"
-                    )
-                yield file
-            finally:
-                if created and os.fstat(file.fileno()).st_size == 0:
-                    self.path.unlink(missing_ok=True)
+
+    def _is_at_path(self, file: IO[bytes]) -> bool:
+        """Tell whether an open file is still the one at the path, and not a file it replaced."""
+        if not self.path.exists():
+            return False
+        return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
 
     def _check_file(self) -> None:
         """Refuse what is not a plain file, and an empty file, unless another process is creating
@@ -351,6 +381,7 @@ class Ledger:
         """
         if self.path.exists() and not self.path.is_file():
             raise LedgerError(f"ledger {self.path} is not a plain file; choose another")
+
         deadline = time.monotonic() + _PATIENCE
         while self.path.exists() and self.path.stat().st_size == 0:
             if time.monotonic() > deadline:
@@ -361,17 +392,22 @@ class Ledger:
     def _append(
         self, file: IO[bytes], chain: Chain, account: Account, entry: dict[str, Any]
     ) -> None:
+        """Append an entry and wait until it is on disk; a line that is cut short is removed."""
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         line = chain.next({"time": moment, "identity": self.identity} | entry)
-        try:  # a line that cannot be read back would make the ledger useless
+
+        # A line that cannot be read back would make the ledger useless.
+        try:
             account.with_entry(Chain().read(line, compare=False))
         except _UNREADABLE as error:
             raise LedgerError(
                 f"the entry cannot be recorded ({excerpt(str(error))}); nothing is charged"
             ) from error
+
         length = file.seek(0, os.SEEK_END)
         try:
             if file.write(line) != len(line):
+                # a full disk takes a part of the line without an error
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(file.fileno())
         except OSError as error:
@@ -382,35 +418,49 @@ class Ledger:
 
     def _read(self, file: IO[bytes]) -> tuple[Chain, Account]:
         """The chain of lines, which the next line continues, and the account of this identity."""
-        chain, account = Chain(), Account()
-        others = set[str]()
-        allowed = set[str]()
         size = file.seek(0, os.SEEK_END)
         if size > MOST_BYTES:
             raise LedgerError(
                 f"ledger {self.path} has {size} bytes, more than {MOST_BYTES}; start another file"
             )
         file.seek(0)
+
+        chain = Chain()
+        account = Account()
+        other_identities = set[str]()
+        identities_with_allowance = set[str]()
         for number, line in enumerate(file.read().splitlines(keepends=True), 1):
             try:
                 entry = chain.read(line)
-                if not isinstance(entry["identity"], str):
-                    raise ValueError(f"identity {quoted(entry['identity'])} is not text")
-                if entry["identity"] == self.identity:
+                identity = entry["identity"]
+                if not isinstance(identity, str):
+                    raise ValueError(f"identity {quoted(identity)} is not text")
+                if identity == self.identity:
                     account = account.with_entry(entry)
                 else:
-                    others.add(entry["identity"])
+                    other_identities.add(identity)
                     if entry["kind"] == "allow":
-                        allowed.add(entry["identity"])
+                        identities_with_allowance.add(identity)
             except _UNREADABLE as error:
-                remedy = "restore the file from a copy"
-                if not line.endswith(b"\n"):  # the last line was cut off
-                    remedy += ", or remove this line if no release came of the fit that wrote it"
-                fault = f"is not a complete entry ({excerpt(str(error))})"
-                raise LedgerError(
-                    f"line {number} of ledger {self.path} {fault}; {remedy}"
-                ) from error
-        return chain, replace(account, others=tuple(sorted(others)), allowed=tuple(sorted(allowed)))
+                raise self._unreadable(number, line, error) from error
+
+        account = replace(
+            account,
+            others=tuple(sorted(other_identities)),
+            allowed=tuple(sorted(identities_with_allowance)),
+        )
+        return chain, account
+
+    def _unreadable(self, number: int, line: bytes, error: Exception) -> LedgerError:
+        """The error of a line that is no entry."""
+        remedy = "restore the file from a copy"
+        is_cut_off = not line.endswith(b"\n")
+        if is_cut_off:
+            remedy += ", or remove this line if no release came of the fit that wrote it"
+        return LedgerError(
+            f"line {number} of ledger {self.path} is not a complete entry ({excerpt(str(error))});"
+            f" {remedy}"
+        )
 
 
 def _existing(path: str, flags: int) -> int:
