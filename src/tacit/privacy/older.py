@@ -17,11 +17,11 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import (
     DECISIVE,
+    about_group,
     meaning,
     most_expensive,
-    of_group,
-    of_records,
     same_in_three_digits,
+    standing_of_record,
 )
 
 
@@ -44,8 +44,10 @@ class OlderNumbers:
         """Smallest bound on the true-positive rate that was known; in version 3 without that by the
         advantage.
         """
-        rate = older_attack_rate if self.version == 4 else oldest_attack_rate
-        return max(rate(event, false_positive_rate) for event in self.guarantee.totals())
+        attack_rate = oldest_attack_rate
+        if self.version == 4:
+            attack_rate = older_attack_rate
+        return max(attack_rate(event, false_positive_rate) for event in self.guarantee.totals())
 
     @property
     def advantage(self) -> float:
@@ -75,6 +77,9 @@ def older_words(
     unit: Unit, epsilon: float, pure: float, advantage: float, epsilons: Mapping[str, float]
 ) -> str:
     """The words of a document of version 4; `epsilons` are those of its groups at DECISIVE."""
-    stated, delta = (pure, 0.0) if same_in_three_digits(epsilon, pure) else (epsilon, DECISIVE)
-    said = f"{meaning(unit, stated, delta, advantage)} {of_records(stated)}"
-    return of_group(said, most_expensive(epsilons))
+    delta = DECISIVE
+    if same_in_three_digits(epsilon, pure):
+        epsilon = pure
+        delta = 0.0
+    words = f"{meaning(unit, epsilon, delta, advantage)} {standing_of_record(epsilon)}"
+    return about_group(words, most_expensive(epsilons))

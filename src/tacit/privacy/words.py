@@ -19,6 +19,8 @@ _CHANGE = {
     Unit.REPLACE_PERSON: "Replacing any one person, with all their records, by another",
     Unit.CHANGE_LABELS_OF_PERSON: "Changing the labels of any one person's records",
 }
+
+# What an attacker knows, and what they guess.
 _KNOWN_AND_GUESSED = {
     Unit.ADD_REMOVE: ("every other record", "whether this one is in the data"),
     Unit.REPLACE: ("every other record", "which of two records this one is"),
@@ -30,9 +32,13 @@ _KNOWN_AND_GUESSED = {
         "which of two sets of labels they are",
     ),
 }
-_CONSERVATIVE, _REASONABLE = 1.0, 10.0
-_CLEARLY_SMALLER = 1.005  # factor between a pure epsilon and an epsilon at DECISIVE
 
+# The largest epsilons that guidance calls conservative and reasonable: `standing_of_record`.
+_CONSERVATIVE = 1.0
+_REASONABLE = 10.0
+
+# A pure epsilon within this factor of the epsilon at DECISIVE is named instead of it.
+_CLEARLY_SMALLER = 1.005
 
 DECISIVE = 1e-6
 """The delta at which words are about epsilon, unless it is the pure epsilon in three digits."""
@@ -61,17 +67,22 @@ def in_words(
     attained : bool, default=False
         As `Guarantee.attained`.
     """
-    # a pure epsilon leaves nothing to chance, so it is named unless the other one is clearly
-    # smaller
-    names_pure = pure <= epsilon * _CLEARLY_SMALLER or same_in_three_digits(epsilon, pure)
-    stated, delta = (pure, 0.0) if names_pure else (epsilon, DECISIVE)
-    said = f"{meaning(unit, stated, delta, advantage, attained=attained)} {standing(stated, unit)}"
-    return of_group(said, group)
+    # A pure epsilon leaves nothing to chance, so it is named unless the epsilon at DECISIVE is
+    # clearly smaller.
+    delta = DECISIVE
+    if pure <= epsilon * _CLEARLY_SMALLER or same_in_three_digits(epsilon, pure):
+        epsilon = pure
+        delta = 0.0
+
+    words = meaning(unit, epsilon, delta, advantage, attained=attained)
+    return about_group(f"{words} {standing(epsilon, unit)}", group)
 
 
-def of_group(words: str, group: str) -> str:
+def about_group(words: str, group: str) -> str:
     """The same words about the records of this group; as they are if its name is empty."""
-    return f"For records of group {group}: {words[0].lower()}{words[1:]}" if group else words
+    if not group:
+        return words
+    return f"For records of group {group}: {words[0].lower()}{words[1:]}"
 
 
 def same_in_three_digits(epsilon: float, pure: float) -> bool:
@@ -85,7 +96,8 @@ def most_expensive(epsilon_of_groups: Mapping[str, float]) -> str:
     """
     if len(epsilon_of_groups) < 2:
         return ""
-    return f"{max(epsilon_of_groups, key=epsilon_of_groups.__getitem__)}, which cost most"
+    group = max(epsilon_of_groups, key=epsilon_of_groups.__getitem__)
+    return f"{group}, which cost most"
 
 
 def meaning(
@@ -124,14 +136,26 @@ def meaning(
         return f"{_CHANGE[unit]} has no effect on the release (epsilon = 0)."
     if math.isinf(epsilon):
         return f"No bound holds: the release may show everything about any one {unit.entity}."
-    chance = f", plus a chance of 1 in {round(1 / delta):,}" if delta else ""
-    known, guessed = _KNOWN_AND_GUESSED[unit]
-    attacker, bound = ("The best attacker", "up to ") if attained else ("An attacker", "at most ")
+
+    effect = f"{_CHANGE[unit]} makes any consequence of the release at most {_factor(epsilon)}"
+    if delta:
+        chance = f", plus a chance of 1 in {round(1 / delta):,}"
+        point = f"epsilon = {_up(epsilon, 3)} at delta = {delta:g}"
+    else:
+        chance = ""
+        point = f"epsilon = {_up(epsilon, 3)}"
+
+    attacker = "An attacker"
+    bound = "at most"
+    if attained:
+        attacker = "The best attacker"
+        bound = "up to"
+    knowledge, guess = _KNOWN_AND_GUESSED[unit]
+    percent = _up(50 * (1 + advantage), 3)
     return (
-        f"{_CHANGE[unit]} makes any consequence of the release at most {_factor(epsilon)} times as"
-        f" likely{chance} ({_at(epsilon, delta)}). {attacker} who knows {known} and starts from"
-        f" even odds guesses correctly {guessed} {bound}{_up(50 * (1 + advantage), 3)}% of the"
-        " time; a coin flip gets 50%."
+        f"{effect} times as likely{chance} ({point}). {attacker} who knows {knowledge} and starts"
+        f" from even odds guesses correctly {guess} {bound} {percent}% of the time; a coin flip"
+        " gets 50%."
     )
 
 
@@ -151,12 +175,13 @@ def standing(epsilon: float, unit: Unit) -> str:
     as public.
     """
     if not unit.rows_public:
-        return of_records(epsilon)
-    *others, last = unit.public
-    return f"This epsilon is about labels alone: {', '.join(others)} and {last} count as public."
+        return standing_of_record(epsilon)
+    *quantities, last = unit.public
+    listing = f"{', '.join(quantities)} and {last}"
+    return f"This epsilon is about labels alone: {listing} count as public."
 
 
-def of_records(epsilon: float) -> str:
+def standing_of_record(epsilon: float) -> str:
     """Sentence that compares the epsilon of a record or person with common guidance.
 
     Source: NIST SP 800-226 (2025); Ponomareva et al. 2023, section 5.2.
@@ -166,15 +191,12 @@ def of_records(epsilon: float) -> str:
     nist = f"what NIST SP 800-226 calls conservative (up to {_CONSERVATIVE:g})"
     if epsilon <= _CONSERVATIVE:
         return f"This epsilon is within {nist}."
-    end = "within" if epsilon <= _REASONABLE else "above"
+
+    place = "within" if epsilon <= _REASONABLE else "above"
     return (
-        f"This epsilon is above {nist} and {end} what Ponomareva et al. (2023) call reasonable for"
-        f" machine learning (up to {_REASONABLE:g})."
+        f"This epsilon is above {nist} and {place} what Ponomareva et al. (2023) call reasonable"
+        f" for machine learning (up to {_REASONABLE:g})."
     )
-
-
-def _at(epsilon: float, delta: float) -> str:
-    return f"epsilon = {_up(epsilon, 3)}" + (f" at delta = {delta:g}" if delta else "")
 
 
 def rounded_up(value: float) -> str:
@@ -183,10 +205,15 @@ def rounded_up(value: float) -> str:
 
 
 def _up(value: float, digits: int) -> str:
+    """A value rounded up to so many digits."""
     context = fixed_context(digits, ROUND_CEILING)
-    exact = Decimal.from_float(value * (1 - 1e-12))
-    return f"{float(context.plus(exact)):.{digits}g}"
+    # Without this, 0.3 from 0.1 + 0.2 would be rounded up to 0.300001.
+    without_float_error = Decimal.from_float(value * (1 - 1e-12))
+    return f"{float(context.plus(without_float_error)):.{digits}g}"
 
 
 def _factor(epsilon: float) -> str:
-    return _up(math.exp(epsilon), 4) if epsilon < 700 else f"exp({_up(epsilon, 4)})"
+    """exp(epsilon), rounded up; written as a power where a float would overflow."""
+    if epsilon < 700:
+        return _up(math.exp(epsilon), 4)
+    return f"exp({_up(epsilon, 4)})"
