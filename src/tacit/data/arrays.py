@@ -25,6 +25,7 @@ from tacit.data.rows import as_rows
 from tacit.data.sizes import check_width
 from tacit.errors import InputError, excerpt
 
+# usual names of arrays in files
 FEATURES = ("x", "X", "features", "embeddings")
 LABELS = ("y", "labels", "targets")
 
@@ -56,8 +57,8 @@ class Arrays:
 
     @property
     def classes_declared(self) -> bool:
-        """True if `classes` is a declared, public fact; files either declare their classes or do
-        not name any.
+        """Tell whether `classes` is a declared, public fact: files either declare their classes or
+        do not name any.
         """
         return self.classes is not None
 
@@ -76,38 +77,43 @@ def make_arrays(
     card: dict[str, Any] | None = None,
     persons: Any = None,
 ) -> Arrays:
-    """Arrays of features, raw labels and ids; labels that index named classes become the class
+    """Make arrays of features, raw labels and ids; labels that index named classes become the class
     values.
 
     Pictures of bytes become rows, and the card states their `shape`, (channels, height, width).
     """
+    facts = card or {}
     shape = _picture_shape(x, files[0])
-    if shape:
-        x, card = x.reshape(len(x), math.prod(shape)), (card or {}) | {"shape": list(shape)}
+    if shape is not None:
+        x = x.reshape(len(x), math.prod(shape))
+        facts = facts | {"shape": list(shape)}
     x = as_rows(x, str(files[0]))
-    listed = None if classes is None else class_list(classes)
+
+    class_values = None if classes is None else class_list(classes)
     labels = None if y is None else clean_labels(y, len(x))
-    if labels is not None and listed is not None:
-        labels = decode_labels(encode_labels(labels, listed), listed)
+    if labels is not None and class_values is not None:
+        labels = decode_labels(encode_labels(labels, class_values), class_values)
     ids = None if persons is None else stored_ids(persons, len(x))
-    return Arrays(x, labels, listed, identity, files, card or {}, persons=ids)
+    return Arrays(x, labels, class_values, identity, files, facts, persons=ids)
 
 
-def _picture_shape(x: Any, path: Path) -> tuple[int, ...]:
-    """Channels, height and width of pictures of bytes, of shape (n, h, w) or (n, c, h, w); empty
-    for other arrays.
+def _picture_shape(x: Any, path: Path) -> tuple[int, ...] | None:
+    """Return channels, height and width of pictures of bytes, (n, h, w) or (n, c, h, w); None for
+    other arrays.
     """
     if getattr(x, "dtype", None) != np.uint8 or x.ndim not in (3, 4):
-        return ()
-    shape: tuple[int, ...] = x.shape
-    sides = (1, *shape[1:]) if len(shape) == 3 else shape[1:]
-    if sides[0] not in (1, 3):
+        return None
+    shape: tuple[int, ...] = x.shape[1:]
+    if len(shape) == 2:
+        # grey pictures without an axis of channels
+        return (1, *shape)
+    if shape[0] not in (1, 3):
         fault = (
-            f"{path} has pictures of shape {shape}, whose channels, 1 or 3, must come before height"
-            " and width"
+            f"{path} has pictures of shape {x.shape}, whose channels, 1 or 3, must come before"
+            " height and width"
         )
         raise InputError(f"{fault}; save x.transpose(0, 3, 1, 2)")
-    return sides
+    return shape
 
 
 def from_named(
@@ -120,7 +126,8 @@ def from_named(
     persons: str | None,
     width: int | None,
 ) -> Arrays:
-    """Arrays from a file of named arrays, by functions that give the shape of one and read several.
+    """Make arrays of a file of named arrays, by functions that give the shape of one array and read
+    several.
 
     Features of another width are refused before any are read.
     """
@@ -130,42 +137,56 @@ def from_named(
     labels = choose(names, y, LABELS, "y", path)
     ids = choose(names, persons, (), "persons", path)
     check_width(path, shape(features), width)
-    classes = "classes" if "classes" in names else None
-    if classes is not None and math.prod(shape(classes)) > MOST_CLASSES:
+    has_classes = "classes" in names
+    if has_classes and math.prod(shape("classes")) > MOST_CLASSES:
         raise InputError(
             f"{path} has more than {MOST_CLASSES} classes; declare the classes there are"
         )
-    used = [name for name in (features, labels, classes, ids) if name is not None]
-    arrays = dict(zip(used, read(used), strict=True))
-    listed = None if classes is None else arrays[classes].tolist()
-    y_values, persons_values = (None if name is None else arrays[name] for name in (labels, ids))
+
+    # all are read in one call, which sees how large they are together
+    array_names = [features]
+    if labels is not None:
+        array_names.append(labels)
+    if has_classes:
+        array_names.append("classes")
+    if ids is not None:
+        array_names.append(ids)
+    arrays = dict(zip(array_names, read(array_names), strict=True))
+
     return make_arrays(
-        arrays[features], y_values, (path,), path.stem, listed, persons=persons_values
+        arrays[features],
+        None if labels is None else arrays[labels],
+        (path,),
+        path.stem,
+        classes=arrays["classes"].tolist() if has_classes else None,
+        persons=None if ids is None else arrays[ids],
     )
 
 
 def choose(
-    names: list[str], given: str | None, guesses: tuple[str, ...], option: str, path: Path
+    names: list[str], name: str | None, usual_names: tuple[str, ...], option: str, path: Path
 ) -> str | None:
-    """The name of an array to use: `given`, else the first usual name in the file, else None."""
-    if given is not None and given not in names:
-        listed = excerpt(", ".join(sorted(names)))
-        raise InputError(f"{path} has nothing named {given!r}; choose {option} from: {listed}")
-    if given is not None:
-        return given
-    return next((guess for guess in guesses if guess in names), None)
+    """Choose the array to use: the one of that `name`, else the first usual name in the file, else
+    None.
+    """
+    if name is None:
+        return next((usual for usual in usual_names if usual in names), None)
+    if name not in names:
+        choices = excerpt(", ".join(sorted(names)))
+        raise InputError(f"{path} has nothing named {name!r}; choose {option} from: {choices}")
+    return name
 
 
 def features_missing(names: list[str], path: Path) -> InputError:
-    """The error for a file in which no features could be recognised."""
-    listed = excerpt(", ".join(sorted(names)))
+    """Return the error for a file in which no features could be recognised."""
+    choices = excerpt(", ".join(sorted(names)))
     return InputError(
-        f"{path} has no array with a usual name for features; choose x from: {listed}"
+        f"{path} has no array with a usual name for features; choose x from: {choices}"
     )
 
 
 def existing(path: Path | str) -> Path:
-    """`path`, if a file or a folder is there."""
+    """Return `path` if a file or a folder is there; an error if not."""
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist; check its name")
@@ -175,14 +196,12 @@ def existing(path: Path | str) -> Path:
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def combined_hash(hashes: Iterable[str]) -> str:
-    """SHA-256 over hashes in order, one on each line."""
-    total = hashlib.sha256()
-    for place, value in enumerate(hashes):
-        total.update(f"\n{value}".encode() if place else value.encode())
-    return total.hexdigest()
+    """Return the SHA-256 over hashes in order, one on each line."""
+    lines = "\n".join(hashes)
+    return hashlib.sha256(lines.encode()).hexdigest()

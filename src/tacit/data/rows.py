@@ -16,8 +16,11 @@ from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.errors import InputError, excerpt
 
+# values of a block that is read at a time
 BLOCK_VALUES = 1 << 22
-_SHORT = (np.dtype(np.float16), np.dtype(np.float32))  # whose squares stay in float64's range
+
+# types whose squares stay in the range of float64
+_SHORT = (np.dtype(np.float16), np.dtype(np.float32))
 
 
 def refuse_sparse(x: Any, name: str) -> None:
@@ -27,24 +30,26 @@ def refuse_sparse(x: Any, name: str) -> None:
 
 
 def as_rows(x: Any, name: str = "X") -> Any:
-    """`x` itself when it is a 2-D array of any kind (it is not copied), else made into one, as a
-    data frame is.
+    """Return a 2-D array of any kind as it is, without a copy; make others into one, such as a data
+    frame.
     """
     refuse_times(x, name)
-    x = x.to_numpy() if hasattr(x, "columns") and hasattr(x, "to_numpy") else of_tensor(x)
+    is_data_frame = hasattr(x, "columns") and hasattr(x, "to_numpy")
+    x = x.to_numpy() if is_data_frame else of_tensor(x)
     refuse_sparse(x, name)
-    if hasattr(x, "x") and not hasattr(x, "shape"):
-        raise InputError(
-            f"{name} is a {type(x).__name__}, not an array; pass its rows, {name}=store.x"
-        )
+
     if not hasattr(x, "shape"):
+        if hasattr(x, "x"):
+            raise InputError(
+                f"{name} is a {type(x).__name__}, not an array; pass its rows, {name}=store.x"
+            )
         x = numeric_array(x, name)
     if len(x.shape) != 2:
-        said = f"{name} has {len(x.shape)} dimension(s), not two (rows, columns)"
-        raise InputError(f"{said}; reshape it to one row per record")
+        fault = f"{name} has {len(x.shape)} dimension(s), not two (rows, columns)"
+        raise InputError(f"{fault}; reshape it to one row per record")
     if 0 in x.shape:
-        said = f"{name} has shape {tuple(x.shape)}"
-        raise InputError(f"{said}; it needs at least one row and one column, so check its source")
+        fault = f"{name} has shape {tuple(x.shape)}"
+        raise InputError(f"{fault}; it needs at least one row and one column, so check its source")
     return x
 
 
@@ -83,30 +88,33 @@ def check_rows(x: Any, *, name: str = "X") -> None:
     x = as_rows(x, name)
     step = max(1, BLOCK_VALUES // x.shape[1])
 
-    def checked(start: int) -> int:
+    def check_block(start: int) -> int:
+        """Check the block that begins at a row, and return its number of rows."""
         block = numeric_array(x[start : start + step], name)
-        # blocks are read large and checked in runs that fit the caches
-        cached = max(1, CACHED // block[0].nbytes)
-        for first in range(0, len(block), cached):
-            _checked(block[first : first + cached], start + first, block.dtype, name)
+
+        # blocks are read large and checked in pieces that fit the processor's cache
+        piece_rows = max(1, CACHED // block[0].nbytes)
+        for first in range(0, len(block), piece_rows):
+            _checked(block[first : first + piece_rows], start + first, block.dtype, name)
         return len(block)
 
-    for _ in progress(in_threads(checked, range(0, len(x), step)), "checking rows", len(x), int):
+    row_counts = in_threads(check_block, range(0, len(x), step))
+    for _ in progress(row_counts, "checking rows", len(x), int):
         pass
 
 
 def one_line(error: Exception) -> str:
-    """The message of another library's error, on one line of at most 200 characters."""
+    """Return the message of another library's error, on one line of at most 200 characters."""
     return excerpt(" ".join(str(error).split()))
 
 
 def numeric_array(values: Any, name: str) -> NDArray[Any]:
-    """`values` as an array of real numbers; anything else is an error that calls them `name`."""
+    """Return values as an array of real numbers; an error calls them `name`."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
-        said = f"{name} cannot be read as a numeric array ({one_line(error)})"
-        raise InputError(f"{said}; convert it to numpy first") from error
+        fault = f"{name} cannot be read as a numeric array ({one_line(error)})"
+        raise InputError(f"{fault}; convert it to numpy first") from error
     if array.dtype.kind not in "biuf":
         raise InputError(
             f"{name} has dtype {array.dtype}; features must be real numbers, so convert it to"
@@ -116,29 +124,37 @@ def numeric_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def _checked(block: NDArray[Any], start: int, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
-    if (
-        dtype == block.dtype
-        and dtype in _SHORT
-        and all_finite(block)
-        and not zero_rows(block).any()
-    ):
+    """Check a block of rows, (rows, columns), that begins at row `start`; return it as `dtype`."""
+    # most blocks pass this test, which is as fast as memory
+    keeps_type = dtype == block.dtype and dtype in _SHORT
+    if keeps_type and all_finite(block) and not zero_rows(block).any():
         return block
+
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        exact = block.astype(np.float64, copy=False)
-        squared_norms = np.einsum("ij,ij->i", exact, exact)
-        stored = exact if dtype == exact.dtype else block.astype(dtype, copy=False)
+        doubles = block.astype(np.float64, copy=False)
+        squared_norms = np.einsum("ij,ij->i", doubles, doubles)
+        if dtype == doubles.dtype:
+            converted = doubles
+        else:
+            converted = block.astype(dtype, copy=False)
+
     finite = "is not finite (NaN, infinity, or a norm beyond float64); drop or repair that row"
     _refuse(~np.isfinite(squared_norms), start, name, finite)
     _refuse(squared_norms == 0, start, name, "is all zeros, which has no direction; drop that row")
-    if dtype not in (block.dtype, exact.dtype):
-        wider = "float32" if dtype == np.float16 else "float64"
-        remedy = f'rescale all rows by one public factor, or pass dtype="{wider}"'
+
+    may_lose_values = dtype not in (block.dtype, doubles.dtype)
+    if may_lose_values:
+        wider_dtype = "float32" if dtype == np.float16 else "float64"
+        remedy = f'rescale all rows by one public factor, or pass dtype="{wider_dtype}"'
         overflow = f"exceeds the largest {dtype} ({np.finfo(dtype).max:.6g}); {remedy}"
-        _refuse(~np.isfinite(stored).all(axis=1), start, name, overflow)
-        _refuse(~stored.any(axis=1), start, name, f"becomes all zeros in {dtype}; {remedy}")
-    return stored
+        _refuse(~np.isfinite(converted).all(axis=1), start, name, overflow)
+        _refuse(~converted.any(axis=1), start, name, f"becomes all zeros in {dtype}; {remedy}")
+    return converted
 
 
 def _refuse(bad: Any, start: int, name: str, fault: str) -> None:
+    """Refuse rows of a block that begins at row `start` if one is bad; the error names the
+    first.
+    """
     if bad.any():
         raise InputError(f"{name} row {start + int(bad.argmax())} {fault}")
