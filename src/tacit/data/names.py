@@ -35,14 +35,14 @@ class ClassNames:
     @property
     def count(self) -> int:
         """Number of rows of all classes."""
-        return sum(map(len, self.rows))
+        return sum(len(rows) for rows in self.rows)
 
 
 def names_of(
     data: Data, classes: Sequence[ClassValue], where: str, *, declared: bool = True
 ) -> ClassNames:
-    """The rows of data that hold class names, by the labels of these rows; without labels by their
-    order.
+    """Return the rows of data that hold class names, by the labels of these rows; without labels by
+    their order.
 
     Labels that are whole numbers without class names count as positions in a class list of texts.
 
@@ -75,37 +75,42 @@ def names_of(
             raise InputError(
                 f"{fault}; give one row for each class in their order, or label the rows"
             )
-        return ClassNames(list(np.asarray(data.x)[:, None]), _facts(data))
-    by_position = (
-        data.classes is None and data.labels.dtype.kind != "U" and isinstance(classes[0], str)
-    )
+
+        # (classes, 1, width): each class has one row
+        rows = np.asarray(data.x)[:, None]
+        return ClassNames(list(rows), _facts(data))
+
+    # whole numbers beside a class list of texts are positions in that list
+    label_values: Sequence[ClassValue] = classes
+    labels_are_numbers = data.classes is None and data.labels.dtype.kind != "U"
+    if labels_are_numbers and isinstance(classes[0], str):
+        label_values = range(len(classes))
+
+    # sort the rows by class, and cut them where the next class begins
     values, indexes = np.unique(data.labels, return_inverse=True)
-    rows = np.split(
-        data.x[np.argsort(indexes, kind="stable")], np.cumsum(np.bincount(indexes))[:-1]
-    )
-    of_class = dict(zip(values.tolist(), rows, strict=True))
-    return ClassNames(
-        _in_order(of_class, range(len(classes)) if by_position else classes, where), _facts(data)
-    )
+    sorted_rows = data.x[np.argsort(indexes, kind="stable")]
+    ends = np.cumsum(np.bincount(indexes))
+    rows_of_values = np.split(sorted_rows, ends[:-1])
+    rows_by_value = dict(zip(values.tolist(), rows_of_values, strict=True))
+    return ClassNames(_in_order(rows_by_value, label_values, where), _facts(data))
 
 
 def carried_names(data: Data, classes: Sequence[ClassValue], where: str) -> ClassNames | None:
-    """The rows of class names that a store carries, in the order of another class list; None if it
-    carries none.
+    """Return the rows of class names that a store carries, in the order of another class list; None
+    if it carries none.
     """
     if data.names is None or data.classes is None:
         return None
-    return ClassNames(
-        _in_order(dict(zip(data.classes, data.names, strict=True)), classes, where), data.names_card
-    )
+    rows_by_value = dict(zip(data.classes, data.names, strict=True))
+    return ClassNames(_in_order(rows_by_value, classes, where), data.names_card)
 
 
 def check_through(names: ClassNames, private: Data, where: str) -> None:
     """Refuse names that were made through the private records as if these were public."""
     through = names.facts.get("through")
-    if isinstance(through, dict) and (
-        through.get("hash") == private.content_hash or through.get("name") == private.identity
-    ):
+    if not isinstance(through, dict):
+        return
+    if through.get("hash") == private.content_hash or through.get("name") == private.identity:
         fault = f"{where} was made through the private data"
         raise InputError(
             f"{fault}; make it through public labelled rows (tacit encode --texts --through STORE)"
@@ -113,33 +118,39 @@ def check_through(names: ClassNames, private: Data, where: str) -> None:
 
 
 def _in_order(
-    of_class: Mapping[ClassValue, NDArray[Any]], classes: Sequence[ClassValue], where: str
+    rows_by_value: Mapping[ClassValue, NDArray[Any]], classes: Sequence[ClassValue], where: str
 ) -> list[NDArray[Any]]:
-    """The rows of each class in the order of a class list, which must have the same classes."""
-    known = set(classes)
-    unknown = [value for value in of_class if value not in known]
+    """Return the rows of each class in the order of a class list, which must have the same
+    classes.
+    """
+    class_set = set(classes)
+    unknown = [value for value in rows_by_value if value not in class_set]
     if unknown:
         fault = (
             f"{where} has rows of class {quoted(unknown[0])}, which is not in the class list of the"
             " records"
         )
-        near = get_close_matches(str(unknown[0]), map(str, classes), 1)
-        meant = f" (is {quoted(near[0])} meant?)" if near else ""
-        raise InputError(f"{fault}; name the classes as that list does{meant}")
-    absent = [value for value in classes if value not in of_class]
+        remedy = "name the classes as that list does"
+        matches = get_close_matches(str(unknown[0]), map(str, classes), 1)
+        if matches:
+            remedy += f" (is {quoted(matches[0])} meant?)"
+        raise InputError(f"{fault}; {remedy}")
+
+    absent = [value for value in classes if value not in rows_by_value]
     if absent:
         fault = f"{where} has no row of class {quoted(absent[0])}"
         raise InputError(f"{fault}; give one row or more for each class of the class list")
-    return [of_class[value] for value in classes]
+    return [rows_by_value[value] for value in classes]
 
 
 def _facts(data: Data) -> dict[str, Any]:
-    """Public facts about data whose rows are those of class names."""
-    stated = data.card.get("names")
-    encoder = {ENCODER: data.card[ENCODER]} if ENCODER in data.card else {}
-    return {
-        "name": data.identity,
-        "hash": data.content_hash,
-        **encoder,
-        **(stated if isinstance(stated, dict) else {}),
-    }
+    """Return public facts about data whose rows are those of class names."""
+    facts = {"name": data.identity, "hash": data.content_hash}
+    if ENCODER in data.card:
+        facts[ENCODER] = data.card[ENCODER]
+
+    # what `tacit.encoding.names` states of the rows; it takes precedence
+    names_card = data.card.get("names")
+    if isinstance(names_card, dict):
+        facts.update(names_card)
+    return facts

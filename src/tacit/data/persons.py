@@ -52,8 +52,9 @@ class Persons:
         """For each record the place of its person, from 0, in the order of the persons' first
         records; (n,).
         """
-        firsts = np.unique(self.codes, return_index=True)[1]
-        return np.argsort(np.argsort(firsts))[self.codes].astype(np.int64)
+        # argsort of argsort: the rank of each person's first record
+        _, first_records = np.unique(self.codes, return_index=True)
+        return np.argsort(np.argsort(first_records))[self.codes].astype(np.int64)
 
     @cached_property
     def of_same_person(self) -> Integers:
@@ -62,7 +63,8 @@ class Persons:
 
     def at(self, rows: Any) -> Persons:
         """The persons of some of the records, by positions or a mask."""
-        return Persons(np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64))
+        _, codes = np.unique(self.codes[rows], return_inverse=True)
+        return Persons(codes.astype(np.int64))
 
     def parts(self, most: int) -> Iterator[tuple[Any, Integers]]:
         """Cut the records, ordered by person, so that a part holds whole persons and at most `most`
@@ -72,36 +74,45 @@ class Persons:
         the end of each person's records within the part. Without records there is one part, which
         is empty.
         """
-        order, ends = self._order, np.cumsum(self.sizes)
+        order = self._order
+
+        # where the records of each person end, once they are ordered by person; (persons,)
+        ends = np.cumsum(self.sizes)
         if len(ends) == 0:
             yield slice(0, 0), ends
-        first = 0
-        while first < len(ends):
-            start = int(ends[first - 1]) if first else 0
-            last = max(int(np.searchsorted(ends, start + most, side="right")), first + 1)
-            stop = int(ends[last - 1])
-            yield (
-                (slice(start, stop) if order is None else order[start:stop]),
-                ends[first:last] - start,
-            )
-            first = last
+
+        person = 0
+        start = 0
+        while person < len(ends):
+            # persons that end within `most` records, or else the next person alone
+            next_person = max(int(np.searchsorted(ends, start + most, side="right")), person + 1)
+            stop = int(ends[next_person - 1])
+            records = slice(start, stop) if order is None else order[start:stop]
+            yield records, ends[person:next_person] - start
+            person = next_person
+            start = stop
 
     @cached_property
     def _order(self) -> Integers | None:
-        """Positions of records by person, each in their order; None if they stand so, or each
-        person has one record.
+        """Positions of records by person, each person's in their order; None if any order will do
+        (each person has one record), or if they stand so.
         """
-        if self.number == len(self.codes) or np.all(self.codes[1:] >= self.codes[:-1]):
+        if self.number == len(self.codes):
             return None
-        narrow = self.codes.astype(np.min_scalar_type(self.number))  # of 16 bits are sorted fastest
-        return np.argsort(narrow, kind="stable")
+        is_ordered = np.all(self.codes[1:] >= self.codes[:-1])
+        if is_ordered:
+            return None
+
+        # numpy sorts integers of 16 bits fastest
+        narrow_codes = self.codes.astype(np.min_scalar_type(self.number))
+        return np.argsort(narrow_codes, kind="stable")
 
 
 def persons_under(
     unit: Unit, ids: Any, n: int, *, offered: Sequence[Unit], stacklevel: int
 ) -> Persons | None:
-    """The persons of n records under a unit per person; None under a unit per record, with a
-    warning if ids are given.
+    """Return the persons of n records under a unit per person; None under a unit per record, with a
+    warning if there are ids.
 
     `offered` are the units of the method; the warning names the first of them that is per person.
     `stacklevel` is that of the caller, as in `warnings.warn`.
@@ -111,31 +122,34 @@ def persons_under(
     InputError
         If a unit per person comes without ids, or `person_codes` refuses them.
     """
-    if unit.per_person:
-        if ids is None:
-            said = f"unit={unit} needs to know whose each record is"
-            raise InputError(f"{said}; pass persons=..., an id for each record")
-        values = canonical_ids(ids)
-        message = case_message(values)
-        if message is not None:
-            warnings.warn(message, PersonIdsWarning, stacklevel=stacklevel + 1)
-        return Persons(_codes(values, n))
-    if ids is not None:
-        what = "label" if unit is Unit.CHANGE_LABEL else "record"
-        others = [other for other in offered if other.per_person]
-        remedy = (
-            f"pass unit='{others[0]}' to protect people with all their records"
-            if others
-            else "leave them out"
-        )
-        said = f"unit={unit} protects one {what} at a time, so persons are unused"
-        warnings.warn(f"{said}; {remedy}", stacklevel=stacklevel + 1)
-    return None
+    if not unit.per_person:
+        if ids is not None:
+            warnings.warn(_unused_ids(unit, offered), stacklevel=stacklevel + 1)
+        return None
+
+    if ids is None:
+        fault = f"unit={unit} needs to know whose each record is"
+        raise InputError(f"{fault}; pass persons=..., an id for each record")
+    values = canonical_ids(ids)
+    message = case_message(values)
+    if message is not None:
+        warnings.warn(message, PersonIdsWarning, stacklevel=stacklevel + 1)
+    return Persons(_codes(values, n))
+
+
+def _unused_ids(unit: Unit, offered: Sequence[Unit]) -> str:
+    """Return the warning that ids are unused under a unit per record."""
+    protected = "label" if unit is Unit.CHANGE_LABEL else "record"
+    message = f"unit={unit} protects one {protected} at a time, so persons are unused"
+    units_per_person = [offered_unit for offered_unit in offered if offered_unit.per_person]
+    if not units_per_person:
+        return f"{message}; leave them out"
+    return f"{message}; pass unit='{units_per_person[0]}' to protect people with all their records"
 
 
 def person_codes(ids: Any, n: int) -> Integers:
-    """Ids of n records as codes from 0, of shape (n,); equal canonical ids, and no others, have
-    equal codes.
+    """Return ids of n records as codes from 0, of shape (n,); equal canonical ids, and no others,
+    have equal codes.
 
     Raises
     ------
@@ -146,19 +160,21 @@ def person_codes(ids: Any, n: int) -> Integers:
 
 
 def _codes(values: NDArray[Any], n: int) -> Integers:
-    """Codes of canonical ids."""
+    """Return the codes of n canonical ids."""
     if len(values) != n:
         raise InputError(f"persons has {len(values)} ids for {n} records; {RULE}")
     if values.dtype.kind in "iu":
-        return np.unique(values, return_inverse=True)[1].astype(np.int64)
-    codes: dict[Any, int] = {}  # compares ids that share a hash
-    return np.fromiter(
-        (codes.setdefault(value, len(codes)) for value in values.tolist()), np.int64, n
-    )
+        _, codes = np.unique(values, return_inverse=True)
+        return codes.astype(np.int64)
+
+    # texts and large integers: a dict tells ids apart even if their hashes are equal
+    code_of_id: dict[Any, int] = {}
+    code_iterator = (code_of_id.setdefault(value, len(code_of_id)) for value in values.tolist())
+    return np.fromiter(code_iterator, np.int64, n)
 
 
 def stored_ids(ids: Any, n: int) -> NDArray[Any]:
-    """Ids of n records as a store keeps them, of shape (n,): canonical, as int64 or texts.
+    """Return ids of n records as a store keeps them, of shape (n,): canonical, as int64 or texts.
 
     Raises
     ------
@@ -171,25 +187,26 @@ def stored_ids(ids: Any, n: int) -> NDArray[Any]:
         raise InputError(f"persons has {len(values)} ids for {n} records; {RULE}")
     if values.dtype.kind == "i":
         return values.astype(np.int64)
-    listed = values.tolist()
-    are_texts = bool(listed) and isinstance(listed[0], str)
-    can_be_stored = _is_text if are_texts else _is_small
-    row = next((row for row, value in enumerate(listed) if not can_be_stored(value)), None)
-    if row is not None:
-        fault = f"persons has an id that cannot be stored (row {row})"
-        raise InputError(
-            f"{fault}; give texts of at most {MOST_LETTERS} letters, or whole numbers of 64 bits"
-        )
-    return np.array(listed, dtype=np.str_ if are_texts else np.int64)
+
+    id_list = values.tolist()
+    are_texts = bool(id_list) and isinstance(id_list[0], str)
+    can_be_stored = _is_storable_text if are_texts else _fits_64_bits
+    for row, value in enumerate(id_list):
+        if not can_be_stored(value):
+            fault = f"persons has an id that cannot be stored (row {row})"
+            remedy = f"give texts of at most {MOST_LETTERS} letters, or whole numbers of 64 bits"
+            raise InputError(f"{fault}; {remedy}")
+    return np.array(id_list, dtype=np.str_ if are_texts else np.int64)
 
 
-def _is_text(value: str) -> bool:
+def _is_storable_text(value: str) -> bool:
     """Tell whether a text can be written, and read again by numpy, which drops zero characters at
     the end.
     """
-    valid = value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
-    return valid and len(value) <= MOST_LETTERS and not value.endswith("\0")
+    # half of a surrogate pair cannot be written as UTF-8
+    has_half_pair = not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value)
+    return not has_half_pair and len(value) <= MOST_LETTERS and not value.endswith("\0")
 
 
-def _is_small(value: int) -> bool:
+def _fits_64_bits(value: int) -> bool:
     return -(2**63) <= value < 2**63

@@ -79,49 +79,66 @@ def split(
     >>> tacit.split(6, n_public=2, persons=visits).public.tolist()
     [0, 2]
     """
-    counts = {
-        "n_records": n_records,
-        "n_public": n_public,
-        "n_test": n_test,
-        "n_private": n_private,
-        "seed": seed,
-    }
-    for name, value in counts.items():
-        if value is not None and (
-            type(value) is bool or not isinstance(value, int | np.integer) or value < 0
-        ):
-            raise InputError(f"{name}={value!r} must be a whole number, 0 or more; correct it")
-    n_records, n_public, n_test = int(n_records), int(n_public), int(n_test)
-    private = n_records - n_public - n_test if n_private is None else int(n_private)
-    if private < (n_private is None) or private + n_public + n_test > n_records:
-        wanted = f"n_public={n_public}, n_test={n_test}" + (
-            "" if n_private is None else f", n_private={n_private}"
-        )
-        rest = " and a private part" if n_private is None else ""
-        raise InputError(f"{n_records} records are too few for {wanted}{rest}; ask for fewer")
-    sizes = np.array([private, n_public, n_test])
-    if persons is None:
-        return Split(*_dealt(n_records, np.cumsum(sizes), seed))
-    known = Persons.of(persons, n_records)
-    ends = np.rint(np.cumsum(sizes) * known.number / n_records).astype(np.int64)
-    if ((np.diff(ends, prepend=0) == 0) & (sizes > 0)).any():
-        fault = f"{known.number} persons are too few for parts of {sizes.tolist()} records"
-        raise InputError(f"{fault}; ask for larger parts, or fewer of them")
-    return Split(
-        *(np.flatnonzero(np.isin(known.places, part)) for part in _dealt(known.number, ends, seed))
+    _check_counts(
+        n_records=n_records, n_public=n_public, n_test=n_test, n_private=n_private, seed=seed
     )
+    n_records = int(n_records)
+    sizes = _part_sizes(n_records, int(n_public), int(n_test), n_private)
+    if persons is None:
+        return Split(*_deal(n_records, np.cumsum(sizes), seed))
+
+    # a part gets the same share of the persons as of the records, rounded
+    owners = Persons.of(persons, n_records)
+    ends = np.rint(np.cumsum(sizes) * owners.number / n_records).astype(np.int64)
+    n_persons = np.diff(ends, prepend=0)
+    if ((n_persons == 0) & (sizes > 0)).any():
+        fault = f"{owners.number} persons are too few for parts of {sizes.tolist()} records"
+        raise InputError(f"{fault}; ask for larger parts, or fewer of them")
+    places_of_parts = _deal(owners.number, ends, seed)
+    return Split(*(np.flatnonzero(np.isin(owners.places, places)) for places in places_of_parts))
 
 
-def _dealt(n: int, ends: NDArray[np.int64], seed: int) -> list[NDArray[np.int64]]:
-    """Positions 0 to n - 1, shuffled by the seed and cut at `ends`; each part in ascending
+def _check_counts(**counts: int | None) -> None:
+    """Refuse numbers that are not whole, or negative; None stands for a default."""
+    for name, value in counts.items():
+        if value is None:
+            continue
+        is_whole = isinstance(value, int | np.integer) and type(value) is not bool
+        if not is_whole or value < 0:
+            raise InputError(f"{name}={value!r} must be a whole number, 0 or more; correct it")
+
+
+def _part_sizes(
+    n_records: int, n_public: int, n_test: int, n_private: int | None
+) -> NDArray[np.int64]:
+    """Return the numbers of private, public and test records, (3,); refuse more than there are."""
+    n_others = n_public + n_test
+    if n_private is None:
+        # all that remain, which must be at least one
+        if n_records - n_others < 1:
+            parts = f"n_public={n_public}, n_test={n_test} and a private part"
+            raise InputError(f"{n_records} records are too few for {parts}; ask for fewer")
+        return np.array([n_records - n_others, n_public, n_test])
+
+    n_private = int(n_private)
+    if n_private + n_others > n_records:
+        parts = f"n_public={n_public}, n_test={n_test}, n_private={n_private}"
+        raise InputError(f"{n_records} records are too few for {parts}; ask for fewer")
+    return np.array([n_private, n_public, n_test])
+
+
+def _deal(n: int, ends: NDArray[np.int64], seed: int) -> list[NDArray[np.int64]]:
+    """Shuffle the positions 0 to n - 1 by the seed and cut them at `ends`; each part in ascending
     order.
     """
     order = np.random.default_rng([seed, STREAM]).permutation(n)
-    return [np.sort(part) for part in np.split(order[: ends[-1]], ends[:-1])]
+    parts = np.split(order[: ends[-1]], ends[:-1])
+    return [np.sort(part) for part in parts]
 
 
 def first_rows(n_records: int, n: int) -> NDArray[np.int64]:
-    """Positions of n records, in ascending order: the first of one shuffle, so that smaller choices
-    are in larger.
+    """Return positions of n records, in ascending order: the first of one shuffle, so that smaller
+    choices are in larger.
     """
-    return np.sort(np.random.default_rng(0).permutation(n_records)[:n])
+    order = np.random.default_rng(0).permutation(n_records)
+    return np.sort(order[:n])
