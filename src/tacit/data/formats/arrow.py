@@ -54,26 +54,28 @@ def check_once(names: list[str], name: str, path: Path) -> None:
         raise InputError(f"{path} has several columns {quoted(name)}; rename all but one")
 
 
-def plain(column: Any) -> Any:
-    """A column with dictionary-encoded values decoded."""
+def decoded(column: Any) -> Any:
+    """Return a column with dictionary-encoded values decoded."""
     import pyarrow as pa
 
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    return column
 
 
 def as_numpy(column: Any) -> NDArray[Any]:
-    """A column as numpy."""
-    values: NDArray[Any] = plain(column).to_numpy()
+    """Return a column as numpy."""
+    values: NDArray[Any] = decoded(column).to_numpy()
     return values
 
 
 def as_python(column: Any) -> list[Any]:
-    """A column as Python values; a struct, as Hugging Face stores a picture, becomes its field
-    `bytes`.
+    """Return a column as Python values; a struct, as Hugging Face stores a picture, becomes its
+    field `bytes`.
     """
     import pyarrow as pa
 
-    values: list[Any] = plain(column).to_pylist()
+    values: list[Any] = decoded(column).to_pylist()
     if pa.types.is_struct(column.type):
         return [None if value is None else value.get("bytes") for value in values]
     return values

@@ -38,19 +38,22 @@ def beside(path: Path) -> Card:
         raise InputError(
             f"{card}: files must be a list of names, not {quoted(files)}; correct the card"
         )
-    return read(card) if path.name in files else Card(None, {})
+    if path.name not in files:
+        return Card(None, {})
+    return read(card)
 
 
 def read(path: Path) -> Card:
     """Read a card; all but its class list and public facts is left out."""
-    stated = _load(path)
-    classes = stated.get("classes")
+    entries = _load(path)
+    classes = entries.get("classes")
     if classes is not None and not isinstance(classes, list):
         raise InputError(
             f"{path}: classes must be a list of class values, not {quoted(classes)}; correct the"
             " card"
         )
-    return Card(classes, {key: stated[key] for key in PUBLIC if stated.get(key) is not None})
+    facts = {key: entries[key] for key in PUBLIC if entries.get(key) is not None}
+    return Card(classes, facts)
 
 
 def _load(path: Path) -> dict[str, Any]:

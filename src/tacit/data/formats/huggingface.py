@@ -26,11 +26,10 @@ def is_dataset_dict(folder: Path) -> bool:
 
 
 def splits(folder: Path) -> list[str]:
-    """Names of the splits of a saved `DatasetDict`."""
+    """Return the names of the splits of a saved `DatasetDict`."""
     with faults(folder):
-        return [
-            plain_name(name) for name in _json(folder / "dataset_dict.json").get("splits") or []
-        ]
+        names = _json(folder / "dataset_dict.json").get("splits") or []
+        return [plain_name(name) for name in names]
 
 
 def read(
@@ -48,21 +47,32 @@ def read(
     table = read_table(folder)
     with faults(folder):
         features, label = tables.columns(table.schema, x, y, persons, folder)
-        table = table.select([*features, *(name for name in (label, persons) if name is not None)])
-        table.validate(full=True)  # offsets may point outside of the file
+        other_columns = [name for name in (label, persons) if name is not None]
+        table = table.select([*features, *other_columns])
+
+        # offsets may point outside of the file
+        table.validate(full=True)
+
+        # the width of a single column of lists shows once it is read
         if len(features) > 1:
             check_width(folder, (table.num_rows, len(features)), width)
         rows = tables.matrix(table, features, folder)
         check_width(folder, rows.shape, width)
-        labels, ids = (None if name is None else as_numpy(table[name]) for name in (label, persons))
-    classes = None if label is None else class_names(folder, label)
+        labels = None if label is None else as_numpy(table[label])
+        ids = None if persons is None else as_numpy(table[persons])
+
     return make_arrays(
-        rows, labels, data_files(folder), identity or folder.absolute().name, classes, persons=ids
+        rows,
+        labels,
+        data_files(folder),
+        identity or folder.absolute().name,
+        classes=None if label is None else class_names(folder, label),
+        persons=ids,
     )
 
 
 def data_files(folder: Path) -> tuple[Path, ...]:
-    """The Arrow files of a saved data set."""
+    """Return the Arrow files of a saved data set."""
     state = _json(folder / "state.json")
     if state.get("_indices_data_files"):
         raise InputError(
@@ -77,7 +87,7 @@ def data_files(folder: Path) -> tuple[Path, ...]:
 
 
 def read_table(folder: Path) -> Any:
-    """All rows as an Arrow table, memory-mapped."""
+    """Return all rows as an Arrow table, memory-mapped."""
     import pyarrow as pa
 
     with faults(folder):
@@ -85,14 +95,16 @@ def read_table(folder: Path) -> Any:
 
 
 def _stream(path: Path) -> Any:
-    """The rows of a file, memory-mapped. Compressed batches are refused, since nothing states their
-    size.
+    """Return the rows of a file, memory-mapped.
+
+    Compressed batches are refused, since nothing states their size.
     """
     import pyarrow as pa
 
     with pa.memory_map(os.fsencode(path)) as source:
         for message in pa.ipc.MessageReader.open_stream(source):
-            if message.type == "record batch" and _is_packed(message.metadata.to_pybytes()):
+            is_batch = message.type == "record batch"
+            if is_batch and _is_compressed(message.metadata.to_pybytes()):
                 raise InputError(
                     f"{path} holds packed batches, which are not read; save it with save_to_disk"
                 )
@@ -101,34 +113,50 @@ def _stream(path: Path) -> Any:
             return pa.Table.from_batches(list(reader), reader.schema)
 
 
-def _is_packed(metadata: bytes) -> bool:
-    """Tell whether a record batch is compressed: field 3 of the flatbuffer header, which is field 2
-    of the message.
+def _is_compressed(metadata: bytes) -> bool:
+    """Tell whether a record batch is compressed, by its metadata.
+
+    The metadata are a flatbuffer, a table Message, whose field 2 is the header: a table
+    RecordBatch, whose field 3 is the compression (Message.fbs of Arrow).
     """
+    message = _unsigned(metadata, 0)
+    header_field = _field(metadata, message, 2)
+    if header_field is None:
+        return False
+    record_batch = header_field + _unsigned(metadata, header_field)
+    return _field(metadata, record_batch, 3) is not None
 
-    def field(table: int, number: int) -> int:
-        """Where a field of a table is; 0 if it is absent."""
-        fields = table - struct.unpack_from("<i", metadata, table)[0]
-        if 4 + 2 * number >= struct.unpack_from("<H", metadata, fields)[0]:
-            return 0
-        offset = struct.unpack_from("<H", metadata, fields + 4 + 2 * number)[0]
-        return table + offset if offset else 0
 
-    header = field(struct.unpack_from("<I", metadata)[0], 2)
-    return bool(header and field(header + struct.unpack_from("<I", metadata, header)[0], 3))
+def _field(data: bytes, table: int, number: int) -> int | None:
+    """Return the position of a field of a flatbuffer's table; None if it is absent.
+
+    A table begins with the distance to its vtable. That holds two sizes, of two bytes each, the
+    first of which is its own; then, for each field, the distance from the table, or 0.
+    """
+    (distance,) = struct.unpack_from("<i", data, table)
+    vtable = table - distance
+    (vtable_bytes,) = struct.unpack_from("<H", data, vtable)
+    entry = 4 + 2 * number
+    if entry >= vtable_bytes:
+        return None
+    (offset,) = struct.unpack_from("<H", data, vtable + entry)
+    return table + offset if offset else None
+
+
+def _unsigned(data: bytes, position: int) -> int:
+    (number,) = struct.unpack_from("<I", data, position)
+    return int(number)
 
 
 def class_names(folder: Path, label: str) -> list[str] | None:
-    """The names of a `ClassLabel` column."""
+    """Return the names of a `ClassLabel` column; None for a column of another kind."""
     features = _json(folder / "dataset_info.json").get("features") or {}
-    feature = features.get(label, {}) if isinstance(features, dict) else {}
-    if (
-        not isinstance(feature, dict)
-        or feature.get("_type") != "ClassLabel"
-        or feature.get("names") is None
-    ):
+    feature = features.get(label) if isinstance(features, dict) else None
+    if not isinstance(feature, dict) or feature.get("_type") != "ClassLabel":
         return None
-    names = feature["names"]
+    names = feature.get("names")
+    if names is None:
+        return None
     if not isinstance(names, list):
         raise InputError(
             f"{folder} names the classes of {quoted(label)} as {quoted(names)}; list them"

@@ -24,9 +24,14 @@ from tacit.data.rows import one_line
 from tacit.data.sizes import check_width, quiet
 from tacit.errors import InputError
 
-LONGEST_HEADER = 1 << 14  # bytes
+# bytes
+LONGEST_HEADER = 1 << 14
+
 TARGETS = "_targets.npy"
-SPLITS = ("train", "test")  # last words of the names under which embeddings are published
+
+# last words of the names under which embeddings are published
+SPLITS = ("train", "test")
+
 # what a garbled header raises, beside OSError
 FAULTS = (
     ValueError,
@@ -65,45 +70,47 @@ def read(
     check_width(features, rows.shape, width)
     targets = None if labels is None else map_npy(labels)
     if targets is not None and rows.ndim == 2 and targets.shape != rows.shape[:1]:
-        said = f"{labels}: labels have shape {targets.shape} beside {len(rows)} rows of {features}"
-        raise InputError(f"{said}; give exactly one label per row")
+        fault = f"{labels}: labels have shape {targets.shape} beside {len(rows)} rows of {features}"
+        raise InputError(f"{fault}; give exactly one label per row")
     files = (features,) if labels is None else (features, labels)
     return make_arrays(rows, targets, files, identity or features.stem, classes, facts)
 
 
 def targets_of(features: Path) -> Path | None:
-    """The `{split}_targets.npy` beside `{split}.npy`, if there is one."""
+    """Return the `{split}_targets.npy` beside `{split}.npy`, if there is one."""
     targets = features.with_name(f"{features.stem}{TARGETS}")
     return targets if targets.is_file() else None
 
 
 def published(folder: Path, split: str) -> Path | None:
-    """The features `{split}.npy` of a split, unless there are `{split}_x.npy`."""
-    return None if (folder / f"{split}_x.npy").is_file() else folder / f"{split}.npy"
+    """Return the features `{split}.npy` of a split, unless there are `{split}_x.npy`."""
+    if (folder / f"{split}_x.npy").is_file():
+        return None
+    return folder / f"{split}.npy"
 
 
 def splits(folder: Path) -> list[str]:
-    """Names of the splits in a folder; `{split}.npy` without labels is one if its name ends in
-    train or test.
+    """Return the names of the splits in a folder; `{split}.npy` without labels is a split if its
+    name ends in train or test.
     """
-    pairs = {path.name.removesuffix("_x.npy") for path in folder.glob("*_x.npy")}
-    others = [
-        path
-        for path in folder.glob("*.npy")
-        if not path.name.endswith(("_x.npy", "_y.npy", TARGETS))
-    ]
-    published = {
-        path.stem for path in others if targets_of(path) or path.stem.rpartition("_")[2] in SPLITS
-    }
-    return sorted(pairs | published)
+    names = {path.name.removesuffix("_x.npy") for path in folder.glob("*_x.npy")}
+    for path in folder.glob("*.npy"):
+        if path.name.endswith(("_x.npy", "_y.npy", TARGETS)):
+            continue
+        last_word = path.stem.rpartition("_")[2]
+        if targets_of(path) or last_word in SPLITS:
+            names.add(path.stem)
+    return sorted(names)
 
 
 def read_header(file: IO[bytes], size: int) -> Header:
-    """The header of an array of numbers that must fit into `size` bytes; a fault raises ValueError
-    or one of FAULTS.
+    """Read the header of an array of numbers that must fit into `size` bytes; a fault raises one of
+    FAULTS.
     """
     start = io.BytesIO(file.read(LONGEST_HEADER))
-    with quiet():  # numpy warns of headers that Python 2 wrote
+
+    # numpy warns of headers that Python 2 wrote
+    with quiet():
         version = np.lib.format.read_magic(start)
         readers = {
             (1, 0): np.lib.format.read_array_header_1_0,
@@ -111,7 +118,9 @@ def read_header(file: IO[bytes], size: int) -> Header:
         }
         if version not in readers:
             raise ValueError(f"its format version is {version}")
-        header = Header(*readers[version](start), start.tell())
+        shape, fortran, dtype = readers[version](start)
+        header = Header(shape, fortran, dtype, length=start.tell())
+
     if header.dtype.hasobject:
         raise ValueError("it holds Python objects")
     if header.dtype.itemsize == 0 or min(header.shape, default=0) < 0:
@@ -126,19 +135,23 @@ def map_npy(path: Path) -> NDArray[Any]:
     try:
         with path.open("rb") as file:
             header = read_header(file, path.stat().st_size)
-        order = "F" if header.fortran else "C"
-        if math.prod(header.shape) == 0:  # nothing to map
+        if math.prod(header.shape) == 0:
+            # there is nothing to map
             return np.empty(header.shape, header.dtype)
+        order = "F" if header.fortran else "C"
         return np.memmap(path, header.dtype, "r", header.length, header.shape, order)  # type: ignore[call-overload, no-any-return]
     except (OSError, *FAULTS) as error:
         raise broken(path, error, "a .npy array", "numpy.save") from error
 
 
 def broken(path: Path, error: Exception, kind: str, writer: str) -> InputError:
-    """The error for a file of arrays that cannot be read."""
+    """Return the error for a file of arrays that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return InputError(f"{path} does not exist; check its name")
-    if any(words in str(error) for words in ("Python objects", "Object arrays")):
+
+    # words of `read_header` and of numpy
+    message = str(error)
+    if "Python objects" in message or "Object arrays" in message:
         return InputError(
             f"{path} holds pickled objects, which are never read; save plain numbers instead"
         )

@@ -21,15 +21,13 @@ from tacit.errors import InputError
 # what a damaged archive raises, or one that is encrypted (RuntimeError) or packed by a method that
 # Python lacks
 FAULTS = (
-    *(
-        OSError,
-        zipfile.BadZipFile,
-        zlib.error,
-        lzma.LZMAError,
-        struct.error,
-        RuntimeError,
-        AttributeError,
-    ),
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    RuntimeError,
+    AttributeError,
     *npy.FAULTS,
 )
 
@@ -67,11 +65,11 @@ class Archive:
             raise self._broken(error) from error
 
     def open(self, name: str) -> IO[bytes]:
-        """The `.npy` file of an array, to read from."""
+        """Open the `.npy` file of an array, to read from."""
         return zipfile.ZipFile(self.path).open(f"{name}.npy")
 
     def header(self, name: str) -> npy.Header:
-        """The header of an array, checked against the size that the archive states."""
+        """Return the header of an array, checked against the size that the archive states."""
         try:
             with zipfile.ZipFile(self.path) as file, file.open(f"{name}.npy") as member:
                 return npy.read_header(member, file.getinfo(f"{name}.npy").file_size)

@@ -29,6 +29,9 @@ def read(
         MemoryError,
     )
 
+    def shape(name: str) -> tuple[int, ...]:
+        return tuple(file.get_slice(name).get_shape())
+
     def arrays(names: Sequence[str]) -> list[NDArray[Any]]:
         return [np.asarray(file.get_tensor(name)) for name in names]
 
@@ -37,7 +40,7 @@ def read(
             return from_named(
                 path,
                 list(file.keys()),
-                lambda name: tuple(file.get_slice(name).get_shape()),
+                shape,
                 arrays,
                 x,
                 y,
@@ -47,5 +50,5 @@ def read(
     except InputError:
         raise
     except faults as error:
-        said = f"{path} is truncated or not a safetensors file numpy can read ({one_line(error)})"
-        raise InputError(f"{said}; save it again") from error
+        fault = f"{path} is truncated or not a safetensors file numpy can read ({one_line(error)})"
+        raise InputError(f"{fault}; save it again") from error

@@ -14,8 +14,11 @@ from tacit.data.formats.footer import value_counts
 from tacit.data.sizes import check_unpacked, check_width
 from tacit.errors import InputError, excerpt, quoted
 
+# usual names of a column of labels
 LABELS = ("label", "labels", "y", "target", "class")
-LABELS_READ = 4096  # labels read at a time, since the footer does not state the size of texts
+
+# labels read at a time, since the footer does not state the size of texts
+LABELS_READ = 4096
 
 
 def read(
@@ -82,27 +85,31 @@ def columns(
     names = schema.names
     label = choose(names, y, LABELS, "y", path)
     choose(names, persons, (), "persons", path)
-    others = [field for field in schema if field.name not in (label, persons)]
-    lists = [field.name for field in others if _is_list(field.type)]
-    features = lists or [field.name for field in others if pa.types.is_floating(field.type)]
+
+    candidates = [field for field in schema if field.name not in (label, persons)]
+    lists = [field.name for field in candidates if _is_list(field.type)]
+    floats = [field.name for field in candidates if pa.types.is_floating(field.type)]
     if x is not None:
         choose(names, x, (), "x", path)
         features = [x]
     elif len(lists) > 1:
-        raise InputError(
-            f"{path} has several columns of lists; choose x from:"
-            f" {excerpt(', '.join(sorted(lists)))}"
-        )
-    elif not features:
+        choices = excerpt(", ".join(sorted(lists)))
+        raise InputError(f"{path} has several columns of lists; choose x from: {choices}")
+    elif lists:
+        features = lists
+    elif floats:
+        features = floats
+    else:
         raise features_missing(names, path)
 
     # checking each feature takes time where there are many: only if some name repeats
     if len(set(names)) < len(names):
         for name in features:
             check_once(names, name, path)
-    for other in (label, persons):
-        if other is not None:
-            check_once(names, other, path)
+    if label is not None:
+        check_once(names, label, path)
+    if persons is not None:
+        check_once(names, persons, path)
     return features, label
 
 
@@ -125,14 +132,16 @@ def _matrix_of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
         raise InputError(f"{path} row {row} has no value in column {quoted(name)}; drop that row")
     lengths = pc.list_value_length(column).to_numpy()
     width = int(lengths[0])
-    if (lengths != width).any():
-        row = int((lengths != width).argmax())
+    is_other_length = lengths != width
+    if is_other_length.any():
+        row = int(is_other_length.argmax())
         raise InputError(
             f"{path} row {row} has {lengths[row]} values in {quoted(name)}, row 0 has {width}; make"
             " them equal"
         )
-    flat = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
-    return as_numpy(flat).reshape(-1, width)
+
+    values = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
+    return as_numpy(values).reshape(-1, width)
 
 
 def _is_list(kind: Any) -> bool:

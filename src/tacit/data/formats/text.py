@@ -2,11 +2,11 @@
 
 import csv
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,25 @@ from tacit.data.formats.table import LABELS
 from tacit.data.sizes import check_width
 from tacit.errors import InputError
 
-FEW = 4  # columns from which a record is hardly 0,1,2,3 by chance, but numbered columns are
-BLOCK = 1 << 24  # bytes that are parsed at once; no line may be longer
+# columns from which a record is hardly 0,1,2,3 by chance, but numbered columns are
+FEW = 4
+
+# bytes that are parsed at once; no line may be longer
+BLOCK = 1 << 24
+
 _NUMBER = re.compile(
     r"[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)[ \t]*",
     re.ASCII | re.IGNORECASE,
 )
-_KIND = "is not a CSV file of numbers in UTF-8"
+_FAULT = "is not a CSV file of numbers in UTF-8"
+
+
+class _Heading(NamedTuple):
+    """Names of the columns, whether the file states them, and the number of empty lines before."""
+
+    names: list[str]
+    in_file: bool
+    empty_lines: int
 
 
 def read(
@@ -32,98 +44,117 @@ def read(
     features.
     """
     import pyarrow as pa
-    from pyarrow import csv as text
 
     if x is not None:
         raise InputError(
             f"x={x} does not apply to {path}, whose columns are the features; leave it out"
         )
-    names, heading, skipped = _heading(path)
+    heading = _heading(path)
     _check_quotes(path)
-    label, ids = choose(names, y, LABELS, "y", path), choose(names, persons, (), "persons", path)
+    names = heading.names
+    label = choose(names, y, LABELS, "y", path)
+    ids = choose(names, persons, (), "persons", path)
     features = [name for name in names if name not in (label, ids)]
     if not features:
         raise InputError(f"{path} has no column of features; give a column for each")
-    types = dict.fromkeys(features, pa.float64()) | ({} if ids is None else {ids: pa.string()})
+
+    # pyarrow guesses the type of labels; ids stay as they are written
+    types = dict.fromkeys(features, pa.float64())
+    if ids is not None:
+        types[ids] = pa.string()
     try:
-        table = text.read_csv(
-            path,
-            text.ReadOptions(
-                block_size=BLOCK, skip_rows=skipped, column_names=None if heading else names
-            ),
-            convert_options=text.ConvertOptions(
-                column_types=types, null_values=[""], strings_can_be_null=True
-            ),
+        table = _parse(
+            path, heading, column_types=types, null_values=[""], strings_can_be_null=True
         )
-    # whose texts quote cells
     except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:
-        _check_cells(path, names, {label, ids})
-        raise InputError(f"{path} {_KIND}; save it again") from error
+        # pyarrow's message quotes cells, which may be private
+        _check_cells(path, names, features)
+        raise InputError(f"{path} {_FAULT}; save it again") from error
     if any(table[name].null_count for name in features):
-        _check_cells(path, names, {label, ids})
+        _check_cells(path, names, features)
     check_width(path, (table.num_rows, len(features)), width)
+
     rows = np.empty((table.num_rows, len(features)))
-    for place, name in enumerate(features):
-        rows[:, place] = as_numpy(table[name])
+    for column, name in enumerate(features):
+        rows[:, column] = as_numpy(table[name])
     if label is not None and pa.types.is_integer(table[label].type):
-        _check_spellings(path, label, table[label].type, heading, names, skipped)
-    labels, persons_of = (None if name is None else as_numpy(table[name]) for name in (label, ids))
-    return make_arrays(rows, labels, (path,), path.stem, persons=persons_of)
+        _check_spellings(path, heading, label, table[label].type)
+    return make_arrays(
+        rows,
+        None if label is None else as_numpy(table[label]),
+        (path,),
+        path.stem,
+        persons=None if ids is None else as_numpy(table[ids]),
+    )
 
 
-def _heading(path: Path) -> tuple[list[str], bool, int]:
-    """Names of the columns, whether the file states them, and how many empty lines come before."""
+def _heading(path: Path) -> _Heading:
+    """Return the heading of a file, from its first line that is not empty."""
     for line, cells in _lines(path):
         numbers = [cell for cell in cells if _NUMBER.fullmatch(cell)]
-        # pandas names columns by their numbers
-        if numbers != [str(place) for place in range(len(numbers))]:
-            return [str(place) for place in range(len(cells))], False, line - 1
+
+        # a heading holds no numbers but 0, 1, 2, ..., the names that pandas gives to columns
+        may_be_heading = numbers == [str(place) for place in range(len(numbers))]
+        if not may_be_heading:
+            names = [str(place) for place in range(len(cells))]
+            return _Heading(names, in_file=False, empty_lines=line - 1)
+
         if len(cells) == len(numbers) < FEW:
             fault = f"{path} starts with {','.join(cells)}, which may be a header or a record"
             raise InputError(f"{fault}; put column names in the first line, such as x0,x1,label")
-        check_once(cells, Counter(cells).most_common(1)[0][0], path)
+        most_frequent, _ = Counter(cells).most_common(1)[0]
+        check_once(cells, most_frequent, path)
         if "" in cells:
             fault = f"{path} has a column without a name, such as the index that pandas writes"
             raise InputError(f"{fault}; leave it out with index=False, or name it")
-        return cells, True, line - 1
+        return _Heading(cells, in_file=True, empty_lines=line - 1)
     raise InputError(f"{path} is empty; write rows of numbers with commas between them")
 
 
-def _check_cells(path: Path, names: list[str], others: set[str | None]) -> None:
+def _parse(path: Path, heading: _Heading, **conversion: Any) -> Any:
+    """Read a table; pyarrow takes the names of columns from the file if it is given none."""
+    from pyarrow import csv as arrow_csv
+
+    return arrow_csv.read_csv(
+        path,
+        arrow_csv.ReadOptions(
+            block_size=BLOCK,
+            skip_rows=heading.empty_lines,
+            column_names=None if heading.in_file else heading.names,
+        ),
+        convert_options=arrow_csv.ConvertOptions(**conversion),
+    )
+
+
+def _check_cells(path: Path, names: list[str], features: list[str]) -> None:
     """Refuse the first line with too many or too few cells, or with a feature that is not a
     number.
     """
-    features = [place for place, name in enumerate(names) if name not in others]
-    for place, (line, cells) in enumerate(_lines(path)):
+    feature_names = set(features)
+    feature_columns = [column for column, name in enumerate(names) if name in feature_names]
+    for record, (line, cells) in enumerate(_lines(path)):
         if len(cells) != len(names):
             raise InputError(
                 f"{path} line {line} has {len(cells)} cells and the first has {len(names)};"
                 " correct it"
             )
-        bad = next((column for column in features if not _NUMBER.fullmatch(cells[column])), None)
-        if bad is not None and (place or cells != names):
-            fault = f"{path} line {line}, column {bad + 1} is not a number"
-            raise InputError(f"{fault}; write rows of numbers with commas between them")
+        is_heading = record == 0 and cells == names
+        if is_heading:
+            continue
+        for column in feature_columns:
+            if not _NUMBER.fullmatch(cells[column]):
+                fault = f"{path} line {line}, column {column + 1} is not a number"
+                raise InputError(f"{fault}; write rows of numbers with commas between them")
 
 
-def _check_spellings(
-    path: Path, label: str, kind: Any, heading: bool, names: list[str], skipped: int
-) -> None:
+def _check_spellings(path: Path, heading: _Heading, label: str, kind: Any) -> None:
     """Refuse labels that are different texts and one number, which may be different classes."""
     import pyarrow as pa
-    from pyarrow import csv as text
 
-    texts = text.read_csv(
-        path,
-        text.ReadOptions(
-            block_size=BLOCK, skip_rows=skipped, column_names=None if heading else names
-        ),
-        convert_options=text.ConvertOptions(
-            include_columns=[label], column_types={label: pa.string()}
-        ),
-    )[label].unique()
-    distinct = pa.array({one.strip() for one in texts.to_pylist()} - {""}, pa.string())
-    if len(distinct.cast(kind).unique()) < len(distinct):
+    table = _parse(path, heading, include_columns=[label], column_types={label: pa.string()})
+    texts = {text.strip() for text in table[label].unique().to_pylist()} - {""}
+    spellings = pa.array(texts, pa.string())
+    if len(spellings.cast(kind).unique()) < len(spellings):
         fault = (
             f"{path} has labels in {label!r} that are different texts but the same number, such as"
             " 1 and 01"
@@ -136,27 +167,31 @@ def _check_quotes(path: Path) -> None:
     one.
     """
     with path.open("rb") as file:
-        quotes = any(b'"' in block for block in iter(partial(file.read, BLOCK), b""))
-    if quotes:
-        deque(_lines(path), maxlen=0)
+        blocks = iter(partial(file.read, BLOCK), b"")
+        has_quotes = any(b'"' in block for block in blocks)
+    if has_quotes:
+        for _ in _lines(path):
+            pass
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The number of each line that is not empty, and its cells, which hold no line breaks."""
+    """Yield the number of each line that is not empty, and its cells, which hold no line breaks."""
     csv.field_size_limit(max(csv.field_size_limit(), BLOCK))
-    fault, before = "has a cell that is too long, or whose quotes do not close on that line", 0
+    last_line = 0
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = csv.reader(file, strict=True)
-            for cells in lines:
-                if lines.line_num > before + 1:
+            reader = csv.reader(file, strict=True)
+            for cells in reader:
+                # a cell with a line break takes several lines
+                if reader.line_num > last_line + 1:
                     raise csv.Error
-                before = lines.line_num
+                last_line = reader.line_num
                 if cells:
-                    yield before, cells
+                    yield last_line, cells
     except csv.Error as error:
+        fault = "has a cell that is too long, or whose quotes do not close on that line"
         raise InputError(
-            f"{path} line {before + 1} {fault}; write each record on one line"
+            f"{path} line {last_line + 1} {fault}; write each record on one line"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} {_KIND}; save it again") from error
+        raise InputError(f"{path} {_FAULT}; save it again") from error
