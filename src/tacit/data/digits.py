@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-PRIVATE_ROWS, PUBLIC_ROWS = 1000, 397
+PRIVATE_ROWS = 1000
+PUBLIC_ROWS = 397
 SEED = 20240229
 
 

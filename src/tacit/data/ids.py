@@ -24,13 +24,13 @@ COLUMNS = (
 """Usual names of a column of ids, in letters of any case."""
 
 
-def is_ids_file(given: str) -> bool:
+def is_ids_file(persons: str) -> bool:
     """Tell whether this names a file, or FILE#COLUMN a table, rather than a column."""
-    return _place(given) is not None
+    return _file_and_column(persons) is not None
 
 
-def read_ids(given: str) -> Any:
-    """The ids in a file: each line of a text, an `.npy` array, or a column of a table, which
+def read_ids(persons: str) -> Any:
+    """Read the ids in a file: each line of a text, an `.npy` array, or a column of a table, which
     FILE#COLUMN names.
 
     >>> import tempfile
@@ -39,34 +39,37 @@ def read_ids(given: str) -> Any:
     >>> read_ids(f"{folder}/ids.txt")
     ['anna', 'bert', 'anna']
     """
-    place = _place(given)
-    if place is None:
-        raise InputError(f"persons={given} is not a file; give a file with one id per line")
-    path, column = place
+    file_and_column = _file_and_column(persons)
+    if file_and_column is None:
+        raise InputError(f"persons={persons} is not a file; give a file with one id per line")
+    path, column = file_and_column
+
     if is_table(path):
         table = open_table(path)
         return table.column(_column(table.names, column, path))
     if column is not None:
         raise InputError(
-            f"persons={given} names a column, and {path} is not a table; leave #{column} out"
+            f"persons={persons} names a column, and {path} is not a table; leave #{column} out"
         )
     if path.suffix == ".npy":
         return map_npy(path)
     try:
-        lines: list[str] = path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
-            f"persons={given} is not a readable text in UTF-8; give one id per line"
+            f"persons={persons} is not a readable text in UTF-8; give one id per line"
         ) from error
-    return lines
+    return text.rstrip("\n").split("\n")
 
 
-def _place(given: str) -> tuple[Path, str | None] | None:
-    """The file, and the column in it if FILE#COLUMN names one; None if there is no such file."""
-    if Path(given).is_file():
-        return Path(given), None
-    file, mark, column = given.rpartition("#")
-    return (Path(file), column) if mark and Path(file).is_file() else None
+def _file_and_column(persons: str) -> tuple[Path, str | None] | None:
+    """Return the file, and the column that FILE#COLUMN names; None if there is no such file."""
+    if Path(persons).is_file():
+        return Path(persons), None
+    file, mark, column = persons.rpartition("#")
+    if mark and Path(file).is_file():
+        return Path(file), column
+    return None
 
 
 def _column(names: list[str], column: str | None, path: Path) -> str:

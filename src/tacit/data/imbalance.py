@@ -16,7 +16,7 @@ from tacit.errors import InputError
 def class_sizes(
     smallest: int, n_classes: int, ratio: float, seed: int | np.random.Generator | None = None
 ) -> NDArray[np.int64]:
-    """Sizes of the classes of a long-tailed subset, of shape (n_classes,).
+    """Return the sizes of the classes of a long-tailed subset, of shape (n_classes,).
 
     Parameters
     ----------
@@ -43,17 +43,21 @@ def class_sizes(
         raise InputError(
             f"ratio={ratio} must be a finite number >= 1; ratio=1 keeps the classes balanced"
         )
-    step = np.arange(n_classes) / max(n_classes - 1, 1)
-    sizes = np.rint(smallest * float(ratio) ** -step).astype(np.int64)
+
+    # i / (C - 1); a single class keeps its rows
+    exponents = np.arange(n_classes) / max(n_classes - 1, 1)
+    sizes = np.rint(smallest * float(ratio) ** -exponents).astype(np.int64)
     if sizes[-1] == 0:
         raise InputError(f"ratio={ratio:g} leaves the smallest class without rows; lower it")
-    return sizes if seed is None else np.random.default_rng(seed).permutation(sizes)
+    if seed is None:
+        return sizes
+    return np.random.default_rng(seed).permutation(sizes)
 
 
 def imbalanced_subset(
     y: Any, ratio: float, seed: int, n_classes: int | None = None
 ) -> NDArray[np.int64]:
-    """Row indexes of a long-tailed subset, in random order.
+    """Draw a long-tailed subset, as row indexes in random order.
 
     Parameters
     ----------
@@ -72,18 +76,23 @@ def imbalanced_subset(
         If `ratio` < 1 or leaves a class without rows, `y` is empty, or a label lies outside
         0..n_classes-1.
     """
-    classes, labels = _indexed(np.asarray(y), n_classes)
-    counts = np.bincount(labels, minlength=classes)
+    n_classes, labels = _class_indexes(np.asarray(y), n_classes)
+    counts = np.bincount(labels, minlength=n_classes)
     rng = np.random.default_rng(seed)
-    sizes = class_sizes(int(counts[counts > 0].min()), classes, ratio, rng)
+    sizes = class_sizes(int(counts[counts > 0].min()), n_classes, ratio, rng)
     shuffled = rng.permutation(len(labels))
+
+    # for each row, the number of earlier rows with the same label: its position among the rows
+    # sorted by class, less the number of rows of smaller classes
     order = np.argsort(labels[shuffled], kind="stable")
-    rank = np.empty(len(labels), np.intp)  # number of earlier rows with the same label
-    rank[order] = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
+    class_starts = np.cumsum(counts) - counts
+    rank = np.empty(len(labels), np.intp)
+    rank[order] = np.arange(len(labels)) - np.repeat(class_starts, counts)
     return shuffled[rank < sizes[labels[shuffled]]]
 
 
-def _indexed(y: NDArray[Any], n_classes: int | None) -> tuple[int, NDArray[np.intp]]:
+def _class_indexes(y: NDArray[Any], n_classes: int | None) -> tuple[int, NDArray[np.intp]]:
+    """Return the number of classes and the class of each row as an index, (rows,)."""
     if len(y) == 0:
         raise InputError("y is empty; a subset needs at least one row")
     if n_classes is None:

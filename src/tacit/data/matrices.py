@@ -21,7 +21,7 @@ from tacit.errors import InputError, excerpt
 
 
 def read_matrix(path: Path, name: str) -> NDArray[Any]:
-    """The array in a file; `name` is that of the array in an `.npz` file with several.
+    """Read the array in a file; `name` is that of the array in an `.npz` file with several.
 
     Errors for entries that are no numbers tell where they are; whole numbers in text become int64.
 
@@ -50,11 +50,13 @@ def _of_archive(path: Path, name: str) -> NDArray[Any]:
     archive = Archive(path)
     usual = choose(archive.names, None, (name,), name, path)
     if usual is None and len(archive.names) != 1:
-        listed = excerpt(", ".join(sorted(archive.names))) or "no array"
+        array_names = excerpt(", ".join(sorted(archive.names))) or "no array"
         raise InputError(
-            f"{path} holds {listed}; save it with one array, or with one that is named {name!r}"
+            f"{path} holds {array_names}; save it with one array, or with one that is named"
+            f" {name!r}"
         )
-    return archive.read([usual or archive.names[0]])[0]
+    (array,) = archive.read([usual or archive.names[0]])
+    return array
 
 
 def _of_parquet(path: Path) -> NDArray[Any]:
@@ -77,11 +79,19 @@ def _of_text(path: Path) -> NDArray[Any]:
     if not numbers:
         raise InputError(f"{path} has no rows; check how it was made")
     matrix = np.stack(numbers)
-    whole = matrix.astype(np.int64) if np.all(np.abs(matrix) < 2**53) else None
-    return matrix if whole is None or np.any(whole != matrix) else whole
+
+    # from 2^53 on, a float may stand for several whole numbers; NaN is no whole number either
+    is_exact = np.all(np.abs(matrix) < 2**53)
+    if not is_exact:
+        return matrix
+    integers = matrix.astype(np.int64)
+    if np.any(integers != matrix):
+        return matrix
+    return integers
 
 
 def _numbers(rows: Iterator[list[str]], path: Path) -> Iterator[NDArray[np.float64]]:
+    """Yield each row as numbers, (columns,)."""
     for number, row in enumerate(rows):
         try:
             yield np.array(row, dtype=np.float64)

@@ -27,30 +27,36 @@ def rows_by_class(names: Any, n_classes: int, width: int) -> list[NDArray[Any]]:
     """
     from scipy.sparse import issparse
 
-    if hasattr(names, "to_numpy"):  # a data frame
+    is_data_frame = hasattr(names, "to_numpy")
+    if is_data_frame:
         names = names.to_numpy()
-    rows = hasattr(names, "__iter__") and getattr(names, "ndim", 1) > 0 and not issparse(names)
-    if isinstance(names, str | Mapping) or not rows or not hasattr(names, "__len__"):
+    has_order = hasattr(names, "__iter__") and hasattr(names, "__len__")
+    is_number = getattr(names, "ndim", 1) == 0
+    if not has_order or is_number or issparse(names) or isinstance(names, str | Mapping):
         fault = f"names={names!r:.60} must be rows of each class, in the order of the classes"
         raise InputError(f"{fault}; pass an array")
-    if any(isinstance(of_class, str) for of_class in names):
+
+    if any(isinstance(entry, str) for entry in names):
         raise InputError(
             "names must be rows, not texts; encode them (tacit.encoding.names.encode_names)"
         )
     if len(names) != n_classes:
         fault = f"names has rows for {len(names)} classes and the class list {n_classes}"
         raise InputError(f"{fault}; pass one entry per class")
-    return [_of_class(of_class, f"names[{c}]", width) for c, of_class in enumerate(names)]
+    return [_class_rows(entry, f"names[{c}]", width) for c, entry in enumerate(names)]
 
 
-def _of_class(of_class: Any, name: str, width: int) -> NDArray[Any]:
+def _class_rows(entry: Any, name: str, width: int) -> NDArray[Any]:
+    """Check the entry of a class, a row or several, and return it as rows, (k, width)."""
     try:
-        rows = np.asarray(of_class)
+        rows = np.asarray(entry)
     except ValueError as error:
         raise InputError(
             f"{name} has entries of different lengths; pass rows of one width"
         ) from error
-    rows = np.asarray(as_rows(rows[None] if rows.ndim == 1 else rows, name))
+    if rows.ndim == 1:
+        rows = rows[None]
+    rows = np.asarray(as_rows(rows, name))
     if rows.shape[1] != width:
         raise InputError(
             f"{name} has shape {rows.shape} and the private rows {width} columns; encode both the"

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 # columns of a store
 ROW = "row"
 RECORD = "record"
-CONTENT = "content"  # a hash of the file or text that a row was encoded from
+# a hash of the file or text that a row was encoded from
+CONTENT = "content"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +42,16 @@ class Origin:
 
     def at(self, places: Any) -> Origin:
         """The origin of some of the rows, by positions."""
-        return Origin(self.rows[places], None if self.names is None else self.names[places])
+        if self.names is None:
+            return Origin(self.rows[places])
+        return Origin(self.rows[places], self.names[places])
 
     def without_folders(self) -> Origin:
-        """Names without the folders of a path, which may be labels or persons."""
+        """The origin with names without the folders of a path, which may be labels or persons."""
         if self.names is None:
             return self
-        return Origin(self.rows, np.array([without_folders(name) for name in self.names.tolist()]))
+        file_names = [without_folders(name) for name in self.names.tolist()]
+        return Origin(self.rows, np.array(file_names))
 
     def columns(self) -> dict[str, Any]:
         """Columns of metadata; none for rows that are the source themselves, which need none."""

@@ -11,8 +11,10 @@ import numpy as np
 
 from tacit.errors import InputError
 
-FREE = 128 << 20  # bytes that any file may unpack to
-# of the unpacked bytes to the file's, for larger ones; features of any use pack far less
+# bytes that any file may unpack to
+FREE = 128 << 20
+
+# largest ratio of the unpacked bytes to those of the file; features of any use pack far less
 RATIO = 100
 
 
@@ -23,18 +25,18 @@ def check_unpacked(path: Path, unpacked: int) -> None:
     size = path.stat().st_size
     most = max(FREE, RATIO * size)
     if unpacked > most:
-        said = f"{path} has {size} bytes and would unpack to {unpacked}, at most {most} are read"
-        raise InputError(f"{said}; save plain .npy arrays, which are read from the disk")
+        fault = f"{path} has {size} bytes and would unpack to {unpacked}, at most {most} are read"
+        raise InputError(f"{fault}; save plain .npy arrays, which are read from the disk")
 
 
 def check_width(path: Path, shape: tuple[int, ...], width: int | None) -> None:
     """Refuse rows with another number of columns than `width`; None allows any number."""
     if width is not None and len(shape) == 2 and shape[1] != width:
-        said = (
+        fault = (
             f"{path} has {shape[1]} columns, shape {shape}, and must have {width} columns, shape"
             f" (n, {width})"
         )
-        raise InputError(f"{said}; encode both the same way")
+        raise InputError(f"{fault}; encode both the same way")
 
 
 @contextmanager
