@@ -46,7 +46,8 @@ def value_counts(path: Path) -> dict[str, int]:
             for column in group[COLUMNS]:
                 facts = column[FACTS]
                 name = facts[PATH][0].decode()
-                counts[name] = counts.get(name, 0) + facts[VALUES]
+                n_values = facts[VALUES]
+                counts[name] = counts.get(name, 0) + n_values
     except (IndexError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError("its footer is damaged") from error
     return counts
