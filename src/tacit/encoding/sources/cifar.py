@@ -25,7 +25,11 @@ PIXELS = 3072
 
 @dataclass(frozen=True)
 class _Version:
-    """The layout of an archive; `label_bytes` are 0 in those of pickles."""
+    """The layout of an archive: its files, and where labels and names of classes are in them.
+
+    `names` is the file of class names. In pickles, `labels` and `class_names` are keys; in files of
+    bytes, `label_bytes` labels come before each picture, the last of which is the class.
+    """
 
     splits: dict[str, tuple[str, ...]]
     names: str
@@ -34,84 +38,117 @@ class _Version:
     label_bytes: int = 0
 
 
-TEN = tuple(f"data_batch_{number}" for number in range(1, 6))
-TEN_BINARY = tuple(f"{name}.bin" for name in TEN)
+BATCHES = tuple(f"data_batch_{number}" for number in range(1, 6))
+BINARY_BATCHES = tuple(f"{name}.bin" for name in BATCHES)
 VERSIONS = (
-    _Version({"train": TEN, "test": ("test_batch",)}, "batches.meta", b"labels", b"label_names"),
-    _Version({"train": ("train",), "test": ("test",)}, "meta", b"fine_labels", b"fine_label_names"),
-    _Version({"train": TEN_BINARY, "test": ("test_batch.bin",)}, "batches.meta.txt", label_bytes=1),
+    # CIFAR-10 for Python
     _Version(
-        {"train": ("train.bin",), "test": ("test.bin",)}, "fine_label_names.txt", label_bytes=2
+        {"train": BATCHES, "test": ("test_batch",)},
+        "batches.meta",
+        labels=b"labels",
+        class_names=b"label_names",
+    ),
+    # CIFAR-100 for Python
+    _Version(
+        {"train": ("train",), "test": ("test",)},
+        "meta",
+        labels=b"fine_labels",
+        class_names=b"fine_label_names",
+    ),
+    # CIFAR-10 in bytes
+    _Version(
+        {"train": BINARY_BATCHES, "test": ("test_batch.bin",)},
+        "batches.meta.txt",
+        label_bytes=1,
+    ),
+    # CIFAR-100 in bytes: a coarse and a fine label
+    _Version(
+        {"train": ("train.bin",), "test": ("test.bin",)},
+        "fine_label_names.txt",
+        label_bytes=2,
     ),
 )
 
 
 def splits(files: Tree) -> list[str]:
-    """Which splits are there, if this is one of the archives."""
+    """Return which splits are there, if this is one of the archives."""
     version = _version(files)
-    return (
-        []
-        if version is None
-        else [split for split, names in version.splits.items() if files.find(*names)]
-    )
+    if version is None:
+        return []
+    return [split for split, names in version.splits.items() if files.find(*names)]
 
 
 def read(files: Tree, split: str) -> Source:
-    """A split. Labels are the fine ones of CIFAR-100."""
+    """Read a split. Labels are the fine ones of CIFAR-100."""
     version = _version(files)
-    assert version is not None  # `splits` found it
-    paths = [files.find(name) for name in version.splits[split]]
-    if None in paths:
-        raise InputError(
-            f"{files.path} lacks {version.splits[split][paths.index(None)]}; get the archive again"
-        )
-    labels = [_batch(files, str(path), version)[1] for path in paths]
-    starts = np.cumsum([0, *map(len, labels)])
+    # a split is chosen among those that `splits` returns
+    assert version is not None
+
+    paths = []
+    for name in version.splits[split]:
+        path = files.find(name)
+        if path is None:
+            raise InputError(f"{files.path} lacks {name}; get the archive again")
+        paths.append(path)
+    labels_of_files = [_batch(files, path, version)[1] for path in paths]
+    file_starts = np.cumsum([0, *map(len, labels_of_files)])
 
     def records(start: int) -> Iterator[Record]:
-        for first, end, path in zip(starts, starts[1:], paths, strict=False):
-            if end > start:
-                pixels, _ = _batch(files, str(path), version)
-                yield from (
-                    row.reshape(SHAPE).transpose(1, 2, 0) for row in pixels[max(start - first, 0) :]
-                )
+        for number, path in enumerate(paths):
+            if file_starts[number + 1] <= start:
+                continue
+            pixels, _ = _batch(files, path, version)
+            first = max(start - file_starts[number], 0)
+            for row in pixels[first:]:
+                # channels come first in the files, and last in a record
+                yield row.reshape(SHAPE).transpose(1, 2, 0)
 
     classes = named_classes(_class_names(files, version), files.path)
-    values = by_index(np.concatenate(labels), classes, files.path)
+    values = by_index(np.concatenate(labels_of_files), classes, files.path)
     return Source(
-        "picture", Rows(len(values)), records, stamp(files.stamp, split), values, classes, True
+        "picture",
+        Rows(len(values)),
+        records,
+        stamp(files.stamp, split),
+        labels=values,
+        classes=classes,
+        classes_declared=True,
     )
 
 
 def _version(files: Tree) -> _Version | None:
-    def fits(version: _Version) -> bool:
-        return bool(files.find(version.names) and files.find(*version.splits["train"]))
-
-    return next(filter(fits, VERSIONS), None)
+    """Return the version of which these are the files."""
+    for version in VERSIONS:
+        if files.find(version.names) and files.find(*version.splits["train"]):
+            return version
+    return None
 
 
 def _batch(files: Tree, path: str, version: _Version) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """Pixels (rows, 3072) and label indexes of a file."""
+    """Read pixels, (rows, 3072), and label indexes, (rows,), of a file."""
     data = files.read(path)
-    if not version.label_bytes:
+    if version.label_bytes == 0:
         content = _unpickle(data, path)
-        pixels, labels = content.get(b"data"), content.get(version.labels)
+        pixels = content.get(b"data")
+        labels = content.get(version.labels)
         if not isinstance(pixels, np.ndarray) or pixels.shape != (len(labels or ()), PIXELS):
             raise InputError(f"{path} is not a batch of CIFAR pictures; get the archive again")
         return pixels.astype(np.uint8, copy=False), np.array(labels)
-    width = version.label_bytes + PIXELS
-    if not data or len(data) % width:
+
+    record_bytes = version.label_bytes + PIXELS
+    if not data or len(data) % record_bytes:
         raise InputError(
-            f"{path} has {len(data)} bytes, no multiple of {width}; get the archive again"
+            f"{path} has {len(data)} bytes, no multiple of {record_bytes}; get the archive again"
         )
-    rows = np.frombuffer(data, np.uint8).reshape(-1, width)
-    return rows[:, version.label_bytes :], rows[:, version.label_bytes - 1].astype(np.int64)
+    rows = np.frombuffer(data, np.uint8).reshape(-1, record_bytes)
+    fine_labels = rows[:, version.label_bytes - 1]
+    return rows[:, version.label_bytes :], fine_labels.astype(np.int64)
 
 
 def _class_names(files: Tree, version: _Version) -> list[str]:
     path = str(files.find(version.names))
     data = files.read(path)
-    if version.label_bytes:
+    if version.label_bytes > 0:
         return data.decode().split()
     names = _unpickle(data, path).get(version.class_names) or []
     return [name.decode() if isinstance(name, bytes) else str(name) for name in names]
@@ -135,9 +172,12 @@ class _Unpickler(pickle.Unpickler):
 def _unpickle(data: bytes, path: str) -> dict[bytes, Any]:
     try:
         content = _Unpickler(io.BytesIO(data), encoding="bytes").load()
-    except Exception as error:  # a damaged pickle may raise anything
+    except Exception as error:
+        # a damaged pickle may raise anything
         fault = f"{path} is not a batch of CIFAR pictures ({one_line(error)})"
         raise InputError(f"{fault}; get the archive again") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} is not a batch of CIFAR pictures; get the archive again")
+
+    # keys are bytes, since Python 2 wrote the files; a file that Python 3 wrote again has texts
     return {key.encode() if isinstance(key, str) else key: value for key, value in content.items()}
