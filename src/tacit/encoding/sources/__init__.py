@@ -22,17 +22,20 @@ ARRAYS = (".npy", ".npz")
 
 
 def splits(path: Path | str) -> list[str]:
-    """Names of the splits of a source, such as train and test; empty if it has none."""
+    """Return the names of the splits of a source, such as train and test; empty if it has none."""
     path = existing(path)
     if path.is_dir() and huggingface.is_dataset_dict(path):
         return huggingface.splits(path)
     if path.suffix in ARRAYS:
         return arrays.splits(path)
-    files = None if tables.is_table(path) else tree(path)
+    if tables.is_table(path):
+        return []
+    files = tree(path)
     if files is None:
         return []
-    found: list[str] = (_archive(files) or folders).splits(files)
-    return found
+    reader = _archive_reader(files) or folders
+    names: list[str] = reader.splits(files)
+    return names
 
 
 def open_source(
@@ -73,13 +76,20 @@ def open_source(
         If there is no such source, it is damaged or empty, ids of persons are missing or not one a
         record, or an option does not apply to it.
     """
-    path, table = existing(path), None if labels is None else existing(labels)
+    path = existing(path)
+    table = None if labels is None else existing(labels)
     _check_persons(persons, persons_folder, public)
-    column = None if persons is None or is_ids_file(persons) else persons
-    source = _open(path, split, table, x, y, column, persons_folder, public)
-    if persons is not None and column is None:
-        source = replace(source, persons=persons_of(read_ids(persons), len(source), persons))
-    return replace(source, folder=path) if path.is_dir() else source
+
+    # `persons` names a file of ids, or else a column or array of the source
+    if persons is not None and is_ids_file(persons):
+        source = _open(path, split, table, x, y, None, persons_folder, public)
+        ids = persons_of(read_ids(persons), len(source), persons)
+        source = replace(source, persons=ids)
+    else:
+        source = _open(path, split, table, x, y, persons, persons_folder, public)
+    if path.is_dir():
+        source = replace(source, folder=path)
+    return source
 
 
 def _check_persons(persons: str | None, folder: int | None, public: bool) -> None:
@@ -107,38 +117,47 @@ def _open(
     persons_folder: int | None,
     public: bool,
 ) -> Source:
-    names = splits(path)
-    if split is None and len(names) == 1:
-        split = names[0]
-    if (names or split is not None) and split not in names:
-        fault = "several splits" if split is None else f"no split {split!r}"
-        raise InputError(
-            f"{path} has {fault}; choose --split from:"
-            f" {', '.join(names) or 'none, so leave it out'}"
-        )
+    """Open a source; `persons` is a column or array of it."""
+    split = _chosen_split(path, split)
     if path.suffix in ARRAYS:
         _refuse(path, persons_folder=persons_folder)
         return arrays.read(path, split, table, x, y, persons)
     if tables.is_table(path) or (path.is_dir() and huggingface.is_dataset_dict(path)):
         _refuse(path, labels=table, persons_folder=persons_folder)
-        return columns.read(path if split is None else path / split, x, y, persons, public)
+        table_path = path if split is None else path / split
+        return columns.read(table_path, x, y, persons, public)
     files = tree(path)
     if files is None:
         endings = ".zip, .tar, .tar.gz, .npy, .npz, " + ", ".join(tables.KINDS)
         raise InputError(
             f"{path} has an unknown ending; give a folder, or a file that ends in {endings}"
         )
-    archive = _archive(files)
-    if archive is None or split is None:
+    reader = _archive_reader(files)
+    if reader is None or split is None:
         return folders.read(files, split, table, x, y, persons, persons_folder, public)
     _refuse(path, labels=table, x=x, y=y, persons=persons, persons_folder=persons_folder)
-    source: Source = archive.read(files, split)
+    source: Source = reader.read(files, split)
     return source
 
 
-def _archive(files: Tree) -> Any:
-    """The module of ARCHIVES that knows these files."""
-    return next((archive for archive in ARCHIVES if archive.splits(files)), None)
+def _chosen_split(path: Path, split: str | None) -> str | None:
+    """Return the split of that name, or the only one; None for a source without splits."""
+    names = splits(path)
+    if split is None and len(names) == 1:
+        return names[0]
+    if split in names or (split is None and not names):
+        return split
+    fault = "several splits" if split is None else f"no split {split!r}"
+    choices = ", ".join(names) or "none, so leave it out"
+    raise InputError(f"{path} has {fault}; choose --split from: {choices}")
+
+
+def _archive_reader(files: Tree) -> Any:
+    """Return the module of ARCHIVES that knows these files; None if none does."""
+    for reader in ARCHIVES:
+        if reader.splits(files):
+            return reader
+    return None
 
 
 def _refuse(path: Path, **options: object) -> None:

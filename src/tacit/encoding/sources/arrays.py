@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from tacit.data.arrays import FEATURES
 from tacit.data.arrays import LABELS as USUAL_LABELS
-from tacit.data.formats.npy import map_npy
+from tacit.data.formats.npy import Header, map_npy
 from tacit.data.formats.npz import Archive
+from tacit.data.labels import ClassValue
 from tacit.data.sizes import FREE
 from tacit.encoding.sources import base
 from tacit.encoding.sources.base import Record, Rows, Source, file_stamp, stamp
@@ -22,20 +23,22 @@ from tacit.encoding.sources.columns import choose_column
 from tacit.encoding.sources.tree import read_arrays
 from tacit.errors import InputError, excerpt
 
+# usual names of arrays
 PICTURES = (*FEATURES, "images", "image", "data")
 LABELS = (*USUAL_LABELS, "label", "target")
 
 
 def splits(path: Path) -> list[str]:
-    """Splits of an archive whose arrays are called train_x or x_train, and so on."""
+    """Return the splits of an archive whose arrays are called train_x or x_train, and so on."""
     if path.suffix != ".npz":
         return []
-    pairs = (
-        (name, split)
-        for name in Archive(path).names
-        for split in (name.removesuffix("_x"), name.removeprefix("x_"))
-    )
-    return sorted({split for name, split in pairs if split != name})
+    names = set()
+    for name in Archive(path).names:
+        if name.endswith("_x"):
+            names.add(name.removesuffix("_x"))
+        if name.startswith("x_"):
+            names.add(name.removeprefix("x_"))
+    return sorted(names)
 
 
 def read(
@@ -46,79 +49,110 @@ def read(
     y: str | None,
     persons: str | None,
 ) -> Source:
-    """Pictures of an array; labels are another array of the archive, or another file."""
+    """Read pictures of an array; labels are another array of the archive, or another file."""
     if path.suffix == ".npy":
         if persons is not None:
             raise InputError(f"--persons {persons} is not a file; give a file with one id per line")
         return _read_npy(path, labels)
+
     archive = Archive(path)
-    usual = (
-        (PICTURES, LABELS)
-        if split is None
-        else ((f"{split}_x", f"x_{split}"), (f"{split}_y", f"y_{split}"))
-    )
-    content = choose_column(archive.names, x, usual[0], "x", path)
-    if content is None:
-        listed = excerpt(", ".join(archive.names))
-        raise InputError(f"{path} holds the arrays {listed}; name the one of pictures with --x")
-    label = choose_column(archive.names, y, usual[1], "y", path)
-    person = choose_column(archive.names, persons, (), "persons", path)
-    shape, fortran, dtype, start_of_data = archive.header(content)
-    if fortran:
+    picture_names: tuple[str, ...] = PICTURES
+    label_names: tuple[str, ...] = LABELS
+    if split is not None:
+        picture_names = (f"{split}_x", f"x_{split}")
+        label_names = (f"{split}_y", f"y_{split}")
+    pictures = choose_column(archive.names, x, picture_names, "x", path)
+    if pictures is None:
+        array_names = excerpt(", ".join(archive.names))
         raise InputError(
-            f"{path} is stored column by column; save it again after numpy.ascontiguousarray"
+            f"{path} holds the arrays {array_names}; name the one of pictures with --x"
         )
-    check_pixels(shape, dtype, path)
-    if math.prod(shape[1:]) > FREE:
-        raise InputError(
-            f"{path} has pictures of {math.prod(shape[1:])} bytes, at most {FREE} are read; cut"
-            " them"
-        )
-    values = None if label is None else base.labels_of(archive.read([label])[0], shape[0], path)
-    classes = (
-        base.named_classes(archive.read(["classes"])[0].tolist(), path)
-        if "classes" in archive.names
-        else None
-    )
-    if (
-        values is not None
-        and classes is not None
-        and values.dtype.kind != "U"
-        and isinstance(classes[0], str)
-    ):
-        values = base.by_index(values, classes, path)
-    stored = read_arrays(lambda: archive.open(content), start_of_data, shape, path)
+    label_array = choose_column(archive.names, y, label_names, "y", path)
+    person_array = choose_column(archive.names, persons, (), "persons", path)
+
+    header = _checked_header(archive, pictures)
+    n_pictures = header.shape[0]
+    values, classes = _labels_and_classes(archive, label_array, n_pictures)
+    stored_pictures = read_arrays(lambda: archive.open(pictures), header.length, header.shape, path)
 
     def records(start: int) -> Iterator[Record]:
-        return (picture(pixels) for pixels in stored(start))
+        return (picture(pixels) for pixels in stored_pictures(start))
 
-    changes = stamp(file_stamp(path), content, label)
-    ids = None if person is None else base.persons_of(archive.read([person])[0], shape[0], path)
+    ids = None
+    if person_array is not None:
+        (person_ids,) = archive.read([person_array])
+        ids = base.persons_of(person_ids, n_pictures, path)
     return Source(
         "picture",
-        Rows(shape[0]),
+        Rows(n_pictures),
         records,
-        changes,
+        stamp(file_stamp(path), pictures, label_array),
         values,
         classes,
-        classes is not None,
+        classes_declared=classes is not None,
         persons=ids,
     )
 
 
+def _checked_header(archive: Archive, name: str) -> Header:
+    """Return the header of an array of pictures that can be read one after another."""
+    header = archive.header(name)
+    if header.fortran:
+        raise InputError(
+            f"{archive.path} is stored column by column; save it again after"
+            " numpy.ascontiguousarray"
+        )
+    check_pixels(header.shape, header.dtype, archive.path)
+    picture_bytes = math.prod(header.shape[1:])
+    if picture_bytes > FREE:
+        raise InputError(
+            f"{archive.path} has pictures of {picture_bytes} bytes, at most {FREE} are read; cut"
+            " them"
+        )
+    return header
+
+
+def _labels_and_classes(
+    archive: Archive, label_array: str | None, n_pictures: int
+) -> tuple[NDArray[Any] | None, list[ClassValue] | None]:
+    """Read the labels, (n_pictures,), and the class list (an array `classes`), whichever are
+    there.
+    """
+    labels = None
+    if label_array is not None:
+        (label_values,) = archive.read([label_array])
+        labels = base.labels_of(label_values, n_pictures, archive.path)
+    classes = None
+    if "classes" in archive.names:
+        (class_values,) = archive.read(["classes"])
+        classes = base.named_classes(class_values.tolist(), archive.path)
+
+    if labels is None or classes is None:
+        return labels, classes
+
+    # whole numbers beside class names are positions in the class list
+    if labels.dtype.kind != "U" and isinstance(classes[0], str):
+        labels = base.by_index(labels, classes, archive.path)
+    return labels, classes
+
+
 def _read_npy(path: Path, labels: Path | None) -> Source:
-    """Pictures of NAME_x.npy; labels are in a file that is named, or in NAME_y.npy beside it."""
+    """Read pictures of NAME_x.npy; labels are in a file that is named, or in NAME_y.npy beside
+    it.
+    """
     pixels = map_npy(path)
     check_pixels(pixels.shape, pixels.dtype, path)
-    beside = path.with_name(f"{path.stem.removesuffix('_x')}_y.npy")
-    if labels is None and path.stem.endswith("_x") and beside.is_file():
-        labels = beside
+    n_pictures = len(pixels)
+    if labels is None and path.stem.endswith("_x"):
+        labels_beside = path.with_name(f"{path.stem.removesuffix('_x')}_y.npy")
+        if labels_beside.is_file():
+            labels = labels_beside
 
     def records(start: int) -> Iterator[Record]:
-        return (picture(np.asarray(pixels[row])) for row in range(start, len(pixels)))
+        return (picture(np.asarray(pixels[row])) for row in range(start, n_pictures))
 
-    values = None if labels is None else base.labels_of(map_npy(labels), len(pixels), labels)
-    return Source("picture", Rows(len(pixels)), records, file_stamp(path), values)
+    values = None if labels is None else base.labels_of(map_npy(labels), n_pictures, labels)
+    return Source("picture", Rows(n_pictures), records, file_stamp(path), values)
 
 
 def check_pixels(shape: tuple[int, ...], dtype: np.dtype[Any], where: Path | str) -> None:
@@ -129,9 +163,9 @@ def check_pixels(shape: tuple[int, ...], dtype: np.dtype[Any], where: Path | str
     if 0 in shape:
         raise base.empty(where, "pictures")
     if not are_pictures(shape):
-        said = f"{where} has shape {shape}"
+        fault = f"{where} has shape {shape}"
         raise InputError(
-            f"{said}; give (rows, height, width), or with 1 or 3 channels last or first"
+            f"{fault}; give (rows, height, width), or with 1 or 3 channels last or first"
         )
 
 
@@ -139,12 +173,21 @@ def are_pictures(shape: tuple[int, ...]) -> bool:
     """Tell whether an array of a shape holds pictures in a usual order of rows, sides and
     channels.
     """
-    coloured = len(shape) == 4 and (shape[3] in (1, 3, 4) or shape[1] in (1, 3))
-    return 0 not in shape and (len(shape) == 3 or coloured)
+    if 0 in shape:
+        return False
+    if len(shape) == 3:
+        return True
+    channels_last_or_first = len(shape) == 4 and (shape[3] in (1, 3, 4) or shape[1] in (1, 3))
+    return channels_last_or_first
 
 
 def picture(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """A picture as (height, width) or (height, width, channels)."""
-    if pixels.ndim == 3 and pixels.shape[2] not in (1, 3, 4):
+    """Return a picture as (height, width) or (height, width, channels)."""
+    if pixels.ndim == 2:
+        return pixels
+    if pixels.shape[2] not in (1, 3, 4):
+        # channels come first
         pixels = pixels.transpose(1, 2, 0)
-    return pixels[:, :, 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels
+    if pixels.shape[2] == 1:
+        return pixels[:, :, 0]
+    return pixels

@@ -73,10 +73,12 @@ class Source:
 
     def shown(self, name: str) -> str:
         """The name of a record or of a file that is left out, as messages show it."""
-        folders = name.split("/")
-        if 0 < self.hidden < len(folders):
-            folders[self.hidden - 1] = "*"
-        return "/".join(folders)
+        parts = name.split("/")
+        # the last part is the file
+        n_folders = len(parts) - 1
+        if 0 < self.hidden <= n_folders:
+            parts[self.hidden - 1] = "*"
+        return "/".join(parts)
 
 
 class Rows(Sequence[str]):
@@ -93,12 +95,12 @@ class Rows(Sequence[str]):
 
 
 def stamp(*facts: Any) -> str:
-    """A short hash of facts about a source."""
+    """Return a short hash of facts about a source."""
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
 
 def file_stamp(path: Path) -> str:
-    """A hash of a file's size and time."""
+    """Return a hash of a file's size and time."""
     return stamp(facts_of(path.stat()))
 
 
@@ -108,8 +110,8 @@ def facts_of(status: os.stat_result) -> tuple[int, ...]:
 
 
 def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
-    """Class values of a table's column or an array, checked."""
-    with _placed(where):
+    """Check the class values of a table's column or an array; return them, (rows,)."""
+    with _errors_name(where):
         labels = clean_labels(values, rows)
         if labels.dtype.kind == "U":
             # refuse a label that no class can have before anything is encoded
@@ -118,14 +120,14 @@ def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
 
 
 def persons_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
-    """Ids of persons of a table's column or an array, checked."""
-    with _placed(where):
+    """Check the ids of persons of a table's column or an array; return them, (rows,)."""
+    with _errors_name(where):
         return stored_ids(values, rows)
 
 
 def class_values(column: Sequence[Any], rows: int, where: Path | str) -> NDArray[Any]:
-    """Class values of a table's column: an empty cell is a missing label, and numbers may be
-    written as text.
+    """Return the class values of a table's column: an empty cell is a missing label, and numbers
+    may be written as text.
     """
     values = np.array([None if value == "" else value for value in column], dtype=object)
     labels = labels_of(values, rows, where)
@@ -135,23 +137,25 @@ def class_values(column: Sequence[Any], rows: int, where: Path | str) -> NDArray
 
 
 def numbers(names: Iterable[str]) -> list[int] | None:
-    """Names as whole numbers, if all of them are written as numbers are."""
-    names = list(names)
-    plain = all(
-        len(name) < 19 and name.removeprefix("-").isdecimal() and str(int(name)) == name
-        for name in names
-    )
-    return [int(name) for name in names] if plain else None
+    """Return names as whole numbers, if all of them are written as numbers are; None if not."""
+    values = []
+    for name in names:
+        # 18 digits fit 64 bits
+        is_decimal = len(name) < 19 and name.removeprefix("-").isdecimal()
+        if not is_decimal or str(int(name)) != name:
+            return None
+        values.append(int(name))
+    return values
 
 
 def named_classes(names: Iterable[Any], where: Path | str) -> list[ClassValue]:
-    """A class list that a source states."""
-    with _placed(where):
+    """Check a class list that a source states, and return it."""
+    with _errors_name(where):
         return class_list(names)
 
 
 @contextmanager
-def _placed(where: Path | str) -> Iterator[None]:
+def _errors_name(where: Path | str) -> Iterator[None]:
     """Put the place of an error before its message."""
     try:
         yield
@@ -160,11 +164,11 @@ def _placed(where: Path | str) -> Iterator[None]:
 
 
 def by_index(indexes: Any, classes: Sequence[ClassValue], where: Path | str) -> NDArray[Any]:
-    """Class values for positions in a class list."""
+    """Return the class values for positions in a class list."""
     indexes = np.asarray(indexes)
-    wrong = (indexes < 0) | (indexes >= len(classes))
-    if wrong.any():
-        row = int(wrong.argmax())
+    outside = (indexes < 0) | (indexes >= len(classes))
+    if outside.any():
+        row = int(outside.argmax())
         raise InputError(
             f"{where} row {row} has label {indexes[row]} of {len(classes)} classes; get the file"
             " again"
@@ -173,8 +177,8 @@ def by_index(indexes: Any, classes: Sequence[ClassValue], where: Path | str) -> 
     return values
 
 
-def empty(where: Path | str, what: str) -> InputError:
-    """The error for a source without records."""
+def empty(where: Path | str, records: str) -> InputError:
+    """Return the error for a source without records."""
     return InputError(
-        f"{where} holds no {what}; check the path, or choose another split with --split"
+        f"{where} holds no {records}; check the path, or choose another split with --split"
     )

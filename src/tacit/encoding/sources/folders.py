@@ -55,44 +55,69 @@ def read(
     level: int | None,
     public: bool,
 ) -> Source:
-    """Pictures of a folder or archive, or of one split of it."""
+    """Read pictures of a folder or archive, or of one split of it.
+
+    A table names them, or the folders that they lie in are their classes. Folders at `level` are
+    persons, counted from 1 within the split.
+    """
     prefix = "" if split is None else f"{split}/"
     names = [name for name in files.names if name.startswith(prefix)]
-    pictures = [name for name in names if name.lower().endswith(PICTURES)]
-    others = (*files.others, *(name for name in names if not name.lower().endswith(PICTURES)))
+    pictures = [name for name in names if _is_picture(name)]
+    others = (*files.others, *(name for name in names if not _is_picture(name)))
     if not pictures:
         raise base.empty(files.path, f"pictures ({', '.join(PICTURES[:4])}, ...)")
+
     table = labels
     if table is None and not public:
+        # labels of public pictures are not read
         table = _table_in(files, [name for name in others if "/" not in name.removeprefix(prefix)])
     if table is not None:
         if level is not None:
-            said = f"--persons-folder {level} does not apply to pictures that {table} names"
-            raise InputError(f"{said}; name its column of ids with --persons")
-        return _labelled(files, prefix, pictures, others, table, x, y, persons)
+            fault = f"--persons-folder {level} does not apply to pictures that {table} names"
+            raise InputError(f"{fault}; name its column of ids with --persons")
+        return _read_by_table(files, prefix, pictures, others, table, x, y, persons)
     if any(name is not None for name in (x, y, persons)):
-        said = "--x, --y and --persons name columns of a table"
-        raise InputError(f"{said}; give the table with --labels, or leave them out")
-    inner, ids = _without_persons(
+        fault = "--x, --y and --persons name columns of a table"
+        raise InputError(f"{fault}; give the table with --labels, or leave them out")
+    return _read_by_folders(files, prefix, names, pictures, others, level)
+
+
+def _is_picture(name: str) -> bool:
+    return name.lower().endswith(PICTURES)
+
+
+def _read_by_folders(
+    files: Tree,
+    prefix: str,
+    names: list[str],
+    pictures: list[str],
+    others: tuple[str, ...],
+    level: int | None,
+) -> Source:
+    """Read pictures whose folders are their classes, or that lie in a flat folder without
+    labels.
+    """
+    # paths in the split, without the folders of persons: CLASS/x.png, or x.png in a flat folder
+    inner_names, ids = _without_persons(
         [name.removeprefix(prefix) for name in pictures], level, files.path
     )
-    flat = [name for name in inner if "/" not in name]
-    if flat and len(flat) < len(inner):
+    flat_names = [name for name in inner_names if "/" not in name]
+    if flat_names and len(flat_names) < len(inner_names):
         raise InputError(
-            f"{files.path} has pictures beside its subfolders (first: {flat[0]}); move each into"
-            " the folder of its class, or give a table of labels with --labels"
+            f"{files.path} has pictures beside its subfolders (first: {flat_names[0]}); move each"
+            " into the folder of its class, or give a table of labels with --labels"
         )
 
-    labels_of_pictures = None
+    labels = None
     classes = None
-    if not flat:
-        labels_of_pictures, classes = _labels_by_subfolder(files, prefix, names, inner, level)
+    if not flat_names:
+        labels, classes = _labels_by_subfolder(files, prefix, names, inner_names, level)
     return Source(
         "picture",
         pictures,
         files.records(pictures),
         stamp(files.stamp, pictures),
-        labels_of_pictures,
+        labels,
         classes,
         left_out=others,
         persons=ids,
@@ -100,19 +125,25 @@ def read(
     )
 
 
-def _without_persons(names: list[str], level: int | None, where: Path) -> tuple[list[str], Any]:
-    """Paths without the folder of the person at this level, and the ids."""
+def _without_persons(names: list[str], level: int | None, path: Path) -> tuple[list[str], Any]:
+    """Return paths without the folder of the person at this level, and the ids."""
     if level is None:
         return names, None
-    paths = [name.split("/") for name in names]
-    if any(len(folders) <= level for folders in paths):  # no name is shown, since it may be an id
-        fault = (
-            f"has pictures that lie in fewer than {level} folders, the last of which is the"
-            " person's"
-        )
-        raise InputError(f"{where} {fault}; correct --persons-folder {level}, or move them")
-    inner = ["/".join(folders[: level - 1] + folders[level:]) for folders in paths]
-    return inner, base.persons_of([folders[level - 1] for folders in paths], len(paths), where)
+
+    inner_names = []
+    ids = []
+    for name in names:
+        parts = name.split("/")
+        if len(parts) <= level:
+            # the error shows no name, since it may be an id
+            fault = (
+                f"has pictures that lie in fewer than {level} folders, the last of which is the"
+                " person's"
+            )
+            raise InputError(f"{path} {fault}; correct --persons-folder {level}, or move them")
+        ids.append(parts.pop(level - 1))
+        inner_names.append("/".join(parts))
+    return inner_names, base.persons_of(ids, len(ids), path)
 
 
 def _labels_by_subfolder(
@@ -161,7 +192,7 @@ def _table_in(files: Tree, names: Sequence[str]) -> Path | None:
     return files.path / tables[0]
 
 
-def _labelled(
+def _read_by_table(
     files: Tree,
     prefix: str,
     pictures: list[str],
@@ -171,53 +202,70 @@ def _labelled(
     y: str | None,
     persons: str | None,
 ) -> Source:
-    """Pictures in the order of a table that names them."""
+    """Read pictures in the order of a table that names them."""
     table = open_table(path)
-    person = choose_column(table.names, persons, (), "persons", path)
-    columns = [name for name in table.names if name != person]
-    file = choose_column(columns, x, FILES, "x", path)
-    label = choose_column(columns, y, LABELS, "y", path)
-    if file is None or label is None or file == label:
-        listing = ", ".join(table.names)
+    person_column = choose_column(table.names, persons, (), "persons", path)
+    other_columns = [name for name in table.names if name != person_column]
+    file_column = choose_column(other_columns, x, FILES, "x", path)
+    label_column = choose_column(other_columns, y, LABELS, "y", path)
+    if file_column is None or label_column is None or file_column == label_column:
+        columns = ", ".join(table.names)
         raise InputError(
-            f"{path} has the columns {listing}; name the one of files with --x, that of labels"
+            f"{path} has the columns {columns}; name the one of files with --x, that of labels"
             " with --y"
         )
-    listed = [str(value).replace("\\", "/") for value in table.column(file)]
-    if not listed:
+
+    # tables from Windows have backslashes
+    row_names = [str(value).replace("\\", "/") for value in table.column(file_column)]
+    if not row_names:
         raise InputError(f"{path} has no rows; give one for each picture")
-    found = _find(listed, prefix, pictures, path)
-    if not any(found):
-        raise InputError(
-            f"{path} names no picture of {files.path} (first: {listed[0]!r}); choose its column"
-            " with --x"
-        )
-    twice, times = Counter(name for name in found if name is not None).most_common(1)[0]
-    if times > 1:
-        raise InputError(f"{path} names {twice!r} twice; keep one row per picture")
-    unlisted = sorted(set(pictures) - set(found))
+    picture_of_row = _pictures_of_rows(row_names, prefix, pictures, path)
+    _check_picture_of_row(picture_of_row, row_names, path, files.path)
+
+    # neither the table itself is a record, nor a picture that it does not name
+    other_files = [name for name in others if files.path / name != path]
+    unnamed_pictures = sorted(set(pictures) - set(picture_of_row))
+    labels = base.class_values(table.column(label_column), len(row_names), path)
+    ids = None
+    if person_column is not None:
+        ids = base.persons_of(table.column(person_column), len(row_names), path)
     return Source(
         "picture",
-        listed,
-        files.records(found),
-        stamp(files.stamp, file_stamp(path), file, label),
-        base.class_values(table.column(label), len(listed), path),
-        left_out=(*(name for name in others if files.path / name != path), *unlisted),
-        persons=(
-            None if person is None else base.persons_of(table.column(person), len(listed), path)
-        ),
+        row_names,
+        files.records(picture_of_row),
+        stamp(files.stamp, file_stamp(path), file_column, label_column),
+        labels,
+        left_out=(*other_files, *unnamed_pictures),
+        persons=ids,
     )
 
 
-def _find(listed: list[str], prefix: str, pictures: list[str], path: Path) -> list[str | None]:
-    """Return the picture of each row of a table.
+def _check_picture_of_row(
+    picture_of_row: list[str | None], row_names: list[str], path: Path, folder: Path
+) -> None:
+    """Refuse a table that names no picture, or one picture twice."""
+    pictures = [name for name in picture_of_row if name is not None]
+    if not pictures:
+        raise InputError(
+            f"{path} names no picture of {folder} (first: {row_names[0]!r}); choose its column with"
+            " --x"
+        )
+    most_frequent, times = Counter(pictures).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"{path} names {most_frequent!r} twice; keep one row per picture")
+
+
+def _pictures_of_rows(
+    row_names: list[str], prefix: str, pictures: list[str], path: Path
+) -> list[str | None]:
+    """Return the picture of each row of a table; None for a row that names none.
 
     A row names it by its path, else by its file name if no other picture has it, or either without
     its ending.
     """
     forms = _pictures_by_form(pictures, prefix)
     picture_of_row: list[str | None] = []
-    for row, name in enumerate(listed):
+    for row, name in enumerate(row_names):
         candidates = next((form[name] for form in forms if name in form), [])
         if len(candidates) > 1:
             either = " or ".join(candidates[:2])
@@ -230,15 +278,15 @@ def _find(listed: list[str], prefix: str, pictures: list[str], path: Path) -> li
 
 def _pictures_by_form(pictures: list[str], prefix: str) -> list[dict[str, list[str]]]:
     """Return pictures by each form of their names, the most specific form first."""
-    by_path: dict[str, list[str]] = {}
-    by_file: dict[str, list[str]] = {}
-    by_path_without_ending: dict[str, list[str]] = {}
-    by_file_without_ending: dict[str, list[str]] = {}
+    paths: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
+    paths_without_ending: dict[str, list[str]] = {}
+    files_without_ending: dict[str, list[str]] = {}
     for name in pictures:
-        inner = name.removeprefix(prefix)
-        file = inner.rpartition("/")[2]
-        by_path.setdefault(inner, []).append(name)
-        by_file.setdefault(file, []).append(name)
-        by_path_without_ending.setdefault(inner.rpartition(".")[0], []).append(name)
-        by_file_without_ending.setdefault(file.rpartition(".")[0], []).append(name)
-    return [by_path, by_file, by_path_without_ending, by_file_without_ending]
+        path = name.removeprefix(prefix)
+        file = path.rpartition("/")[2]
+        paths.setdefault(path, []).append(name)
+        files.setdefault(file, []).append(name)
+        paths_without_ending.setdefault(path.rpartition(".")[0], []).append(name)
+        files_without_ending.setdefault(file.rpartition(".")[0], []).append(name)
+    return [paths, files, paths_without_ending, files_without_ending]

@@ -10,47 +10,55 @@ from tacit.encoding.sources.base import Record, Rows, Source, by_index, named_cl
 from tacit.encoding.sources.tree import Tree, read_arrays
 from tacit.errors import InputError
 
-SHAPE = (3, 96, 96)  # each channel is stored column by column
+# each channel is stored column by column
+SHAPE = (3, 96, 96)
 PIXELS = 3 * 96 * 96
 SPLITS = ("train", "test", "unlabeled")
 
 
 def splits(files: Tree) -> list[str]:
-    """Which splits are there."""
+    """Return which splits are there."""
     return [split for split in SPLITS if files.find(f"{split}_X.bin")]
 
 
 def read(files: Tree, split: str) -> Source:
-    """A split; its labels may be missing."""
+    """Read a split; its labels may be missing."""
     path = str(files.find(f"{split}_X.bin"))
     with files.open(path) as file:
         size = file.seek(0, 2)
-    rows, rest = divmod(size, PIXELS)
-    if rest or not rows:
+    n_pictures, surplus_bytes = divmod(size, PIXELS)
+    if surplus_bytes or n_pictures == 0:
         raise InputError(f"{path} has {size} bytes, no multiple of {PIXELS}; get the archive again")
-    names, labels = files.find("class_names.txt"), files.find(f"{split}_y.bin")
-    classes = (
-        None if names is None else named_classes(files.read(names).decode().split(), files.path)
-    )
+
+    classes = None
+    names_path = files.find("class_names.txt")
+    if names_path is not None:
+        classes = named_classes(files.read(names_path).decode().split(), files.path)
+
     values = None
-    if labels is not None:
-        values = np.frombuffer(files.read(labels), np.uint8).astype(np.int64)
-        if len(values) != rows:
+    labels_path = files.find(f"{split}_y.bin")
+    if labels_path is not None:
+        values = np.frombuffer(files.read(labels_path), np.uint8).astype(np.int64)
+        if len(values) != n_pictures:
             raise InputError(
-                f"{labels} has {len(values)} labels for {rows} pictures; get the archive again"
+                f"{labels_path} has {len(values)} labels for {n_pictures} pictures; get the"
+                " archive again"
             )
-        values = values if classes is None else by_index(values - 1, classes, labels)
-    stored = read_arrays(lambda: files.open(path), 0, (rows, *SHAPE), path)
+        if classes is not None:
+            # labels count from 1
+            values = by_index(values - 1, classes, labels_path)
+    stored_pictures = read_arrays(lambda: files.open(path), 0, (n_pictures, *SHAPE), path)
 
     def records(start: int) -> Iterator[Record]:
-        return (pixels.transpose(2, 1, 0) for pixels in stored(start))
+        # from (channels, width, height) to (height, width, channels)
+        return (pixels.transpose(2, 1, 0) for pixels in stored_pictures(start))
 
     return Source(
         "picture",
-        Rows(rows),
+        Rows(n_pictures),
         records,
         stamp(files.stamp, split),
         values,
         classes,
-        classes is not None,
+        classes_declared=classes is not None,
     )
