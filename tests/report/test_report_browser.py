@@ -133,7 +133,7 @@ def test_a_click_on_a_legend_picks_a_series(browse, html, figures):
     drawn = Charts(browse(html[:place] + CLICKS + html[place:], *DOM)).figures
     for figure in figures:
         assert (drawn[figure.name]["faint"] > 0) is (
-            len(figure.shown) > 1 and not figure.one_cost
+            len(figure.visible_series) > 1 and not figure.one_cost
         ), figure.name
 
 
@@ -161,7 +161,7 @@ def test_charts_fit_the_screen_and_axe_finds_nothing(page, results, tmp_path, wi
         "Array.from(document.querySelectorAll('.chart svg.marks'), one => one.parentNode.ariaLabel)"
     )
     assert alternatives == [
-        figure.described for _, figure in sweep.figures(SweepResults.of(unlike))
+        figure.description for _, figure in sweep.figures(SweepResults.of(unlike))
     ]
     text = "getComputedStyle(document.querySelector('.role-axis-label text')).fill"
     assert page.run(text) == page.run("getComputedStyle(document.body).color")

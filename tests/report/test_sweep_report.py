@@ -273,7 +273,7 @@ def test_a_guarantee_without_rho_is_drawn_against_epsilon_at_its_delta(rho):
         one("d" * 20, learner="free", rho=0.0, epsilon=0.0),
     ]
     by_axis = {figure.x.title: figure for figure in found(accuracy.accuracy, results)}
-    assert {title: figure.shown for title, figure in by_axis.items()} == {
+    assert {title: figure.visible_series for title, figure in by_axis.items()} == {
         "rho (zCDP, add/remove one record)": ("pure", "zcdp"),
         "epsilon at delta=1e-05 (add/remove one record)": ("at another delta",),
         "epsilon at delta=1e-06 (add/remove one record)": ("approximate",),
@@ -427,11 +427,11 @@ def test_public_rows_public_sets_and_encoders_are_drawn_where_there_are_several(
         one("o" * 20, learner="one only", public="x", public_rows=10),
     ]
     by_rows = found(accuracy.public_rows, results)
-    assert [figure.shown for figure in by_rows] == [("m, x", "m, y")] * 2
+    assert [figure.visible_series for figure in by_rows] == [("m, x", "m, y")] * 2
     assert [point.x for point in by_rows[0].panels[0].points] == [10, 100, 10, 100]
     assert by_rows[0].x.log
     by_set = found(accuracy.public_sets, results)
-    assert by_set[0].shown == ("m, 10 public rows", "m, 100 public rows")
+    assert by_set[0].visible_series == ("m, 10 public rows", "m, 100 public rows")
     assert by_set[0].panels[0].names == ["x", "y"]
     assert only(accuracy.encoders, results).panels[0].names == ["e", "f"]
     for find in (accuracy.public_rows, accuracy.public_sets, accuracy.encoders):
@@ -633,7 +633,7 @@ def test_charts_are_valid_and_hold_what_their_marks_tell(name, look):
         assert {row["row"] for row in rows if "row" in row} == {"right", "wrong"}
         return
     assert {"learner", "budget", "seeds", "cells"} <= set(rows[0])
-    assert {row["series"] for row in rows} == set(figure.shown)
+    assert {row["series"] for row in rows} == set(figure.visible_series)
 
 
 @pytest.mark.parametrize("name", SEVERAL)
@@ -648,7 +648,7 @@ def test_paper_figures_name_every_series_and_axis(name):
         assert panel.title in texts
     axes = (figure.y.title,) if figure.one_cost else (figure.x.title, figure.y.title)
     assert {title for title in axes if title} <= set(texts)
-    assert set(figure.shown) <= set(texts)
+    assert set(figure.visible_series) <= set(texts)
     assert figure.one_cost or figure.legend in texts  # names stand beside the rows
     # long titles are wrapped
     assert "".join(figure.title.split()) in "".join("".join(texts).split())

@@ -1,5 +1,5 @@
-"""Success of attackers on a release, as HTML: sliders, the trade-off curve and the
-guarantee in numbers.
+"""Success of attackers on a release, as HTML: sliders, the trade-off curve, and the numbers of the
+guarantee.
 """
 
 from __future__ import annotations
@@ -8,11 +8,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from tacit.privacy.guarantee import DELTAS, Guarantee, rounded_up
 from tacit.privacy.unit import Unit
 
+# false-positive rates at the positions of the slider
 RATES = (
     0.0001,
     0.0002,
@@ -32,7 +31,8 @@ RATES = (
     0.4,
     0.5,
 )
-"""False-positive rates at the positions of the slider."""
+
+# position of the slider before it is moved
 FIRST_RATE = RATES.index(0.01)
 
 _ATTACK = """<p>{question} The attack looks at the release and raises an alarm or not. Choose how
@@ -92,60 +92,84 @@ _CASES = {
 
 
 def percent_up(share: float) -> str:
-    """A bound in tenths of a percent, rounded up, as the script has it."""
-    return f"{math.ceil(1000 * share * (1 - 1e-12)) / 10:.1f}%"
+    """Return a bound in tenths of a percent, rounded up, as the script does."""
+    # the factor undoes the rounding of floats, which may put a share just above a whole tenth
+    tenths = math.ceil(1000 * share * (1 - 1e-12))
+    return f"{tenths / 10:.1f}%"
 
 
 def data(guarantee: Guarantee) -> dict[str, Any]:
-    """Return the numbers that the script computes with: mu if the curve is Gaussian, else the most
-    right alarms at each of RATES.
+    """Return the numbers from which the script computes the curve.
+
+    These are mu if the curve is Gaussian, else the highest rate of detection at each of RATES.
     """
     mu = exact_mu(guarantee)
-    return {
-        "mu": mu,
-        "rates": RATES,
-        "bounds": [guarantee.attack_rate(rate) for rate in RATES] if mu is None else [],
-    }
+    detection_rates = []
+    if mu is None:
+        detection_rates = [guarantee.attack_rate(rate) for rate in RATES]
+    return {"mu": mu, "rates": RATES, "bounds": detection_rates}
 
 
 def exact_mu(guarantee: Guarantee) -> float | None:
-    """The mu whose Gaussian trade-off curve is that of the guarantee; None if its curve has another
-    form.
+    """Return the mu whose Gaussian trade-off curve is that of the guarantee.
+
+    Returns None if the curve of the guarantee has another form.
     """
-    parts = [part for total in guarantee.totals() for part, _ in total.base().counted()]
-    return guarantee.mu if all(part.exact_mu for part in parts) else None
+    events = [event for total in guarantee.totals() for event, _ in total.base().counted()]
+    if not all(event.exact_mu for event in events):
+        return None
+    return guarantee.mu
 
 
 def section(guarantee: Guarantee) -> str:
-    """The sliders, the curve and the numbers, which the script `attack.js` fills in from `data`."""
+    """Return the sliders, the curve and the numbers.
+
+    The script `attack.js` fills them in from `data`.
+    """
+    # some attack reaches the bounds of an attained guarantee, so these bounds are exact
+    attack = "the attack"
+    most = "at most "
+    alarms = "alarms"
+    if guarantee.attained:
+        attack = "the best attack"
+        most = "up to "
+        alarms = "its alarms"
+
+    question = _QUESTIONS.get(guarantee.unit, _QUESTION)
+    rows = "".join(
+        f'<tr><th scope="row">{name}</th><td>{value}</td></tr>'
+        for name, value in _numbers(guarantee)
+    )
     return _ATTACK.format(
-        question=_QUESTIONS.get(guarantee.unit, _QUESTION).format(sentence=guarantee.unit.sentence),
-        attack="the best attack" if guarantee.attained else "the attack",
-        most="up to " if guarantee.attained else "at most ",
-        Most="Up to " if guarantee.attained else "At most ",
-        alarms="its alarms" if guarantee.attained else "alarms",
+        question=question.format(sentence=guarantee.unit.sentence),
+        attack=attack,
+        most=most,
+        Most=most.capitalize(),
+        alarms=alarms,
         unit=guarantee.unit.value,
         last=len(RATES) - 1,
         first=FIRST_RATE,
         case=_CASES.get(guarantee.unit, "the suspicion is true"),
         advantage=percent_up(guarantee.advantage).rstrip("%"),
         source=_source(guarantee),
-        numbers="".join(
-            f'<tr><th scope="row">{name}</th><td>{value}</td></tr>'
-            for name, value in _numbers(guarantee)
-        ),
+        numbers=rows,
     )
 
 
 def _source(guarantee: Guarantee) -> str:
-    """Sentence on how the line was computed."""
+    """Return the sentence on how the curve was computed."""
     mu = exact_mu(guarantee)
-    if mu is None:
-        return _CLOSED if guarantee.attained else _TABLE
-    return _EXACT.format(mu=rounded_up(mu)) if mu > 0 else _NOTHING
+    if mu is not None and mu > 0:
+        return _EXACT.format(mu=rounded_up(mu))
+    if mu is not None:
+        return _NOTHING
+    if guarantee.attained:
+        return _CLOSED
+    return _TABLE
 
 
 def _numbers(guarantee: Guarantee) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each number of the guarantee."""
     for delta in DELTAS:
         yield f"epsilon at delta = {delta:g}", _bound(guarantee.epsilon(delta))
     yield "pure epsilon", _bound(guarantee.epsilon())
@@ -154,4 +178,6 @@ def _numbers(guarantee: Guarantee) -> Iterator[tuple[str, str]]:
 
 
 def _bound(value: float | None) -> str:
-    return "none" if value is None or np.isinf(value) else rounded_up(value)
+    if value is None or math.isinf(value):
+        return "none"
+    return rounded_up(value)

@@ -9,6 +9,7 @@ from tacit.report.figure import MeansPanel, Panel
 from tacit.report.groups import SweepResults, grouped, unprotected, without_cost
 from tacit.report.words import unit_sentence
 
+# how parameters were chosen, by the words of plans
 TUNING = {
     "none": "parameters fixed before any data",
     "paid": "parameters tuned on private records within the guarantee",
@@ -21,59 +22,78 @@ AXIS_ABOVE = (
 
 
 def caption(about: str, panels: Sequence[Panel | MeansPanel]) -> str:
-    """Say what the figure is about, then what every caption says of the results shown."""
-    results = list({one.key: one for panel in panels for one in panel.results}.values())
-    counted = "1 cell" if len(results) == 1 else f"{len(results):,} cells"
-    hidden = _by_learner(results, lambda one: unit_sentence(one.unit))
-    tuning = _by_learner(
-        results, lambda one: f"{one.tuning} ({TUNING.get(one.tuning, one.tuning)})"
-    )
-    exposed = [one for one in results if unprotected(one)]
-    not_protected = [f"Not protected: {_with_learners(exposed, unprotected)}."] if exposed else []
-    sentences = [
-        about,
-        f"The guarantee hides {hidden}.",
-        *not_protected,
-        f"Tuning: {tuning}.",
-        NOISE,
-    ]
-    return " ".join([*sentences, f"Shows {counted}."])
+    """Return the sentences on a figure, then those on its results that every caption has."""
+    results_by_key = {}
+    for panel in panels:
+        for result in panel.results:
+            results_by_key[result.key] = result
+    results = list(results_by_key.values())
+
+    sentences = [about, f"The guarantee hides {_by_learner(results, _unit_fact)}."]
+    with_exceptions = [result for result in results if unprotected(result)]
+    if with_exceptions:
+        sentences.append(f"Not protected: {_with_learners(with_exceptions, unprotected)}.")
+    sentences.append(f"Tuning: {_by_learner(results, _tuning_fact)}.")
+    sentences.append(NOISE)
+
+    n_cells = "1 cell" if len(results) == 1 else f"{len(results):,} cells"
+    sentences.append(f"Shows {n_cells}.")
+    return " ".join(sentences)
 
 
 def overview(sweep: SweepResults) -> str:
-    """Say what was swept, and what the figures leave out."""
-    plans = ", ".join(sorted({one.plan for one in sweep.done}))
+    """Return the plans of a sweep, the numbers of its cells, and how many no figure shows."""
+    plans = ", ".join(sorted({result.plan for result in sweep.done}))
     text = (
         f"Plan: {plans}. {len(sweep.done):,} cells were done, {len(sweep.failed):,} failed. {NOISE}"
     )
-    if left_out := without_cost(sweep.done):
+    n_without_cost = without_cost(sweep.done)
+    if n_without_cost:
         text += (
-            f" {left_out:,} cells state no cost above 0, so they have no place on an axis of costs."
+            f" {n_without_cost:,} cells state no cost above 0, so they have no place on an axis of"
+            " costs."
         )
     return text
 
 
 def about_seeds(panels: Sequence[Panel], mark: str) -> str:
-    """Say how many seeds a point stands for; `mark` names what shows their quantiles, such as a
-    band.
+    """Return the sentence on the number of seeds behind each point.
+
+    `mark` is the word for the part of the chart that shows quantiles, such as "band".
     """
-    counts = sorted(
-        {len(point.results) for panel in panels for point in (*panel.points, *panel.flat)}
-    )
-    if counts == [1]:
+    counts = set()
+    for panel in panels:
+        for point in (*panel.points, *panel.flat):
+            counts.add(len(point.results))
+    if counts == {1}:
         return f"One seed each, so no {mark}."
-    over = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"Medians over {over} seeds; the {mark} spans the 25 to 75 % quantiles."
+
+    fewest = min(counts)
+    most = max(counts)
+    n_seeds = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    return f"Medians over {n_seeds} seeds; the {mark} spans the 25 to 75 % quantiles."
 
 
-def _by_learner(results: Sequence[Result], say: Callable[[Result], str]) -> str:
-    """The fact that holds of all results, or each fact with its learners."""
-    facts = [fact for (fact,), _ in grouped(results, say)]
-    return str(facts[0]) if len(facts) == 1 else _with_learners(results, say)
+def _unit_fact(result: Result) -> str:
+    return unit_sentence(result.unit)
 
 
-def _with_learners(results: Sequence[Result], say: Callable[[Result], str]) -> str:
-    return "; ".join(
-        f"{fact} for {', '.join(repr(name) for (name,), _ in grouped(group, 'learner'))}"
-        for (fact,), group in grouped(results, say)
-    )
+def _tuning_fact(result: Result) -> str:
+    return f"{result.tuning} ({TUNING.get(result.tuning, result.tuning)})"
+
+
+def _by_learner(results: Sequence[Result], fact_of: Callable[[Result], str]) -> str:
+    """Return the fact that holds of all results, or each fact with its learners."""
+    facts = [fact for (fact,), _ in grouped(results, fact_of)]
+    if len(facts) == 1:
+        return str(facts[0])
+    return _with_learners(results, fact_of)
+
+
+def _with_learners(results: Sequence[Result], fact_of: Callable[[Result], str]) -> str:
+    """Return each fact with the learners of which it holds."""
+    phrases = []
+    for (fact,), group in grouped(results, fact_of):
+        learners = ", ".join(repr(name) for (name,), _ in grouped(group, "learner"))
+        phrases.append(f"{fact} for {learners}")
+    return "; ".join(phrases)

@@ -72,7 +72,8 @@ def _chart(
     import altair as alt
     from altair.utils.schemapi import debug_mode
 
-    columns = columns or columns_of(figure)
+    if columns is None:
+        columns = columns_of(figure)
     width = theme.widths[columns]
 
     # A view is the name of the layer of a panel in which series are picked.
@@ -88,14 +89,8 @@ def _chart(
         panels.append(draw(figure, panel, theme, view) | frame)
 
     params: Part = {}
-    if figure.shown and not figure.one_cost:
-        pick = {
-            "name": PICKED,
-            "select": {"type": "point", "fields": ["series"]},
-            "bind": "legend",
-            "views": views,
-        }
-        params = {"params": [pick]}
+    if figure.visible_series and not figure.one_cost:
+        params = {"params": [_pick(views)]}
 
     # With shared dashes the legend's markers would be dashed, though dashes have no legend.
     scales = {"color": "shared", "shape": "shared", "strokeDash": "independent"}
@@ -107,10 +102,20 @@ def _chart(
             columns=columns,
             spacing=2.5 * theme.text,
             config=theme.config(),
-            description=figure.described,
+            description=figure.description,
             resolve={"scale": scales},
             **params,
         )
+
+
+def _pick(views: Sequence[str]) -> Part:
+    """The parameter that holds the series picked by a click on the legend."""
+    return {
+        "name": PICKED,
+        "select": {"type": "point", "fields": ["series"]},
+        "bind": "legend",
+        "views": views,
+    }
 
 
 def columns_of(figure: Figure) -> int:
@@ -220,7 +225,7 @@ def _rows_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
         "field": "series",
         "type": "nominal",
         "title": None,
-        "sort": list(figure.shown),
+        "sort": list(figure.visible_series),
         "axis": {"labelLimit": theme.letters(300) * theme.text, "ticks": False, "grid": True},
     }
     median = _position("median", figure.y)
@@ -262,7 +267,7 @@ def _dots_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
         "xOffset": {
             "field": "series",
             "type": "nominal",
-            "sort": list(figure.shown),
+            "sort": list(figure.visible_series),
             "scale": {"paddingOuter": 0.4},
         },
     }
@@ -282,19 +287,7 @@ def _dots_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
 
 def _bars_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
     assert figure.y.limits is not None
-    labels = _bar_labels(figure, panel)
-    y = {
-        "field": "bar",
-        "type": "nominal",
-        "title": None,
-        "sort": list(labels),
-        "axis": {
-            "labelLimit": theme.letters(400) * theme.text,
-            "labelExpr": f"({json.dumps(labels)})[datum.label]",
-            "ticks": False,
-        },
-        "scale": {"paddingInner": 0.3},
-    }
+    y = _bar_position(figure, panel, theme)
     length = _marker(figure, theme) | {
         "x": _position("median", figure.y),
         # Bars begin where the axis does, which on a logarithmic axis is not 0.
@@ -324,11 +317,28 @@ def _bars_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
     }
 
 
+def _bar_position(figure: Figure, panel: Panel, theme: Theme) -> Part:
+    """The bars along the y axis."""
+    labels = _bar_labels(figure, panel)
+    return {
+        "field": "bar",
+        "type": "nominal",
+        "title": None,
+        "sort": list(labels),
+        "axis": {
+            "labelLimit": theme.letters(400) * theme.text,
+            "labelExpr": f"({json.dumps(labels)})[datum.label]",
+            "ticks": False,
+        },
+        "scale": {"paddingInner": 0.3},
+    }
+
+
 def _bar_labels(figure: Figure, panel: Panel) -> dict[str, str]:
     """Return the label of each bar, in order; in a group of bars only the first is labelled."""
 
     def position(point: Point) -> tuple[int, int]:
-        return panel.names.index(str(point.x)), figure.shown.index(point.series)
+        return panel.names.index(str(point.x)), figure.visible_series.index(point.series)
 
     labels: dict[str, str] = {}
     for point in sorted(panel.points, key=position):
@@ -443,13 +453,17 @@ def _means_rows(panel: MeansPanel) -> list[Part]:
 # Parts of layers
 
 
-def _layer(which: str, kind: str, encoding: Part, **mark: Any) -> Part:
+def _layer(condition: str, kind: str, encoding: Part, **mark: Any) -> Part:
     """Marks of a kind for the rows where an expression is true; the theme defines their styles.
 
     Line widths are set here: with those of a style or the configuration, clicks on the legend do
     nothing.
     """
-    return {"transform": [{"filter": which}], "mark": {"type": kind, **mark}, "encoding": encoding}
+    return {
+        "transform": [{"filter": condition}],
+        "mark": {"type": kind, **mark},
+        "encoding": encoding,
+    }
 
 
 def _marker(figure: Figure, theme: Theme) -> Part:
@@ -469,7 +483,7 @@ def _marker(figure: Figure, theme: Theme) -> Part:
             {"field": field, "title": title, "type": "quantitative", "format": ".4~g"},
         )
 
-    markers = [look(figure.series, name).marker for name in figure.shown]
+    markers = [look(figure.series, name).marker for name in figure.visible_series]
     return {
         "y": _position("median", figure.y),
         "color": _colour(figure, theme),
@@ -501,12 +515,14 @@ def _position(field: str, axis: Axis) -> Part:
 
 
 def _colour(figure: Figure, theme: Theme) -> Part:
-    return _series(figure, theme, [look(figure.series, name).colour for name in figure.shown])
+    return _series(
+        figure, theme, [look(figure.series, name).colour for name in figure.visible_series]
+    )
 
 
 def _dash(figure: Figure, theme: Theme) -> Part:
     dashes = []
-    for name in figure.shown:
+    for name in figure.visible_series:
         dash = [theme.line * length for length in look(figure.series, name).dash]
         # An empty dash is a solid line, which Vega takes as a dash without a gap.
         dashes.append(dash or [1, 0])
@@ -516,12 +532,12 @@ def _dash(figure: Figure, theme: Theme) -> Part:
 def _series(figure: Figure, theme: Theme, looks: Sequence[Any]) -> Part:
     """The series as colours, markers or dashes."""
     # 8 letters are room for the marker and the gap.
-    letters_per_name = max(map(len, figure.shown)) + 8
+    letters_per_name = max(map(len, figure.visible_series)) + 8
     names_per_row = theme.letters(theme.legend) // letters_per_name
     return {
         "field": "series",
         "type": "nominal",
         "title": figure.legend,
-        "scale": {"domain": list(figure.shown), "range": looks},
-        "legend": {"columns": max(1, min(len(figure.shown), names_per_row))},
+        "scale": {"domain": list(figure.visible_series), "range": looks},
+        "legend": {"columns": max(1, min(len(figure.visible_series), names_per_row))},
     }

@@ -1,11 +1,12 @@
-"""The comparisons of the demonstration on imbalanced digits: over learners and budgets, and over
-public rows.
+"""The comparisons of the demonstration on imbalanced digits.
+
+`compare` is over learners and budgets, `worth_of_public_rows` over numbers of public rows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -23,10 +24,14 @@ from tacit.models.metrics import evaluate
 from tacit.report.accuracy import BALANCED, MINORITY, result_of_fit
 from tacit.report.groups import grouped
 
+# the papers' rough epsilon e, where rho = e²/2
 ROUGH_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
+
+# ratio of the largest to the smallest class
 IMBALANCE = 10.0
+
+# budget at which the worth of public rows is shown, and numbers of rows beside all of them
 WORTH_RHO = 0.125
-"""At which the worth of public rows is shown."""
 FEW_ROWS = (30, 100)
 
 
@@ -40,75 +45,93 @@ class Digits(NamedTuple):
 
 
 def digits() -> Digits:
-    """The data of the demonstration; the centre is that of the public rows, so it costs nothing."""
-    source = data_source(DataSet.model_validate({"name": "digits", "builtin": "digits"}), Path())
+    """Return the data of the demonstration.
+
+    The centre that is subtracted is that of the public rows, so it has no privacy cost.
+    """
+    data_set = DataSet.model_validate({"name": "digits", "builtin": "digits"})
+    source = data_source(data_set, Path())
     return Digits(records_of(source, IMBALANCE, 0), public_rows(source, "own", None))
 
 
 def compare(data: Digits, n_seeds: int) -> list[Result]:
     """Fit every learner at every budget and seed with research noise, and once without privacy."""
-    budgets = [(rough**2 / 2, seed) for rough, seed in product(ROUGH_EPSILONS, range(n_seeds))] + [
-        (float("inf"), 0)
-    ]
-    records, results = data.records, []
-    for rho, seed in progress(budgets, "comparing learners", len(budgets)):
-        shared: dict[str, Any] = {"classes": range(10), "noise": "research", "random_state": seed}
+    fits = []
+    for rough_epsilon in ROUGH_EPSILONS:
+        for seed in range(n_seeds):
+            fits.append((rough_epsilon**2 / 2, seed))
+    # without noise, all seeds give the same result
+    fits.append((math.inf, 0))
+
+    results = []
+    for rho, seed in progress(fits, "comparing learners", len(fits)):
+        budget = f"rho={rho}"
+        common = _common_parameters(seed)
         learners = {
-            "auto": AutoPrototypes(f"rho={rho}", **shared, public=data.public),
-            "noisy-sum": NoisySumPrototypes(f"rho={rho}", **shared),
-            "coinpress": CoinPressPrototypes(f"rho={rho}", **shared, public=data.public),
-            "public": PublicPrototypes(f"rho={rho}", **shared, public=data.public),
+            "auto": AutoPrototypes(budget, **common, public=data.public),
+            "noisy-sum": NoisySumPrototypes(budget, **common),
+            "coinpress": CoinPressPrototypes(budget, **common, public=data.public),
+            "public": PublicPrototypes(budget, **common, public=data.public),
         }
-        results += [
-            _measured(name, learner, records, rho, seed) for name, learner in learners.items()
-        ]
+        for name, learner in learners.items():
+            results.append(_result(name, learner, data.records, rho, seed))
     return results
 
 
 def worth_of_public_rows(data: Digits, n_seeds: int) -> list[Result]:
-    """Fit `auto` with few and with all public rows, and `noisy-sum`, for which they are the centre
-    alone.
+    """Fit `auto` with few and with all public rows, and `noisy-sum`.
+
+    For `noisy-sum` public rows are the centre alone.
     """
-    rho, records, results = WORTH_RHO, data.records, []
+    budget = f"rho={WORTH_RHO}"
+    results = []
     for seed in range(n_seeds):
-        shared: dict[str, Any] = {"classes": range(10), "noise": "research", "random_state": seed}
-        learner: Any = NoisySumPrototypes(f"rho={rho}", **shared)
-        results.append(_measured("noisy-sum, for the centre", learner, records, rho, seed))
-        for n in (*FEW_ROWS, len(data.public)):
-            learner = AutoPrototypes(f"rho={rho}", **shared, public=data.public[:n])
-            results.append(_measured(f"auto, {n} rows", learner, records, rho, seed))
+        common = _common_parameters(seed)
+        learners: dict[str, Any] = {
+            "noisy-sum, for the centre": NoisySumPrototypes(budget, **common)
+        }
+        for n_rows in (*FEW_ROWS, len(data.public)):
+            learners[f"auto, {n_rows} rows"] = AutoPrototypes(
+                budget, **common, public=data.public[:n_rows]
+            )
+        for name, learner in learners.items():
+            results.append(_result(name, learner, data.records, WORTH_RHO, seed))
     return results
 
 
-def _measured(name: str, learner: Any, records: Records, rho: float, seed: int) -> Result:
+def _common_parameters(seed: int) -> dict[str, Any]:
+    return {"classes": range(10), "noise": "research", "random_state": seed}
+
+
+def _result(name: str, learner: Any, records: Records, rho: float, seed: int) -> Result:
+    """Fit a learner, and measure it on the test rows."""
     predicted = learner.fit(records.x, records.y).predict(records.test_x)
     scores = evaluate(records.test_y, predicted, learner.classes_, records.sizes)
     return result_of_fit(name, rho, seed, scores.balanced, scores.minority)
 
 
 def medians(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of a table: a row for each rho, medians over seeds of balanced / minority
-    accuracy.
+    """Return the header and the rows of a table of medians over seeds.
+
+    There is a row for each rho, with balanced / minority accuracy of each learner.
     """
-    learners = list(dict.fromkeys(one.learner for one in results))
+    learners = list(dict.fromkeys(result.learner for result in results))
     rows = []
-    for (rho,), group in grouped(results, "rho"):
-        cells = []
+    for (rho,), results_at_rho in grouped(results, "rho"):
+        row = [f"rho={rho:g}"]
         for learner in learners:
-            measured = [
-                (one.balanced_accuracy, one.minority_accuracy)
-                for one in group
-                if one.learner == learner
-            ]
-            cells.append(
-                " / ".join(f"{median(values):.3f}" for values in zip(*measured, strict=True))
-            )
-        rows.append([f"rho={rho:g}", *cells])
+            group = [result for result in results_at_rho if result.learner == learner]
+            balanced = median(getattr(result, BALANCED) for result in group)
+            minority = median(getattr(result, MINORITY) for result in group)
+            row.append(f"{balanced:.3f} / {minority:.3f}")
+        rows.append(row)
     return ["", *learners], rows
 
 
 def csv(results: Sequence[Result]) -> str:
-    """All results as comma-separated values."""
-    names = ("method", "rho", "seed", BALANCED, MINORITY)
-    lines = [",".join(str(getattr(one, name)) for name in names) for one in results]
-    return "\n".join(["method,rho,seed,balanced,minority", *lines, ""])
+    """Return all results as comma-separated values."""
+    lines = ["method,rho,seed,balanced,minority"]
+    for result in results:
+        values = [getattr(result, name) for name in ("method", "rho", "seed", BALANCED, MINORITY)]
+        lines.append(",".join(map(str, values)))
+    return "\n".join(lines) + "\n"

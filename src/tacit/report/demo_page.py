@@ -1,9 +1,11 @@
-"""The page of the demonstration: what was learned and at which price, for somebody who sees it for
-the first time.
+"""The page of the demonstration: a release, its privacy cost and the comparisons of `demo.py`.
+
+It is written for somebody who sees tacit for the first time.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -17,8 +19,9 @@ from tacit.releases.release import Release
 from tacit.report import attack, charts
 from tacit.report.accuracy import BALANCED, MINORITY, both_measures
 from tacit.report.captions import NOISE
-from tacit.report.card import laid_out
+from tacit.report.card import card_html
 from tacit.report.demo import IMBALANCE, WORTH_RHO, Digits
+from tacit.report.figure import Figure
 from tacit.report.groups import grouped
 from tacit.report.html import chart_blocks, figure_place
 from tacit.report.page import asset, data_block, page, table, text
@@ -65,79 +68,89 @@ def demo_page(
     scores: Scores,
     out: str,
 ) -> str:
-    """The page as HTML: `results` are compared, `worth` tells what public rows are worth, `out` is
-    the folder.
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    data : Digits
+    results : sequence of Result
+        Of `compare`.
+    worth : sequence of Result
+        Of `worth_of_public_rows`.
+    release : Release
+    scores : Scores
+        Of the release on the test rows.
+    out : str
+        The folder of the demonstration, for the commands that the page shows.
     """
-    figure = both_measures(results, f"Digits, imbalance ratio {IMBALANCE:g}")
-    seeds = len({one.seed for one in results})
-    said = (
-        "The band spans the 25 to 75 % quantiles. Thin dashes: the same methods without privacy."
-        f" {NOISE}"
+    figure = _comparison(results)
+    n_seeds = len({result.seed for result in results})
+    sizes = data.records.sizes
+    lead = _LEAD.format(
+        records=len(data.records.y),
+        largest=sizes.max(),
+        smallest=sizes.min(),
+        public=len(data.public),
     )
-    figure = replace(figure, name="accuracy", caption=said, x=replace(figure.x, rough=False))
+    comparison = _COMPARED.format(seeds=n_seeds) + figure_place(figure) + _accuracy_tables(results)
+    next_steps = "<p>With this release:</p>" + text(_AFTER.format(out=out)) + _OWN_DATA + text(_OWN)
     sections = [
-        (
-            "",
-            _LEAD.format(
-                records=len(data.records.y),
-                largest=data.records.sizes.max(),
-                smallest=data.records.sizes.min(),
-                public=len(data.public),
-            ),
-        ),
+        ("", lead),
         ("What came out", _facts(results, release, scores)),
-        (
-            "Which method, at which privacy cost",
-            _COMPARED.format(seeds=seeds) + figure_place(figure) + _numbers(results),
-        ),
+        ("Which method, at which privacy cost", comparison),
         ("What public rows are worth", _worth(worth)),
         ("What an attacker may learn", attack.section(release.guarantee)),
-        ("The card of the release", laid_out(release.card())),
-        (
-            "What to do next",
-            "<p>With this release:</p>" + text(_AFTER.format(out=out)) + _OWN_DATA + text(_OWN),
-        ),
+        ("The card of the release", card_html(release.card())),
+        ("What to do next", next_steps),
     ]
+
     blocks = data_block("release", {"attack": attack.data(release.guarantee)})
     blocks += f"<script>{asset('attack.js')}</script>"
     blocks += chart_blocks({figure.name: charts.lines(figure, PAGE).to_dict(validate=False)})
     return page("tacit: a demonstration on digits", sections, blocks=blocks)
 
 
-def _facts(results: Sequence[Result], release: Release, scores: Scores) -> str:
-    best = median(
-        one.balanced_accuracy or 0
-        for one in results
-        if one.learner == "auto" and one.rho == float("inf")
+def _comparison(results: Sequence[Result]) -> Figure:
+    """Return the figure of all methods at all budgets, without the axis of rough epsilon."""
+    figure = both_measures(results, f"Digits, imbalance ratio {IMBALANCE:g}")
+    caption = (
+        "The band spans the 25 to 75 % quantiles. Thin dashes: the same methods without privacy."
+        f" {NOISE}"
     )
+    return replace(figure, name="accuracy", caption=caption, x=replace(figure.x, rough=False))
+
+
+def _facts(results: Sequence[Result], release: Release, scores: Scores) -> str:
+    """Return what the release reaches and costs, in numbers and words."""
+    without_privacy = median(
+        result.balanced_accuracy or 0
+        for result in results
+        if result.learner == "auto" and result.rho == math.inf
+    )
+    epsilon = release.guarantee.epsilon(STATED_AT)
     facts = {
         "Digits labelled rightly, on average over classes": f"{100 * scores.balanced:.0f} of 100",
-        "The same method without privacy": f"{100 * best:.0f} of 100",
-        f"Privacy cost: epsilon at delta = {STATED_AT:g}": (
-            f"{release.guarantee.epsilon(STATED_AT):.3g}"
-        ),
+        "The same method without privacy": f"{100 * without_privacy:.0f} of 100",
+        f"Privacy cost: epsilon at delta = {STATED_AT:g}": f"{epsilon:.3g}",
     }
-    listed = "".join(
+    entries = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(fact)}</dd></div>" for name, fact in facts.items()
     )
-    return f'<dl class="facts">{listed}</dl><p>{escape(release.guarantee.in_words())}</p>'
+    return f'<dl class="facts">{entries}</dl><p>{escape(release.guarantee.in_words())}</p>'
 
 
-def _numbers(results: Sequence[Result]) -> str:
-    """A table for each measure: a row for each rho, medians over seeds, in a column for each
-    method.
-    """
-    learners = list(dict.fromkeys(one.learner for one in results))
+def _accuracy_tables(results: Sequence[Result]) -> str:
+    """Return a table for each measure: a row for each rho, medians over seeds by method."""
+    learners = list(dict.fromkeys(result.learner for result in results))
+    captions = {BALANCED: "Balanced accuracy", MINORITY: "Accuracy on the smallest classes"}
     tables = ""
-    for measure, words in (
-        (BALANCED, "Balanced accuracy"),
-        (MINORITY, "Accuracy on the smallest classes"),
-    ):
-        rows = [
-            [f"{rho:g}", _epsilon(rho), *(_median(group, measure, learner) for learner in learners)]
-            for (rho,), group in grouped(results, "rho")
-        ]
-        tables += f"<div>{table(['rho', 'epsilon', *learners], rows, words)}</div>"
+    for measure, caption in captions.items():
+        rows = []
+        for (rho,), group in grouped(results, "rho"):
+            medians = [_median(group, measure, learner) for learner in learners]
+            rows.append([f"{rho:g}", _epsilon(rho), *medians])
+        tables += f"<div>{table(['rho', 'epsilon', *learners], rows, caption)}</div>"
+
     note = (
         "Epsilon at delta = 1e-6, for the methods that use Gaussian noise (all but"
         " <code>public</code>)."
@@ -146,30 +159,28 @@ def _numbers(results: Sequence[Result]) -> str:
 
 
 def _median(results: Sequence[Result], measure: str, learner: str) -> str:
-    return (
-        f"{median(getattr(one, measure) for one in results if one.learner == learner):.3f}".lstrip(
-            "0"
-        )
-    )
+    """Return the median accuracy of a learner, as .912."""
+    accuracies = [getattr(result, measure) for result in results if result.learner == learner]
+    return f"{median(accuracies):.3f}".lstrip("0")
 
 
 def _epsilon(rho: float) -> str:
-    return (
-        "none"
-        if rho == float("inf")
-        else f"{NoisySumPrototypes(f'rho={rho}').promise().epsilon(STATED_AT):.3g}"
-    )
+    """Return epsilon of a method with Gaussian noise at a budget of rho."""
+    if rho == math.inf:
+        return "none"
+    guarantee = NoisySumPrototypes(f"rho={rho}").promise()
+    return f"{guarantee.epsilon(STATED_AT):.3g}"
 
 
 def _worth(worth: Sequence[Result]) -> str:
-    learners = dict.fromkeys(one.learner for one in worth)
-    rows = [
-        [name, _median(worth, BALANCED, name), _median(worth, MINORITY, name)] for name in learners
-    ]
+    """Return the words and the table on what public rows are worth."""
+    rows = []
+    for learner in dict.fromkeys(result.learner for result in worth):
+        balanced = _median(worth, BALANCED, learner)
+        minority = _median(worth, MINORITY, learner)
+        rows.append([learner, balanced, minority])
+
+    header = ["method", "balanced", "smallest classes"]
+    numbers = table(header, rows, "Accuracy by what public rows are used for")
     words = _WORTH.format(rho=WORTH_RHO, epsilon=float(_epsilon(WORTH_RHO)))
-    numbers = table(
-        ["method", "balanced", "smallest classes"],
-        rows,
-        "Accuracy by what public rows are used for",
-    )
     return f'{words}<div class="numbers">{numbers}</div>'

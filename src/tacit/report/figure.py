@@ -33,15 +33,21 @@ class Panel:
     """Drawn with rings around them, and with their series named at the bottom."""
 
     @property
-    def described(self) -> str:
-        """The ends of each series, and what is drawn across."""
-        ends = []
+    def description(self) -> str:
+        """The panel in words: the ends of each series, and what is drawn across."""
+        phrases = []
         for name in dict.fromkeys(point.series for point in self.points):
-            first, *_, last = 2 * [point for point in self.points if point.series == name]
-            until = f" to {last.y.median:.3f} at {_short(last.x)}" if last is not first else ""
-            ends.append(f"{name} {first.y.median:.3f} at {_short(first.x)}{until}")
-        ends += [f"{point.series} {point.y.median:.3f} without privacy" for point in self.flat]
-        return f"{self.title}: {'; '.join(ends)}."
+            points = [point for point in self.points if point.series == name]
+            first = points[0]
+            last = points[-1]
+            phrase = f"{name} {first.y.median:.3f} at {_x_text(first.x)}"
+            if len(points) > 1:
+                phrase += f" to {last.y.median:.3f} at {_x_text(last.x)}"
+            phrases.append(phrase)
+
+        for point in self.flat:
+            phrases.append(f"{point.series} {point.y.median:.3f} without privacy")
+        return f"{self.title}: {'; '.join(phrases)}."
 
     @property
     def names(self) -> list[str]:
@@ -58,8 +64,10 @@ class Panel:
         return list(results.values())
 
 
-def _short(x: float | str) -> str:
-    return x if isinstance(x, str) else f"{x:.3g}"
+def _x_text(x: float | str) -> str:
+    if isinstance(x, str):
+        return x
+    return f"{x:.3g}"
 
 
 class Mean(NamedTuple):
@@ -77,7 +85,7 @@ class MeansPanel:
     title: str
     means: tuple[Mean, ...]
     rows: tuple[tuple[float, float, bool], ...]
-    """x, y, and whether the learner predicts the row's class."""
+    """x, y, and true if the learner predicts the row's class."""
     results: tuple[Result]
 
 
@@ -89,9 +97,9 @@ class Axis:
     log: bool = False
     limits: tuple[float, float] | None = None
     rough: bool = False
-    """Whether a second axis above shows the papers' rough epsilon."""
+    """True for a second axis above, of the papers' rough epsilon."""
     whole: bool = False
-    """Whether only whole numbers are labelled."""
+    """True to label whole numbers alone."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,7 @@ class Figure:
     title: str
     caption: str
     legend: str
-    """What the series are."""
+    """Title of the legend, such as "learner"."""
     series: tuple[str, ...]
     """All names that get a colour, a marker and a dash, in order; the figure may show only some of
     them.
@@ -112,23 +120,24 @@ class Figure:
     x: Axis
     y: Axis
     one_cost: bool = False
-    """Whether all private results have one cost, so that lines over costs would have one point
-    each.
-    """
+    """True if all private results have one cost, so that a line over costs would be one point."""
 
     @property
-    def described(self) -> str:
-        """Describe the figure for those who do not see it: the ends of each series in each
-        panel.
-        """
-        panels = [panel for panel in self.panels if isinstance(panel, Panel)]
-        return " ".join([f"{self.title}.", *(panel.described for panel in panels)])
+    def description(self) -> str:
+        """The figure in words, for those who do not see it."""
+        sentences = [f"{self.title}."]
+        for panel in self.panels:
+            if isinstance(panel, Panel):
+                sentences.append(panel.description)
+        return " ".join(sentences)
 
     @property
-    def shown(self) -> tuple[str, ...]:
-        """The series that have points, in order."""
-        panels = [panel for panel in self.panels if isinstance(panel, Panel)]
-        names = {point.series for panel in panels for point in (*panel.points, *panel.flat)}
+    def visible_series(self) -> tuple[str, ...]:
+        """The series that the figure shows, in order."""
+        names = set()
+        for panel in self.panels:
+            if isinstance(panel, Panel):
+                names |= {point.series for point in (*panel.points, *panel.flat)}
         return tuple(name for name in self.series if name in names)
 
 
@@ -139,24 +148,38 @@ def points_of(
     x: Callable[[Sequence[Result]], float | str],
     measure: str,
 ) -> tuple[Point, ...]:
-    """A point for each series and place, sorted by series and x; results without the measure are
-    left out.
+    """Return a point for each series and place, sorted by series and x.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        Those without the measure are left out.
+    series, place : str or callable
+        Facts of a result, as `groups.grouped` takes them.
+    x : callable
+        Place on the x axis of the results of one point.
+    measure : str
+        Field of a result.
     """
     points = []
     for (name, _), group in grouped(results, series, place):
-        measured = [
-            (value, one) for one in group if (value := number(getattr(one, measure))) is not None
-        ]
-        if measured:
-            values, having = zip(*measured, strict=True)
-            points.append(Point(name, x(having), spread(values), having))
+        measured_results = []
+        values = []
+        for result in group:
+            value = number(getattr(result, measure))
+            if value is not None:
+                measured_results.append(result)
+                values.append(value)
+        if values:
+            points.append(Point(name, x(measured_results), spread(values), tuple(measured_results)))
     return tuple(sorted(points, key=lambda point: (natural(point.series), natural(point.x))))
 
 
 def log_axis(title: str, values: Sequence[float]) -> Axis:
-    """A logarithmic axis that shows all values above 0."""
-    above = [value for value in values if value > 0]
-    return Axis(title, log=True, limits=(min(above) / 1.4, max(above) * 1.4))
+    """Return a logarithmic axis that shows all values above 0, with a margin at both ends."""
+    positive = [value for value in values if value > 0]
+    limits = (min(positive) / 1.4, max(positive) * 1.4)
+    return Axis(title, log=True, limits=limits)
 
 
 def axis_for(title: str, panels: Sequence[Panel], *, log: bool = False) -> Axis:

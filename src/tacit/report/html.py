@@ -36,67 +36,80 @@ HINTS = (
 def sweep_page(
     title: str, sweep: SweepResults, figures: dict[str, list[tuple[Figure, dict[str, Any]]]]
 ) -> str:
-    """The page; `figures` and their Vega-Lite charts are by heading."""
-    contents, sections = "", []
-    for heading, drawn in figures.items():
-        links = "".join(
-            f'<li><a href="#{figure.name}">{escape(figure.title)}</a></li>' for figure, _ in drawn
-        )
-        contents += f"<li>{heading}<ul>{links}</ul></li>"
-        sections.append((heading, "".join(figure_place(figure) for figure, _ in drawn)))
-    first = f'<p>{escape(overview(sweep))} {HINTS}</p><ul class="contents">{contents}</ul>'
-    sections.insert(0, ("Contents", first))
-    named = tables(sweep)
-    sections += [
-        ("Tables", f"<p>{MEDIANS}</p>" + "".join(_table(name, rows) for name, rows in named))
-    ]
+    """Return the page; `figures` are by heading, each with its Vega-Lite chart."""
+    sections = [("Contents", _contents(sweep, figures))]
+    charts: dict[str, dict[str, Any]] = {}
+    for heading, pairs in figures.items():
+        places = "".join(figure_place(figure) for figure, _ in pairs)
+        sections.append((heading, places))
+        charts |= {figure.name: chart for figure, chart in pairs}
+
+    tables_by_title = tables(sweep)
+    tables_html = "".join(_table(name, rows) for name, rows in tables_by_title)
+    sections.append(("Tables", f"<p>{MEDIANS}</p>{tables_html}"))
+
     if sweep.failed:
-        failed = table(
-            FAILED_HEADER, [failed_texts(one) for one in sweep.failed], "Cells that failed"
+        failed_rows = [failed_texts(result) for result in sweep.failed]
+        sections.append(
+            ("Cells that failed", table(FAILED_HEADER, failed_rows, "Cells that failed"))
         )
-        sections.append(("Cells that failed", failed))
-    sections.append(("Cells", _cells([row for _, rows in named for row in rows])))
-    charts = {figure.name: chart for drawn in figures.values() for figure, chart in drawn}
+
+    all_rows = [row for _, rows in tables_by_title for row in rows]
+    sections.append(("Cells", _cells(all_rows)))
     return page(title, sections, blocks=chart_blocks(charts))
 
 
-def figure_place(figure: Figure, level: int = 3) -> str:
-    """Where a chart is drawn: its title as a heading of a level, and its caption."""
+def _contents(sweep: SweepResults, figures: dict[str, list[tuple[Figure, dict[str, Any]]]]) -> str:
+    """Return an overview of the sweep, and links to all figures."""
+    entries = ""
+    for heading, pairs in figures.items():
+        links = "".join(
+            f'<li><a href="#{figure.name}">{escape(figure.title)}</a></li>' for figure, _ in pairs
+        )
+        entries += f"<li>{heading}<ul>{links}</ul></li>"
+    return f'<p>{escape(overview(sweep))} {HINTS}</p><ul class="contents">{entries}</ul>'
+
+
+def figure_place(figure: Figure) -> str:
+    """Return the place where the script draws a chart, between its title and its caption."""
     return (
-        f'<figure id="{figure.name}"><h{level}>{escape(figure.title)}</h{level}><div'
+        f'<figure id="{figure.name}"><h3>{escape(figure.title)}</h3><div'
         f' class="chart"></div><figcaption>{escape(figure.caption)}</figcaption></figure>'
     )
 
 
 def chart_blocks(charts: dict[str, dict[str, Any]]) -> str:
-    """The data and scripts at the end of a page that draw charts, by the names of their figures."""
+    """Return the data and scripts, at the end of a page, that draw charts.
+
+    The charts are by the names of their figures.
+    """
     data = data_block("charts", charts)
     script = asset("chart.js")
     return f"{data}<script>{libraries()}</script><script>{script}</script>"
 
 
-def _table(name: str, rows: Sequence[Row]) -> str:
-    body = "".join(
-        f"<tr>{_tags('td', row.texts)}<td><a"
-        f' href="#{_anchor(row)}">{len(row.results)}</a></td></tr>'
-        for row in rows
-    )
+def _table(title: str, rows: Sequence[Row]) -> str:
+    """Return a table of medians, whose last column leads to the cells of each row."""
+    body = ""
+    for row in rows:
+        link = f'<a href="#{_anchor(row)}">{len(row.results)}</a>'
+        body += f"<tr>{_tags('td', row.texts)}<td>{link}</td></tr>"
     head = _tags("th", (*HEADER, "cells"))
-    return f"<h3>{escape(name)}</h3>" + scrolled(
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>", name, "dense"
-    )
+    html = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<h3>{escape(title)}</h3>{scrolled(html, title, 'dense')}"
 
 
 def _cells(rows: Sequence[Row]) -> str:
-    """The cells behind each row of the tables."""
+    """Return a table of the cells behind each row of the tables of medians."""
     bodies = ""
     for row in rows:
-        first, (label, budget, *_) = row.results[0], row.texts
+        label, budget, *_ = row.texts
+        first = row.results[0]
         place = (
             f"{label}, {budget}; {first.data}, {first.encoder}, {imbalance_words(first.imbalance)}"
         )
-        lines = "".join(f"<tr>{_tags('td', cell_texts(one))}</tr>" for one in row.results)
         heading = f'<tr><th colspan="{len(CELL_HEADER)}">{escape(place)}</th></tr>'
+        lines = "".join(f"<tr>{_tags('td', cell_texts(result))}</tr>" for result in row.results)
         bodies += f'<tbody id="{_anchor(row)}">{heading}{lines}</tbody>'
     head = f"<thead><tr>{_tags('th', CELL_HEADER)}</tr></thead>"
     return scrolled(f"<table>{head}{bodies}</table>", "Cells", "dense")
@@ -107,4 +120,5 @@ def _tags(tag: str, texts: Sequence[str]) -> str:
 
 
 def _anchor(row: Row) -> str:
+    """Return the name by which a row of medians links to its cells."""
     return escape(f"cells-{row.results[0].key}")

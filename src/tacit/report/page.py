@@ -1,5 +1,6 @@
-"""A self-contained page: its style, sections, tables and pictures. It follows the colour scheme and
-the width.
+"""A self-contained page: its style, sections, tables and pictures.
+
+It follows the colour scheme and the width of the browser.
 """
 
 import base64
@@ -24,73 +25,82 @@ _PAGE = """<!doctype html>
 def page(
     title: str, sections: Sequence[tuple[str, str]], *, blocks: str = "", policy: str = ""
 ) -> str:
-    """An HTML page of titled sections, each already HTML; a section without a title comes without a
-    heading.
+    """Return an HTML page.
 
-    `blocks` are the scripts and data at the end of the page, `policy` the texts and hosts that it
-    may load.
+    Parameters
+    ----------
+    title : str
+    sections : sequence of (str, str)
+        The heading of each section, which may be empty, and its HTML.
+    blocks : str
+        Scripts and data at the end of the page.
+    policy : str
+        Content security policy: the texts and hosts that the page may load.
     """
-    body = "".join(
-        f"<h2>{escape(heading)}</h2>\n{html}\n" if heading else f"{html}\n"
-        for heading, html in sections
-    )
-    meta = f'\n<meta http-equiv="Content-Security-Policy" content="{policy}">' if policy else ""
+    body = ""
+    for heading, html in sections:
+        if heading:
+            body += f"<h2>{escape(heading)}</h2>\n"
+        body += f"{html}\n"
+
+    meta = ""
+    if policy:
+        meta = f'\n<meta http-equiv="Content-Security-Policy" content="{policy}">'
     return _PAGE.format(
         title=escape(title), sections=body, blocks=blocks, policy=meta, style=asset("page.css")
     )
 
 
 def asset(name: str) -> str:
-    """The text of a file in `assets/`."""
+    """Return the text of a file in `assets/`."""
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
 def data_block(name: str, values: Any) -> str:
-    """Values for the scripts of a page, as JSON; no text in them ends the block."""
+    """Return values for the scripts of a page, as JSON."""
+    # without "<", no text in the values can end the block
     data = json.dumps(values, allow_nan=False).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{data}</script>'
 
 
 def picture(png: bytes, alternative: str) -> str:
-    """An image held in the page itself."""
+    """Return an image that the page itself holds."""
     data = base64.b64encode(png).decode("ascii")
     return f'<img alt="{escape(alternative)}" src="data:image/png;base64,{data}">'
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
-    """A table, whose first column names its rows."""
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    """Return a table, whose first column names its rows."""
+    caption_html = f"<caption>{escape(caption)}</caption>" if caption else ""
     head = "".join(map(_head_cell, header))
     body = "".join(map(_body_row, rows))
-    return scrolled(
-        f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
-        caption or "Table",
-    )
+    html = f"<table>{caption_html}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return scrolled(html, caption or "Table")
 
 
 def _head_cell(title: str) -> str:
-    # A cell without a title heads no column.
+    # the cell above the names of rows has no title, and heads no column
     if not title:
         return "<td></td>"
     return f'<th scope="col">{escape(title)}</th>'
 
 
 def _body_row(cells: Sequence[str]) -> str:
-    name, *figures = cells
-    columns = "".join(f"<td>{escape(figure)}</td>" for figure in figures)
+    name, *values = cells
+    columns = "".join(f"<td>{escape(value)}</td>" for value in values)
     return f'<tr><th scope="row">{escape(name)}</th>{columns}</tr>'
 
 
 def scrolled(html: str, name: str, kind: str = "") -> str:
-    """Put what may be wider than the page into a region that scrolls, also by keys; `name` is for
-    screen readers.
+    """Return a region that scrolls, also by keys, around content that may be wider than the page.
+
+    `name` is for screen readers, `kind` is a class of the style.
     """
-    return (
-        f'<div class="{f"wide {kind}".strip()}" tabindex="0" role="region"'
-        f' aria-label="{escape(name)}">{html}</div>'
-    )
+    classes = f"wide {kind}".strip()
+    label = escape(name)
+    return f'<div class="{classes}" tabindex="0" role="region" aria-label="{label}">{html}</div>'
 
 
 def text(content: str) -> str:
-    """Text as it is."""
+    """Return text with its lines and spaces as they are."""
     return f'<pre tabindex="0">{escape(content)}</pre>'

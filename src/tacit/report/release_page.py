@@ -28,17 +28,20 @@ from tacit.releases.onnx_graph import LABEL, head_model
 from tacit.releases.release import Release
 from tacit.releases.schema import Accounting
 from tacit.report import attack
-from tacit.report.card import laid_out
+from tacit.report.card import card_html
 from tacit.report.page import asset, data_block, page
 
+# files of the npm package onnxruntime-web, in its folder `dist`: the library, and the engine that
+# it loads, which is WebAssembly with a script around it
 RUNTIME = ("ort.wasm.min.js", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
-"""Files of the npm package onnxruntime-web, in its folder `dist`: the library, and the engine that
-it loads.
-"""
+
+# bytes of the arrays that a page holds
 LARGEST = 64 * 2**20
-"""Bytes of the arrays that a page holds."""
+
+# bytes of a file that a page classifies
 LARGEST_FILE = 256 * 2**20
-"""Bytes of a file that a page classifies."""
+
+# types of arrays that the script reads, by the names that it has for them
 _FLOATS = {"float16": "f2", "float32": "f4", "float64": "f8"}
 
 _CLASSIFIER = """<p>Choose a file of embeddings by the encoder of the card, or drop it anywhere on
@@ -65,7 +68,7 @@ _NETWORK = """<p>This release decides by a network, which this page cannot run: 
 
 
 def release_page(release: Release, onnxruntime: Path | None = None) -> str:
-    """The page as HTML.
+    """Return the page as HTML.
 
     Parameters
     ----------
@@ -91,16 +94,8 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     if classifies:
         _check_size(release, arrays)
 
-    document = release.document
-    data: dict[str, Any] = {
-        "attack": attack.data(release.guarantee),
-        "classes": [_label(label) for label in document.contents.classes],
-        "width": release.width,
-        "largest": LARGEST_FILE,
-    }
-    if not is_network:
-        data["decision"] = document.model_dump(mode="json")["contents"]["decision"]
-        data["arrays"] = {name: _array(array) for name, array in arrays.items()}
+    # a network decides by its graph, which `_runtime` brings, and not by arrays in the data
+    data = _data(release, None if is_network else arrays)
     blocks = data_block("release", data)
 
     if onnxruntime is None:
@@ -110,7 +105,7 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
         library, parts = _runtime(onnxruntime, release)
         blocks += parts
         scripts = [library, asset("attack.js") + asset("network.js") + asset("classify.js")]
-        # The library compiles its engine, and makes scripts of its own.
+        # the library compiles its engine, and makes scripts of its own
         script_sources = [_hash(script) for script in scripts] + ["'wasm-unsafe-eval'", "blob:"]
     blocks += "".join(f"<script>{script}</script>" for script in scripts)
 
@@ -119,10 +114,25 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
         ("", _head(release)),
         ("What an attacker may learn", attack.section(release.guarantee)),
         ("Classify embeddings here", classifier),
-        ("The card", laid_out(release.card())),
+        ("The card", card_html(release.card())),
     ]
     policy = _policy(script_sources)
-    return page(document.product.name, sections, blocks=blocks, policy=policy)
+    return page(release.document.product.name, sections, blocks=blocks, policy=policy)
+
+
+def _data(release: Release, arrays: dict[str, np.ndarray[Any, Any]] | None) -> dict[str, Any]:
+    """Return the values that the scripts of the page read."""
+    contents = release.document.contents
+    data: dict[str, Any] = {
+        "attack": attack.data(release.guarantee),
+        "classes": [_label(label) for label in contents.classes],
+        "width": release.width,
+        "largest": LARGEST_FILE,
+    }
+    if arrays is not None:
+        data["decision"] = contents.model_dump(mode="json")["decision"]
+        data["arrays"] = {name: _array(array) for name, array in arrays.items()}
+    return data
 
 
 def _deciding_arrays(release: Release) -> dict[str, np.ndarray[Any, Any]]:
@@ -132,11 +142,12 @@ def _deciding_arrays(release: Release) -> dict[str, np.ndarray[Any, Any]]:
     if scaling is not None:
         arrays |= scaling.arrays()
 
-    # Sorted, since a file of arrays may be read in another order each time.
+    # sorted, since a file of arrays may be read in another order each time
     return {name: array for name, array in sorted(arrays.items()) if array.dtype.name in _FLOATS}
 
 
 def _check_size(release: Release, arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    """Refuse arrays that are too large for a page."""
     size = sum(array.nbytes for array in arrays.values())
     if size > LARGEST:
         fault = f"{release.source} has arrays of {size} bytes, and a page holds at most {LARGEST}"
@@ -152,70 +163,93 @@ def _policy(script_sources: list[str]) -> str:
 
 
 def _runtime(folder: Path, release: Release) -> tuple[str, str]:
-    """The script of onnxruntime-web; and, as blocks of the page, its engine and the graph of a
-    network.
+    """Return the library of onnxruntime-web; and, as blocks of the page, its engine and the graph.
+
+    The graph is that of the release's network.
     """
     check_installed("onnx")
+    library_file, glue_file, engine_file = RUNTIME
     try:
-        library, glue, engine = ((folder / name).read_bytes() for name in RUNTIME)
-        text = library.decode("utf-8")
+        library = (folder / library_file).read_bytes().decode("utf-8")
+        glue = (folder / glue_file).read_bytes()
+        engine = (folder / engine_file).read_bytes()
     except (OSError, UnicodeDecodeError) as error:
         fault = f"onnxruntime={folder} does not hold {', '.join(RUNTIME)}"
         raise InputError(
             f"{fault}; give the folder dist of the npm package onnxruntime-web"
         ) from error
-    if "</script" in text.lower():
+    if "</script" in library.lower():
         raise InputError(
-            f"{folder / RUNTIME[0]} holds </script, which ends a script in a page; take another"
+            f"{folder / library_file} holds </script, which ends a script in a page; take another"
             " version"
         )
-    parts = {"glue": glue, "wasm": engine, "graph": _graph(release)}
-    return text, "".join(
-        f'<script type="text/plain" id="{name}">{_packed(part)}</script>'
-        for name, part in parts.items()
-    )
+
+    blocks = ""
+    for name, data in {"glue": glue, "wasm": engine, "graph": _graph(release)}.items():
+        blocks += f'<script type="text/plain" id="{name}">{_compressed(data)}</script>'
+    return library, blocks
 
 
 def _graph(release: Release) -> bytes:
-    """The ONNX graph of a release, with the positions of the classes as its output, without the
-    card.
+    """Return the ONNX graph of a release, without the card.
+
+    Its output is the position of the class: the page has the labels, so the node that gathers them
+    is taken out.
     """
     onnx = load_onnx()
     model = head_model(release.head())
     (gather,) = (node for node in model.graph.node if LABEL in node.output)
+    class_position = gather.input[1]
     model.graph.node.remove(gather)
-    del model.graph.output[:], model.metadata_props[:]
+
+    del model.metadata_props[:]
+    del model.graph.output[:]
     model.graph.output.append(
-        onnx.helper.make_tensor_value_info(gather.input[1], onnx.TensorProto.INT64, ["n"])
+        onnx.helper.make_tensor_value_info(class_position, onnx.TensorProto.INT64, ["n"])
     )
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def _packed(data: bytes) -> str:
+def _compressed(data: bytes) -> str:
+    # without the time, so that equal releases give equal pages
     return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")
 
 
 def _head(release: Release) -> str:
+    """Return what the release is, and its guarantee in words."""
     document = release.document
-    stamp = f'<p class="stamp">{document.stamp}</p>' if document.stamp else ""
-    accounting, product = document.accounting, document.product
-    words = (
-        accounting.in_words if isinstance(accounting, Accounting) else release.guarantee.in_words()
-    )
+    html = ""
+    if document.stamp:
+        html += f'<p class="stamp">{document.stamp}</p>'
+
+    product = document.product
     facts = f"Description: {product.description}. Curator: {product.curator}. Date: {product.date}."
+    html += f"<p>{escape(facts)}</p>"
+
+    if isinstance(document.accounting, Accounting):
+        words = document.accounting.in_words
+    else:
+        # documents of older formats state the guarantee in numbers alone
+        words = release.guarantee.in_words()
+    html += f"<p>{escape(words)}</p>"
+
     unprotected = document.guarantee.unprotected
-    rest = f"<p>Not protected by it: {escape(', '.join(unprotected))}.</p>" if unprotected else ""
-    return f"{stamp}<p>{escape(facts)}</p><p>{escape(words)}</p>{rest}"
+    if unprotected:
+        html += f"<p>Not protected by it: {escape(', '.join(unprotected))}.</p>"
+    return html
 
 
 def _label(label: bool | int | float | str) -> str:
-    """A label as `tacit predict` writes it to a CSV file."""
-    return str(label).lower() if isinstance(label, bool) else str(label)
+    """Return a label as `tacit predict` writes it to a CSV file."""
+    if isinstance(label, bool):
+        return str(label).lower()
+    return str(label)
 
 
 def _array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
-    little = array.astype(array.dtype.newbyteorder("<"), order="C")
-    data = base64.b64encode(little.tobytes()).decode("ascii")
+    """Return an array as the script reads it: little-endian, row by row."""
+    little_endian = array.astype(array.dtype.newbyteorder("<"), order="C")
+    data = base64.b64encode(little_endian.tobytes()).decode("ascii")
     return {"dtype": _FLOATS[array.dtype.name], "shape": array.shape, "data": data}
 
 

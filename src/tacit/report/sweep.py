@@ -20,11 +20,13 @@ from tacit.report.html import sweep_page
 from tacit.report.tables import HEADER, tables
 from tacit.report.theme import PAGE, Theme
 
-CAPTIONS, TABLES = "captions.txt", "tables.csv"
+# files beside the images
+CAPTIONS = "captions.txt"
+TABLES = "tables.csv"
 
 
 class Kind(NamedTuple):
-    """A kind of figure: its heading, what finds its figures, and what draws them."""
+    """A kind of figure: its heading, a function that makes the figures, and one that draws them."""
 
     heading: str
     find: Callable[[SweepResults], Iterable[Figure]]
@@ -50,32 +52,34 @@ FIGURES = (
 
 
 def figures(sweep: SweepResults) -> list[tuple[Kind, Figure]]:
-    """The figures that apply to the results; no two have the same name."""
-    found: dict[str, tuple[Kind, Figure]] = {}
+    """Return the figures that apply to the results; no two have the same name."""
+    figures_by_name: dict[str, tuple[Kind, Figure]] = {}
     for kind in FIGURES:
         for figure in kind.find(sweep):
-            name, number = figure.name, 1
-            while name in found:
+            # names are cut to a length, so long ones may be equal
+            name = figure.name
+            number = 1
+            while name in figures_by_name:
                 number += 1
                 name = f"{figure.name}-{number}"
-            found[name] = (kind, replace(figure, name=name))
-    return list(found.values())
+            figures_by_name[name] = (kind, replace(figure, name=name))
+    return list(figures_by_name.values())
 
 
 def html(results: Sequence[Result], title: str) -> str:
-    """The page, which needs no network; InputError if no cell was done."""
+    """Return the page, which needs no network; InputError if no cell was done."""
     sweep = SweepResults.of(results)
     sections: dict[str, list[tuple[Figure, dict[str, Any]]]] = {}
     for kind, figure in figures(sweep):
-        sections.setdefault(kind.heading, []).append(
-            (figure, kind.chart(figure, PAGE).to_dict(validate=False))
-        )
+        chart = kind.chart(figure, PAGE).to_dict(validate=False)
+        sections.setdefault(kind.heading, []).append((figure, chart))
     return sweep_page(title, sweep, sections)
 
 
 def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
-    """Write a file for each figure, the captions, and the tables as CSV; InputError if no cell was
-    done.
+    """Write a file for each figure, the captions, and the tables as CSV.
+
+    Raises InputError if no cell was done.
     """
     sweep = SweepResults.of(results)
     captions = []
@@ -84,14 +88,17 @@ def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
         (folder / name).write_bytes(paper.image(kind.chart, figure, format))
         captions.append(f"{name}: {figure.title}\n\n{figure.caption}\n")
     (folder / CAPTIONS).write_text("\n".join(captions), encoding="utf-8")
+
     with (folder / TABLES).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["data, encoder, imbalance", *HEADER])
-        writer.writerows([name, *row.texts] for name, rows in tables(sweep) for row in rows)
+        for title, rows in tables(sweep):
+            for row in rows:
+                writer.writerow([title, *row.texts])
 
 
 def is_images(folder: Path) -> bool:
-    """Tell whether a folder holds what `write_images` makes, and nothing else."""
+    """Return true if a folder holds the files of `write_images`, and nothing else."""
     names = {path.name for path in folder.iterdir()}
     images = {name for name in names if Path(name).suffix[1:] in vega.FORMATS}
     return names - images == {CAPTIONS, TABLES}

@@ -35,65 +35,85 @@ class Row(NamedTuple):
 
 
 def tables(sweep: SweepResults) -> list[tuple[str, list[Row]]]:
-    """A title and rows for each data set, encoder and imbalance."""
-    return [
-        (f"{data}, {encoder}, {imbalance_words(ratio)}", list(_rows(sweep, results)))
-        for (data, encoder, ratio), results in grouped(sweep.done, "data", "encoder", "imbalance")
-    ]
+    """Return a title and rows for each data set, encoder and imbalance."""
+    tables = []
+    for (data, encoder, ratio), results in grouped(sweep.done, "data", "encoder", "imbalance"):
+        title = f"{data}, {encoder}, {imbalance_words(ratio)}"
+        tables.append((title, list(_rows(sweep, results))))
+    return tables
 
 
 def _rows(sweep: SweepResults, results: Iterable[Result]) -> Iterator[Row]:
-    for (label,), group in grouped(results, sweep.label):
-        for budget, seeds in budgets(group):
+    """Yield a row for each learner and budget; its results differ in the seed alone."""
+    for (label,), results_of_learner in grouped(results, sweep.label):
+        for budget, group in budgets(results_of_learner):
+            epsilons = [f"{_digits(result.epsilon)} ({_digits(result.delta)})" for result in group]
             texts = (
                 label,
                 budget,
-                _stated(_digits(one.rho) for one in seeds),
-                _stated(f"{_digits(one.epsilon)} ({_digits(one.delta)})" for one in seeds),
-                unit_words(seeds[0].unit),
-                seeds[0].tuning,
-                str(len({one.seed for one in seeds})),
-                _median(seeds, BALANCED),
-                _median(seeds, MINORITY),
+                _distinct(_digits(result.rho) for result in group),
+                _distinct(epsilons),
+                unit_words(group[0].unit),
+                group[0].tuning,
+                str(len({result.seed for result in group})),
+                _median(group, BALANCED),
+                _median(group, MINORITY),
             )
-            yield Row(texts, tuple(seeds))
+            yield Row(texts, tuple(group))
 
 
 def cell_texts(result: Result) -> tuple[str, ...]:
     """Return the measurements of one cell, under `CELL_HEADER`."""
-    accuracies = [number(getattr(result, measure)) for measure in (BALANCED, MINORITY)]
-    shown = ["none" if value is None else f"{value:.3f}" for value in accuracies]
-    return (result.key, str(result.seed), *shown, _digits(result.fit_seconds))
+    return (
+        result.key,
+        str(result.seed),
+        _accuracy(result, BALANCED),
+        _accuracy(result, MINORITY),
+        _digits(result.fit_seconds),
+    )
 
 
 def failed_texts(result: Result) -> tuple[str, ...]:
-    """The place and error of a cell that failed, under `FAILED_HEADER`."""
-    place = (
+    """Return the place and error of a cell that failed, under `FAILED_HEADER`."""
+    return (
         result.key,
         result.learner,
         result.data,
         result.encoder,
         f"{result.imbalance:g}",
         result.budget,
+        str(result.seed),
+        result.error or "",
     )
-    return (*place, str(result.seed), result.error or "")
 
 
-def _stated(texts: Iterable[str]) -> str:
-    """The texts of all seeds, once where they agree."""
+def _distinct(texts: Iterable[str]) -> str:
+    """Return the texts of all seeds, once where they agree."""
     return ", ".join(dict.fromkeys(texts))
 
 
 def _digits(value: float | None) -> str:
-    return "none" if value is None or math.isnan(value) else f"{value:.3g}"
+    if value is None or math.isnan(value):
+        return "none"
+    return f"{value:.3g}"
+
+
+def _accuracy(result: Result, measure: str) -> str:
+    value = number(getattr(result, measure))
+    if value is None:
+        return "none"
+    return f"{value:.3f}"
 
 
 def _median(results: list[Result], measure: str) -> str:
-    """The median, with quantiles where there is more than one seed."""
-    values = [value for one in results if (value := number(getattr(one, measure))) is not None]
+    """Return the median, with quantiles where there is more than one seed."""
+    numbers = [number(getattr(result, measure)) for result in results]
+    values = [value for value in numbers if value is not None]
     if not values:
         return "none"
-    over = spread(values)
-    return f"{over.median:.3f}" + (
-        f" [{over.low:.3f}, {over.high:.3f}]" if len(results) > 1 else ""
-    )
+
+    over_seeds = spread(values)
+    text = f"{over_seeds.median:.3f}"
+    if len(results) > 1:
+        text += f" [{over_seeds.low:.3f}, {over_seeds.high:.3f}]"
+    return text

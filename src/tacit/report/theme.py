@@ -23,14 +23,16 @@ MARKERS = (
     "triangle-right",
     "triangle-left",
 )
-DASHES = ((), (5, 1.5, 1, 1.5), (1, 1.2), (9, 2), (4, 1.2, 1, 1.2, 1, 1.2))  # in line widths
-MOST_MARKERS = 12  # on one line
+
+# lengths of line and gap in turn, in line widths; without any the line is solid
+DASHES = ((), (5, 1.5, 1, 1.5), (1, 1.2), (9, 2), (4, 1.2, 1, 1.2, 1, 1.2))
+
+# markers on one line
+MOST_MARKERS = 12
 
 
 class Look(NamedTuple):
-    """The colour, the marker and the dash of a series; dash lengths are in line widths, and empty
-    is a solid line.
-    """
+    """The colour, the marker and the dash of a series."""
 
     colour: str
     marker: str
@@ -38,10 +40,12 @@ class Look(NamedTuple):
 
 
 def look(series: Sequence[str], name: str) -> Look:
-    """The look of one of several series, by its position."""
-    number = series.index(name)
+    """Return the look of a series, which its position among all of them decides."""
+    position = series.index(name)
     return Look(
-        COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)], DASHES[number % len(DASHES)]
+        colour=COLOURS[position % len(COLOURS)],
+        marker=MARKERS[position % len(MARKERS)],
+        dash=DASHES[position % len(DASHES)],
     )
 
 
@@ -74,58 +78,82 @@ class Theme:
 
     def letters(self, width: float) -> int:
         """Estimate how many letters fit into a width."""
+        # on average a letter is 0.59 times as wide as the font size
         return int(width / (0.59 * self.text))
 
     def config(self) -> dict[str, Any]:
-        """Vega-Lite's configuration, with a style for each kind of mark."""
-        em, area, line = self.em, self.em**2, self.line
-        texts = {"labelFontSize": self.text, "titleFontSize": self.text}
+        """Return Vega-Lite's configuration."""
+        text_sizes = {"labelFontSize": self.text, "titleFontSize": self.text}
+        legend = {
+            "orient": "bottom",
+            "labelLimit": 0,
+            "symbolSize": 90 * self.em**2,
+            "symbolOpacity": 1,
+        }
         return {
             "font": self.fonts,
-            "axis": texts | {"titleFontWeight": "normal", "gridOpacity": 0.5},
-            "title": {"fontSize": 13 * em, "fontWeight": "bold"},
-            "legend": texts
-            | {"orient": "bottom", "labelLimit": 0, "symbolSize": 90 * area, "symbolOpacity": 1},
+            "axis": text_sizes | {"titleFontWeight": "normal", "gridOpacity": 0.5},
+            "title": {"fontSize": 13 * self.em, "fontWeight": "bold"},
+            "legend": text_sizes | legend,
             "view": {"stroke": "#bbb"},
-            "style": {
-                "marker": {"filled": True, "size": 60 * area},
-                "not-private": {"strokeDash": [4 * em, 4 * em]},
-                "not-private-marker": {
-                    "filled": False,
-                    "fill": "white",
-                    "size": 60 * area,
-                    "strokeWidth": line,
-                },
-                "best": {
-                    "filled": False,
-                    "size": 230 * area,
-                    "color": "black",
-                    "strokeWidth": 1.2 * em,
-                },
-                "best-name": {"fontSize": 11 * em, "baseline": "bottom", "dy": -4 * em},
-                "test-row": {"filled": True, "size": 30 * area, "opacity": 1, "fillOpacity": 0.6},
-                "mean": {"strokeWidth": em},
-                "true-mean": {
-                    "color": "black",
-                    "fill": "white",
-                    "size": 45 * area,
-                    "strokeWidth": line,
-                },
-                "private-mean": {
-                    "color": "black",
-                    "shape": "diamond",
-                    "filled": True,
-                    "size": 90 * area,
-                },
+            "style": self._styles(),
+        }
+
+    def _styles(self) -> dict[str, dict[str, Any]]:
+        """Return the look of each kind of mark, by the names that `charts.py` uses."""
+        em = self.em
+
+        # Vega's sizes of markers are areas
+        area = em**2
+        return {
+            "marker": {"filled": True, "size": 60 * area},
+            "not-private": {"strokeDash": [4 * em, 4 * em]},
+            "not-private-marker": {
+                "filled": False,
+                "fill": "white",
+                "size": 60 * area,
+                "strokeWidth": self.line,
+            },
+            "best": {
+                "filled": False,
+                "size": 230 * area,
+                "color": "black",
+                "strokeWidth": 1.2 * em,
+            },
+            "best-name": {"fontSize": 11 * em, "baseline": "bottom", "dy": -4 * em},
+            "test-row": {"filled": True, "size": 30 * area, "opacity": 1, "fillOpacity": 0.6},
+            "mean": {"strokeWidth": em},
+            "true-mean": {
+                "color": "black",
+                "fill": "white",
+                "size": 45 * area,
+                "strokeWidth": self.line,
+            },
+            "private-mean": {
+                "color": "black",
+                "shape": "diamond",
+                "filled": True,
+                "size": 90 * area,
             },
         }
 
 
-PAGE = Theme("system-ui, sans-serif", 12, {1: 640, 2: 470, 3: 300}, 290, 200, legend=1000)
-"""For a page 1200 pixels wide."""
-PAPER = Theme(
-    "Liberation Sans, Arial, sans-serif", 8, {1: 302, 2: 209, 3: 158}, 137, 101, legend=480
+# for a page 1200 pixels wide
+PAGE = Theme(
+    fonts="system-ui, sans-serif",
+    text=12,
+    widths={1: 640, 2: 470, 3: 300},
+    height=290,
+    low=200,
+    legend=1000,
 )
-"""For a paper: text of 8 points; panels of 4.2, 2.9 or 2.2 inches. vl-convert brings the first
-font.
-"""
+
+# for a paper: text of 8 points; panels of 4.2, 2.9 or 2.2 inches; vl-convert brings the first font
+PAPER = Theme(
+    fonts="Liberation Sans, Arial, sans-serif",
+    text=8,
+    widths={1: 302, 2: 209, 3: 158},
+    height=137,
+    low=101,
+    legend=480,
+)

@@ -11,17 +11,19 @@ from typing import Any
 from tacit.compute.extras import check_installed
 
 FORMATS = ("pdf", "svg", "png")
-PIXELS_PER_INCH = 200  # of a PNG
+
+# resolution of a PNG
+PIXELS_PER_INCH = 200
 
 
 @cache
 def libraries() -> str:
-    """Vega and its companions as JavaScript."""
+    """Return Vega and its companions as JavaScript, with `vegaEmbed` for the scripts of a page."""
     return str(_vl_convert().javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
-def rendered(chart: dict[str, Any], format: str) -> bytes:
-    """A file of one of FORMATS with a Vega-Lite chart."""
+def render(chart: dict[str, Any], format: str) -> bytes:
+    """Return a file of one of FORMATS with a Vega-Lite chart."""
     vl_convert = _vl_convert()
     if format == "svg":
         return str(vl_convert.vegalite_to_svg(chart)).encode()

@@ -6,6 +6,9 @@ import re
 
 from tacit.privacy.unit import Unit
 
+# letters of the name of a file or anchor
+LONGEST_NAME = 120
+
 UNITS = {
     Unit.ADD_REMOVE: "add/remove one record",
     Unit.REPLACE: "replace one record",
@@ -17,27 +20,27 @@ UNITS = {
 
 
 def unit_words(unit: str) -> str:
-    """A unit as axes and titles name it."""
-    return UNITS[Unit(unit)] if unit in UNITS else unit
+    """Return a unit as axes and titles name it."""
+    if unit not in UNITS:
+        # results of a later version of tacit
+        return unit
+    return UNITS[Unit(unit)]
 
 
 def unit_sentence(unit: str) -> str:
-    """Say what a unit hides."""
-    return (
-        f"whether {Unit(unit).sentence} (unit: {unit_words(unit)})"
-        if unit in UNITS
-        else f"what unit {unit} hides"
-    )
+    """Return the fact that a unit hides, as the end of a sentence."""
+    if unit not in UNITS:
+        return f"what unit {unit} hides"
+    return f"whether {Unit(unit).sentence} (unit: {unit_words(unit)})"
 
 
 def imbalance_words(ratio: float) -> str:
-    """A ratio of the largest to the smallest class."""
+    """Return a ratio of the largest to the smallest class in words."""
     return f"imbalance {ratio:g}"
 
 
 def slug(*parts: object) -> str:
-    """A name for files and anchors; parts that are None are left out."""
-    words = re.sub(
-        r"[^A-Za-z0-9.]+", "-", " ".join(str(part) for part in parts if part is not None)
-    )
-    return words.strip("-.").lower()[:120] or "figure"
+    """Return a name for files and anchors; parts that are None are left out."""
+    text = " ".join(str(part) for part in parts if part is not None)
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.").lower()
+    return name[:LONGEST_NAME] or "figure"
