@@ -1,6 +1,4 @@
-"""FeatureCovariance: logistic regression by noisy gradients over noisy second moments of the rows
-(DP-FC).
-"""
+"""FeatureCovariance: logistic regression by noisy gradients over noisy second moments (DP-FC)."""
 
 from __future__ import annotations
 
@@ -33,8 +31,11 @@ from tacit.models.rows import Floats
 from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
-MOMENTS, GRADIENTS = "moments", "gradients"  # the parts of the budget
-# learning rate; the best on CIFAR-10. Without this bound, 100 classes diverged on CIFAR-100
+# the parts of the budget
+MOMENTS = "moments"
+GRADIENTS = "gradients"
+
+# largest learning rate: the best on CIFAR-10. Without this bound, 100 classes diverged on CIFAR-100
 LONGEST = 10.0
 
 
@@ -104,22 +105,24 @@ class FeatureCovariance(SecondOrderClassifier):
     default_epochs = (20, 40)
 
     def _parts(self) -> dict[str, Part]:
-        counts, epochs = self._declared_counts(), self._epochs()
+        counts = self._declared_counts()
+        epochs = self._epochs()
+        # the second moments, and the gradient of each epoch, get the same share
         share_of_release = (1 - counts.share) / (1 + epochs)
         moments = Part(share_of_release, outer_products.MOMENTS)
         gradients = Part(epochs * share_of_release, outer_products.PRODUCTS, releases=epochs)
         return {MOMENTS: moments, GRADIENTS: gradients} | counts.parts
 
     def _clip(self) -> float:
-        """The clip norm in use."""
+        """Return the clip norm in use."""
         return clip_norm_under(Unit(self.unit), real("clip", self.clip, 1e-6, 10))
 
     def _moments_noise(self) -> float:
-        """Standard deviation of the noise on an entry of G; 0 where rows are public."""
+        """Return the standard deviation of the noise on an entry of G; 0 where rows are public."""
         return self._split().noise(MOMENTS)
 
     def _epoch_noise(self) -> float:
-        """Standard deviation of the noise on an entry of a gradient, in units of the clip norm."""
+        """Return the standard deviation of the noise on an entry of a gradient, in clip norms."""
         sensitivity = gradient_sensitivity(Unit(self.unit), self._clip(), len(self.classes_))
         return self._split().noise(GRADIENTS, sensitivity)
 
@@ -132,72 +135,85 @@ class FeatureCovariance(SecondOrderClassifier):
         return Matrices(held=2.5, decomposed=1, noised=self._noised(1, self._moments_noise()))
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        epochs, width = self._epochs(), prepared.width
         with phase(SET_UP):
             blocks = prepared.block_list(exact=self._infinite())
-            counts = (
-                self._counts().draw(blocks, len(self.classes_), noise) if self.balanced else None
-            )
+            counts = None
+            if self.balanced:
+                counts = self._counts().draw(blocks, len(self.classes_), noise)
             moments = second_moments(
                 blocks,
-                width=width,
+                width=prepared.width,
                 multiplier=self._moments_noise(),
                 noise=noise,
                 rows_are_public=self._public_rows(),
             )
+
         with phase(SOLVING):
-            total = float(np.trace(moments))
-            values, vectors = spectrum(moments)  # overwrites the moments
-            rate = self._learning_rate()
-            self.damping_ = self._damping(values, rate)
-            named = self._name_centre(prepared, counts, total)
+            # before `spectrum`, which overwrites the moments
+            sum_of_squares = float(np.trace(moments))
+            values, vectors = spectrum(moments)
+            self.damping_ = self._damping(values)
+
+            name_centre = self._name_centre(prepared, counts, sum_of_squares)
             gradient = self._gradient(blocks, counts, noise)
-            if named is not None:
-                gradient = named.follow(gradient)
-            theta = np.zeros((len(self.classes_), width))
-            for _ in progress(range(epochs), "epochs", epochs):
-                theta = theta - rate * divided(
-                    gradient(theta) + self.ridge * theta, values, vectors, self.damping_
-                )
-        self.name_scale_ = 0.0 if named is None else named.scale
+            if name_centre is not None:
+                gradient = name_centre.follow(gradient)
+            theta = self._descend(gradient, values, vectors)
+
         facts = {
             "gradient clip norm": self._clip(),
             "noise multiplier of the second moments": self._moments_noise(),
             "noise multiplier of an epoch": self._epoch_noise(),
-            "epochs": epochs,
+            "epochs": self._epochs(),
             "damping": self.damping_,
             **self._counts().facts(),
             "sampling": "none; every record is used in every epoch",
         }
-        if named is not None:
-            theta, facts = theta + named.head, facts | named.facts()
-        what = "one linear score per class, by noisy gradients over noisy second moments"
-        return self._head(prepared, what, theta, facts)
+        self.name_scale_ = 0.0
+        if name_centre is not None:
+            self.name_scale_ = name_centre.scale
+            theta = theta + name_centre.head
+            facts = facts | name_centre.facts()
+        title = "one linear score per class, by noisy gradients over noisy second moments"
+        return self._head(prepared, title, theta, facts)
+
+    def _descend(self, gradient: Gradient, values: Floats, vectors: Floats) -> Floats:
+        """Return the head (C, width) after all epochs, from zero."""
+        epochs = self._epochs()
+        rate = self._learning_rate()
+        theta = np.zeros((len(self.classes_), len(values)))
+        for _ in progress(range(epochs), "epochs", epochs):
+            penalised = gradient(theta) + self.ridge * theta
+            theta = theta - rate * divided(penalised, values, vectors, self.damping_)
+        return theta
 
     def _gradient(self, blocks: Blocks, counts: Floats | None, noise: NoiseSource) -> Gradient:
         """Return the gradient to descend. Counts serve only to balance the classes."""
         z = self._epoch_noise()
         clip = self._clip()
-        offsets = (
-            np.zeros(len(self.classes_)) if counts is None else self._counts().log_shares(counts)
-        )
+        offsets = np.zeros(len(self.classes_))
+        if counts is not None:
+            offsets = self._counts().log_shares(counts)
         return lambda head: noisy_gradient(
             head, offsets, blocks, clip=clip, multiplier=z, noise=noise
         )
 
     def _name_centre(
-        self, prepared: UnitRows, counts: Floats | None, squares: float
+        self, prepared: UnitRows, counts: Floats | None, sum_of_squares: float
     ) -> NameCentre | None:
-        """Start and centre of the ridge, if there are names.
+        """Return the start and centre of the ridge, if there are names.
 
-        Without counts the noisy sum of squared norms, of unit rows, stands for the number of
-        records.
+        Without counts the noisy sum of squared norms stands for the number of records, since rows
+        have norm 1.
         """
         if prepared.names is None:
             return None
-        n_classes, counts_noise = len(self.classes_), self._counts().noise
+
+        n_classes = len(self.classes_)
+        counts_noise = self._counts().noise
         if counts is None:
-            counts = np.full(n_classes, squares / n_classes)
+            counts = np.full(n_classes, sum_of_squares / n_classes)
+            # the sum is the trace, so `width` independent draws add up
             counts_noise = self._moments_noise() * math.sqrt(prepared.width) / n_classes
         return NameCentre(
             prepared.names,
@@ -210,16 +226,19 @@ class FeatureCovariance(SecondOrderClassifier):
         )
 
     def _learning_rate(self) -> float:
-        return (
-            min(float(len(self.classes_)), LONGEST)
-            if self.learning_rate is None
-            else float(self.learning_rate)
-        )
+        if self.learning_rate is not None:
+            return float(self.learning_rate)
+        return min(float(len(self.classes_)), LONGEST)
 
-    def _damping(self, values: Floats, rate: float) -> float:
-        """As passed, or by the eigenvalues of the noisy G."""
+    def _damping(self, values: Floats) -> float:
+        """Return the damping as passed, or by the eigenvalues of the noisy G."""
         if self.damping is not None:
             return float(self.damping)
+
+        # steps of the ridge alone must not overshoot, nor eigenvalues of the noise count
         least = self.ridge * len(self.classes_) + self._moments_noise() * math.sqrt(len(values))
-        deviation = rate * self._clip() * self._epoch_noise() * math.sqrt(self._epochs())
+        # noise of all epochs in a coordinate, which is divided like the gradients
+        deviation = (
+            self._learning_rate() * self._clip() * self._epoch_noise() * math.sqrt(self._epochs())
+        )
         return damping_for(values, deviation, least)

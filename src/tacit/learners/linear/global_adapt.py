@@ -1,6 +1,4 @@
-"""GlobalAdapt: logistic regression whose gradients are scaled by one adapted threshold
-(DPSGD-Global-Adapt).
-"""
+"""GlobalAdapt: logistic regression with an adapted threshold (DPSGD-Global-Adapt)."""
 
 from __future__ import annotations
 
@@ -28,16 +26,17 @@ from tacit.models.rows import Floats
 from tacit.privacy.events import Event, Gaussian
 from tacit.privacy.unit import Unit
 
-LONGEST = math.sqrt(2)  # gradient of a unit row
+# bounds of the threshold; no gradient of a unit row is longer than the first
+LONGEST = math.sqrt(2)
 SHORTEST = 1e-6
 
-ABOVE = "counts above the threshold"  # the name of this part of the budget
+# the name of this part of the budget
+ABOVE = "counts above the threshold"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GlobalAdapt(GradientDescent):
-    """Classify by logistic regression, learned from gradients that are scaled by one factor up to a
-    threshold.
+    """Classify by logistic regression, learned from gradients scaled by an adapted threshold.
 
     Clipping changes the direction of the mean gradient if it shortens only some records' gradients.
     Here all gradients up to a threshold Z are scaled by clip/Z, and longer gradients are clipped to
@@ -110,7 +109,8 @@ class GlobalAdapt(GradientDescent):
         return real("threshold_share", self.threshold_share, 1e-6, 0.9)
 
     def _parts(self) -> dict[str, Part]:
-        counts, share = self._declared_counts(), self._threshold_share()
+        counts = self._declared_counts()
+        share = self._threshold_share()
         gradients = Part(1 - share - counts.share, outer_products.PRODUCTS, releases=self._steps())
         above = Part(share, COUNT, releases=self._steps())
         return {GRADIENTS: gradients} | counts.parts | {ABOVE: above}
@@ -119,7 +119,8 @@ class GlobalAdapt(GradientDescent):
         return real("clip", self.clip, 1e-6, 10)
 
     def _gradient_sensitivity(self) -> float:
-        # scaling jumps at the threshold, so it may lengthen the difference that a label makes
+        # The factor of a gradient jumps at the threshold, so that the difference which a changed
+        # label makes may become longer: the smaller sensitivity of clipped gradients does not hold.
         return outer_products.PRODUCTS.under(Unit(self.unit))
 
     def _event(self) -> Event:
@@ -131,27 +132,32 @@ class GlobalAdapt(GradientDescent):
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         self.thresholds_ = np.zeros(0)
         released = super()._fit(prepared, noise)
-        what = "one linear score per class, by noisy gradients under an adapted threshold"
+        title = "one linear score per class, by noisy gradients under an adapted threshold"
         fact = {"noise multiplier of a count above the threshold": self._split().noise(ABOVE)}
-        return replace(released, what=what, mechanism=released.mechanism | fact)
+        return replace(released, what=title, mechanism=released.mechanism | fact)
 
     def _shrinkage(self) -> float:
-        return 1.0 if self._infinite() else self.clip / max(self.threshold, 1.0)
+        if self._infinite():
+            return 1.0
+        return self.clip / max(self.threshold, 1.0)
 
     def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
-        """Return the gradient to descend; each call moves the threshold, except under an infinite
-        budget.
+        """Return the gradient to descend.
+
+        Each call moves the threshold, except under an infinite budget.
         """
         if self._infinite():
             return super()._gradient(blocks, counts, noise)
 
-        z, of_count = self._step_noise(), Gaussian(self._split().noise(ABOVE))
+        z = self._step_noise()
+        count_event = Gaussian(self._split().noise(ABOVE))
         offsets = self._counts().log_shares(counts)
-        following = float(self.threshold)
+        next_threshold = float(self.threshold)
 
         def gradient(head: Floats) -> Floats:
-            nonlocal following
-            threshold = following
+            nonlocal next_threshold
+            threshold = next_threshold
+            # number of gradients above the threshold, which the products of all blocks add up
             above: int | Fraction = 0
 
             def products() -> Iterator[Block]:
@@ -166,8 +172,11 @@ class GlobalAdapt(GradientDescent):
             total = outer_products.noisy_products(
                 products(), shape=head.shape, noise_multiplier=z, noise=noise
             )
-            share = min(max(noisy_count(above, of_count, noise) / n_records(counts), 0.0), 1.0)
-            following = min(max(threshold * math.exp(share - self.decay), SHORTEST), LONGEST)
+
+            noisy_above = noisy_count(above, count_event, noise)
+            share = min(max(noisy_above / n_records(counts), 0.0), 1.0)
+            adapted = threshold * math.exp(share - self.decay)
+            next_threshold = min(max(adapted, SHORTEST), LONGEST)
             self.thresholds_ = np.append(self.thresholds_, threshold)
             return total * self.clip
 
@@ -175,11 +184,10 @@ class GlobalAdapt(GradientDescent):
 
 
 def scaled(left: Floats, threshold: float, clip: float) -> tuple[Floats, Floats]:
-    """Rows scaled to norm 1 at most, in units of `clip`, and their norms before that; each by its
-    own values alone.
+    """Scale rows to norm 1 at most, in units of `clip`; return them, and their norms before that.
 
     Rows up to the threshold Z are divided by it, which scales their norm by clip/Z; longer ones are
-    clipped.
+    clipped. The result for a row depends on the values of that row alone.
     """
     left = np.ascontiguousarray(left)
     norms = row_norms(left)

@@ -28,7 +28,8 @@ from tacit.models.rows import Floats
 from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
-GRADIENTS = "gradients"  # the name of this part of the budget
+# the name of this part of the budget
+GRADIENTS = "gradients"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -138,15 +139,15 @@ class GradientDescent(UnitRowClassifier):
         return {GRADIENTS: gradients} | counts.parts
 
     def _clip(self) -> float:
-        """The clip norm in use."""
+        """Return the clip norm in use."""
         return clip_norm_under(Unit(self.unit), real("clip", self.clip, 1e-6, 10))
 
     def _gradient_sensitivity(self) -> float:
-        """By how much a sum of clipped gradients moves, in units of the clip norm."""
+        """Return the sensitivity of a sum of clipped gradients, in clip norms."""
         return gradient_sensitivity(Unit(self.unit), self._clip(), len(self.classes_))
 
     def _step_noise(self) -> float:
-        """Standard deviation of the noise on an entry of a gradient, in units of the clip norm."""
+        """Return the standard deviation of the noise on an entry of a gradient, in clip norms."""
         return self._split().noise(GRADIENTS, self._gradient_sensitivity())
 
     def _event(self) -> Event:
@@ -157,37 +158,43 @@ class GradientDescent(UnitRowClassifier):
         return super()._event()
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        z, n_classes = self._step_noise(), len(self.classes_)
+        z = self._step_noise()
+        n_classes = len(self.classes_)
         with phase(SET_UP):
             blocks = prepared.block_list(exact=z == 0)
             counts = self._counts().draw(blocks, n_classes, noise)
         n = n_records(counts)
         self.learning_rate_ = self._learning_rate(n)
-        gradient, named = self._gradient(blocks, counts, noise), self._name_centre(prepared, counts)
-        if named is not None:
-            gradient = named.follow(gradient)
+
+        gradient = self._gradient(blocks, counts, noise)
+        name_centre = self._name_centre(prepared, counts)
+        if name_centre is not None:
+            gradient = name_centre.follow(gradient)
         with phase(SOLVING):
+            # With names, theta is what is added to their head.
             theta = descend(
                 lambda head: gradient(head) + self.ridge * head,
                 np.zeros((n_classes, prepared.width)),
                 rate=self.learning_rate_ / n,
                 steps=self._steps(),
             )
-        self.name_scale_ = 0.0 if named is None else named.scale
+
         facts = self._counts().facts() | {
             "gradient clip norm": self._clip(),
             "noise multiplier of a step": z,
             "steps": self._steps(),
             "sampling": "none; every record is used in every step",
         }
-        if named is not None:
-            theta, facts = theta + named.head, facts | named.facts()
-        return self._head(
-            prepared, "one linear score per class, by noisy gradient descent", theta, facts
-        )
+        self.name_scale_ = 0.0
+        if name_centre is not None:
+            self.name_scale_ = name_centre.scale
+            theta = theta + name_centre.head
+            facts = facts | name_centre.facts()
+        title = "one linear score per class, by noisy gradient descent"
+        return self._head(prepared, title, theta, facts)
 
     def _name_centre(self, prepared: UnitRows, counts: Floats) -> NameCentre | None:
-        """Start and centre of the ridge, if there are names."""
+        """Return the start and centre of the ridge, if there are names."""
         if prepared.names is None:
             return None
         return NameCentre(
@@ -201,23 +208,30 @@ class GradientDescent(UnitRowClassifier):
         )
 
     def _shrinkage(self) -> float:
-        """By which factor a gradient of norm 1 is shortened."""
-        return 1.0 if self._infinite() else min(self._clip(), 1.0)
+        """Return the factor by which a gradient of norm 1 is shortened."""
+        if self._infinite():
+            return 1.0
+        return min(self._clip(), 1.0)
 
     def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
         """Return the gradient to descend; without noise and clipping under an infinite budget."""
-        z, clip = self._step_noise(), self._clip()
+        z = self._step_noise()
+        clip = self._clip()
         offsets = self._counts().log_shares(counts)
         return lambda head: noisy_gradient(
             head, offsets, blocks, clip=clip, multiplier=z, noise=noise
         )
 
     def _learning_rate(self, n: float) -> float:
-        """Factor of the mean gradient of n records."""
+        """Return the factor of the mean gradient of n records."""
         if self.learning_rate is not None:
             return float(self.learning_rate)
+
+        # Rows about a public mean have no direction in common, so longer steps are stable.
         n_classes = len(self.classes_)
-        longest = n_classes * (1.0 if self.public is None else 4.0)
+        longest = 4.0 * n_classes
+        if self.public is None:
+            longest = 1.0 * n_classes
         noise = self._step_noise() * self._clip()
         return learning_rate(
             longest, records=n, n_classes=n_classes, noise=noise, steps=self._steps()

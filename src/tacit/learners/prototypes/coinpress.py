@@ -34,25 +34,44 @@ from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
 PAPER_STEPS = (5 / 64, 7 / 64, 52 / 64)
+
+# share of the budget for class counts; under a unit per person, of the squared norm of a row
 COUNT_SHARE = 0.05
+
 # a public constant: with little budget the radius grows at every step, and must stay finite
 MOST_RADIUS = 1e50
+
+# probability with which the paper lets a row, or the noise, be longer than is assumed
+FAILURE = 0.01
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of CoinPress; each field has shape (C,)."""
+    """One step of CoinPress; each field has shape (C,).
 
-    radius: Floats  # of the ball in which the mean was assumed
-    clip: Floats  # distance from the centre at which rows were clipped
-    noise: Floats  # standard deviation of the noise on each coordinate of the mean
-    norm: Floats  # Euclidean norm of the new centre
+    Parameters
+    ----------
+    radius : ndarray
+        Radius of the ball in which the mean was assumed.
+    clip : ndarray
+        Distance from the centre at which rows were clipped.
+    noise : ndarray
+        Standard deviation of the noise on each coordinate of the mean.
+    norm : ndarray
+        Euclidean norm of the new centre.
+    """
+
+    radius: Floats
+    clip: Floats
+    noise: Floats
+    norm: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class ScaledRecords(Prepared):
-    """The records, the public factor that brings rows to unit variance, declared counts, and the
-    decision.
+    """Private records, with what was decided from public facts.
+
+    `scale` is the public factor that brings rows to unit variance; `counts` are declared ones.
     """
 
     scale: float
@@ -142,20 +161,21 @@ class CoinPressPrototypes(PrivateClassifier):
         return self.counts is None and not Unit(self.unit).per_person
 
     def _step_shares(self) -> list[float]:
-        """Shares of the steps, which add up to 1."""
-        shares = [
-            real("steps", share, 0, 1)
-            for share in np.atleast_1d(np.asarray(self.steps, dtype=object))
-        ]
-        if not shares or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
+        """Return the shares of the steps, which add up to 1."""
+        steps = np.atleast_1d(np.asarray(self.steps, dtype=object))
+        shares = [real("steps", share, 0, 1) for share in steps]
+        all_positive = shares and min(shares) > 0
+        if not all_positive or abs(sum(shares) - 1) > 1e-9:
             raise InputError(
                 f"steps={self.steps!r} must be positive and sum to 1; pass for example (0.25, 0.75)"
             )
         return shares
 
     def _split(self) -> BudgetSplit:
-        """The budget, split over the steps, by their numbers, and the counts."""
-        count_share = COUNT_SHARE if self._buys_counts() else 0.0
+        """Split the budget over the steps, by their numbers, and the counts."""
+        count_share = 0.0
+        if self._buys_counts():
+            count_share = COUNT_SHARE
         parts = {
             f"step {number}": Part((1 - count_share) * share, gaussian.CLASS_SUMS, by_class=True)
             for number, share in enumerate(self._step_shares(), 1)
@@ -165,15 +185,18 @@ class CoinPressPrototypes(PrivateClassifier):
         return BudgetSplit(Budget.parse(self.budget), Unit(self.unit), parts)
 
     def _noises(self) -> tuple[list[float], float]:
-        """Standard deviations of the noise of the steps and of the counts (0 where none are
-        bought).
+        """Return the standard deviations of the noise of the steps, and that of the counts.
+
+        The noise of counts is 0 where none are bought.
         """
         split = self._split()
-        of_counts = split.noise(COUNTS) if self._buys_counts() else 0.0
-        return [split.noise(name) for name in split.parts if name != COUNTS], of_counts
+        step_noises = [split.noise(name) for name in split.parts if name != COUNTS]
+        if not self._buys_counts():
+            return step_noises, 0.0
+        return step_noises, split.noise(COUNTS)
 
     def _event(self) -> Event:
-        """Privacy cost of one fit under `self.unit`, from the parameters alone."""
+        """Return the privacy cost of one fit under `self.unit`, from the parameters alone."""
         check_optional(self, radius=(MOST_RADIUS**-1, MOST_RADIUS))
         whole("pooling", self.pooling, 1, 2**20)
         return self._split().event()
@@ -190,18 +213,15 @@ class CoinPressPrototypes(PrivateClassifier):
                 " releases"
             )
             raise InputError(f"counts={quoted(self.counts)} {rule}; leave them out")
+
         decision = NearestPrototype(self.metric, int(self.pooling))  # type: ignore[arg-type]  # checked there
-        return ScaledRecords(
-            X,
-            labels,
-            self._scale(width),
-            declared_counts(self.counts, len(self.classes_)),
-            decision,
-        )
+        counts = declared_counts(self.counts, len(self.classes_))
+        return ScaledRecords(X, labels, self._scale(width), counts, decision)
 
     def _fit(self, prepared: ScaledRecords, noise: NoiseSource) -> Released:
-        of_steps, of_counts = self._noises()
-        if 0.0 in of_steps:
+        step_noises, count_noise = self._noises()
+        exact = 0.0 in step_noises
+        if exact:
             self.steps_: tuple[Step, ...] = ()
             self.prototypes_ = self._exact_means(prepared, noise)
         else:
@@ -209,43 +229,49 @@ class CoinPressPrototypes(PrivateClassifier):
             if prepared.persons is None and counts is None:
                 parts = pieces(prepared, "counts")
                 noisy = class_counts(
-                    parts, n_classes=len(self.classes_), multiplier=of_counts, noise=noise
+                    parts, n_classes=len(self.classes_), multiplier=count_noise, noise=noise
                 )
                 counts = np.maximum(noisy, 1.0)
-            self._iterate(prepared, noise, counts, of_steps)
-        of_persons = prepared.persons is not None
-        no_counts = (
-            "none; each step releases the weights of classes"
-            if of_persons
-            else "counts are declared"
-        )
-        facts = {
-            "clip norm": (
-                "per class and step: " + "; ".join(_range(step.clip) for step in self.steps_)
-            ),
-            "noise standard deviation": (
-                "per class and step: " + "; ".join(_range(step.noise) for step in self.steps_)
-            ),
-            "noise multipliers": of_steps,
-            "noise multiplier of the counts": of_counts if self._buys_counts() else no_counts,
+            self._iterate(prepared, noise, counts, step_noises)
+
+        facts = self._facts(prepared, step_noises, count_noise)
+        arrays = {"prototypes": self.prototypes_}
+        return Released("one noisy mean per class", arrays, prepared.decision, facts)
+
+    def _facts(
+        self, prepared: ScaledRecords, step_noises: list[float], count_noise: float
+    ) -> dict[str, Any]:
+        """Return what the card says of the mechanism."""
+        multiplier_of_counts: float | str = "counts are declared"
+        if self._buys_counts():
+            multiplier_of_counts = count_noise
+        elif prepared.persons is not None:
+            multiplier_of_counts = "none; each step releases the weights of classes"
+
+        clips = "; ".join(_range(step.clip) for step in self.steps_)
+        deviations = "; ".join(_range(step.noise) for step in self.steps_)
+        return {
+            "clip norm": f"per class and step: {clips}",
+            "noise standard deviation": f"per class and step: {deviations}",
+            "noise multipliers": step_noises,
+            "noise multiplier of the counts": multiplier_of_counts,
             "steps": len(self.steps_),
             "sampling": "none; every record is used in every step",
             "normalisation": (
                 f"rows are averaged over {self.pooling} columns and scaled by a public factor"
             ),
         }
-        return Released(
-            "one noisy mean per class", {"prototypes": self.prototypes_}, prepared.decision, facts
-        )
 
     @phase(SET_UP)
     def _exact_means(self, records: ScaledRecords, noise: NoiseSource) -> Floats:
+        """Return the mean of each class, of pooled rows, (C, d // pooling)."""
         n_classes = len(self.classes_)
         parts = blocks(records, "class means")
         rows = (block._replace(rows=pooled(block.rows, self.pooling)) for block in parts)
         width = records.X.shape[1] // self.pooling
         sums = class_sums(rows, n_classes=n_classes, width=width, multiplier=0.0, noise=noise)
-        return sums / np.maximum(np.bincount(records.labels, minlength=n_classes), 1)[:, None]
+        class_sizes = np.bincount(records.labels, minlength=n_classes)
+        return sums / np.maximum(class_sizes, 1)[:, None]
 
     @phase(SOLVING)
     def _iterate(
@@ -255,21 +281,34 @@ class CoinPressPrototypes(PrivateClassifier):
         counts: Floats | None,
         multipliers: Sequence[float],
     ) -> None:
-        width, scale, n_classes = (
-            records.X.shape[1] // self.pooling,
-            records.scale,
-            len(self.classes_),
-        )
-        gamma = math.sqrt(width + 2 * math.sqrt(width * math.log(100)) + 2 * math.log(100))
+        """Clip rows about the last centres and add noise to their means, step by step.
+
+        Under a unit per person `counts` is None, and each step releases the weights of classes.
+        """
+        width = records.X.shape[1] // self.pooling
+        scale = records.scale
+        n_classes = len(self.classes_)
+
+        # Rows of unit variance are within gamma of their mean, except with probability `FAILURE`
+        # (Laurent and Massart 2000, lemma 1).
+        log_failure = math.log(1 / FAILURE)
+        gamma = math.sqrt(width + 2 * math.sqrt(width * log_failure) + 2 * log_failure)
+
+        # in units of the scaled rows: centres (C, d), radii (C,)
         centre = np.zeros((n_classes, width))
-        radius = np.full(n_classes, math.sqrt(width) if self.radius is None else float(self.radius))
+        first_radius = math.sqrt(width) if self.radius is None else float(self.radius)
+        radius = np.full(n_classes, first_radius)
         steps = []
         for number, z in enumerate(multipliers, 1):
+            # Both bound how far a row lies from the centre. In the first, the mean is in the ball,
+            # and a row deviates from it by 3 at most in the direction of the centre.
             clip = np.minimum(np.sqrt(radius**2 + 6 * radius + gamma**2), radius + gamma)
-            read = pieces if self.pooling == 1 else blocks
-            parts = read(records, f"step {number}")
+
+            # Averages are of float64; rows that are not averaged are read in their type.
+            read_blocks = pieces if self.pooling == 1 else blocks
+            parts = read_blocks(records, f"step {number}")
             rows = (block._replace(rows=pooled(block.rows, self.pooling)) for block in parts)
-            balls = centre / scale, clip / scale
+            balls = (centre / scale, clip / scale)
             if counts is None:
                 sums, weights, share = _weighted_sums(rows, balls, z, noise)
             else:
@@ -281,40 +320,56 @@ class CoinPressPrototypes(PrivateClassifier):
                     noise=noise,
                     balls=balls,
                 )
-                weights, share = counts, 1.0
+                weights = counts
+                share = 1.0
+
+            # sums are of rows less their centre, in units of the clip radius
             centre = centre + sums * (clip / weights)[:, None]
             deviation = z / math.sqrt(share) * clip / weights
             steps.append(Step(radius, clip, deviation, np.linalg.norm(centre, axis=1)))
+
+            # the error of the new centre, by sampling and by noise
             radius = np.minimum(np.sqrt(1 / weights + deviation**2) * gamma, MOST_RADIUS)
+
         self.steps_ = tuple(steps)
         self.prototypes_ = centre / scale
 
     def _scale(self, width: int) -> float:
+        """Return the factor that brings the median norm of public rows to sqrt(width)."""
         if self.public is None:
             return 1.0
+
         rows = pooled(np.asarray(public_rows(self.public, width), dtype=np.float64), self.pooling)
-        typical = float(np.median(np.linalg.norm(rows, axis=1)))
-        if not 0 < typical < math.inf:
+        median_norm = float(np.median(np.linalg.norm(rows, axis=1)))
+        if not 0 < median_norm < math.inf:
             raise InputError(
-                f"public rows have a median norm of {typical}; pass finite public rows that are not"
-                " zero"
+                f"public rows have a median norm of {median_norm}; pass finite public rows that"
+                " are not zero"
             )
-        return math.sqrt(width // self.pooling) / typical
+        return math.sqrt(width // self.pooling) / median_norm
 
 
 def _weighted_sums(
     blocks: Iterable[Block], balls: tuple[Floats, Floats], multiplier: float, noise: NoiseSource
 ) -> tuple[Floats, Floats, float]:
-    """Sums of rows about their balls, total weights of the classes, and the share of the squared
-    norm for the sums.
+    """Release sums of rows about the centres of their balls, and the total weights of classes.
 
     Under a unit per person the weight of a record depends on all records of its person, so that no
-    count fits the sum. Each row carries a constant column, which is scaled with it.
+    count fits the sum. So each row gets a constant column, which is scaled with it, and whose sum
+    is the weight.
+
+    Returns
+    -------
+    The sums (C, width) in units of the radii, the weights (C,), and the share of the squared norm
+    of a row that is not the constant column's.
     """
     centres, radii = balls
     share = 1 - COUNT_SHARE
-    wider = radii / math.sqrt(share)  # rows then have norm sqrt(share)
-    column = math.sqrt(COUNT_SHARE) * wider
+
+    # In units of wider balls, rows have norm sqrt(share) at most, and with the column norm 1.
+    wider_radii = radii / math.sqrt(share)
+    column = math.sqrt(COUNT_SHARE) * wider_radii
+    zeros = np.zeros(len(centres))
     sums = gaussian.noisy_class_sums(
         (
             block._replace(rows=np.column_stack([block.rows, column[block.beside]]))
@@ -324,11 +379,13 @@ def _weighted_sums(
         width=centres.shape[1] + 1,
         noise_multiplier=multiplier,
         noise=noise,
-        balls=(np.column_stack([centres, np.zeros(len(centres))]), wider),
+        balls=(np.column_stack([centres, zeros]), wider_radii),
     )
+
     weights = np.maximum(sums[:, -1] / math.sqrt(COUNT_SHARE), 1.0)
     return sums[:, :-1] / math.sqrt(share), weights, share
 
 
 def _range(values: Floats) -> str:
+    """Return the smallest and the largest value, as text."""
     return f"{values.min():.4g} to {values.max():.4g}"

@@ -1,6 +1,4 @@
-"""ProjectedPrototypes: noisy class sums or public rows, and a linear layer learned in front of
-them.
-"""
+"""ProjectedPrototypes: noisy class sums or public rows, and a linear layer before them."""
 
 from __future__ import annotations
 
@@ -44,8 +42,9 @@ SUMS = "sums"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScoredRows(UnitRows):
-    """Private records that choose prototypes among public rows, the window of 1 + cosine, and how
-    rows are scored.
+    """Private records that select prototypes among public rows.
+
+    `window` is the window of 1 + cosine, and `scoring` the rule of the scores.
     """
 
     window: tuple[float, float]
@@ -152,16 +151,16 @@ class ProjectedPrototypes(UnitRowClassifier):
     balanced: bool = True
 
     def _from_public(self) -> bool:
-        """Tell whether prototypes are public rows; also checks the parameters that only these
-        use.
-        """
+        """Tell whether prototypes are public rows, and check the parameters that only these use."""
         if not isinstance(self.prototypes, str) or self.prototypes not in (SUMS, PUBLIC):
             raise InputError(
                 f"prototypes={quoted(self.prototypes)} must be {SUMS!r} or {PUBLIC!r}; leave it out"
             )
-        from_public = bool(self.prototypes == PUBLIC)
         needs_public(self.d_min, self.d_max)
-        if not from_public and (self.d_min, self.d_max) != (PUBLIC, PUBLIC):
+
+        from_public = bool(self.prototypes == PUBLIC)
+        default_window = (self.d_min, self.d_max) == (PUBLIC, PUBLIC)
+        if not from_public and not default_window:
             window_passed = f"d_min={self.d_min!r}, d_max={self.d_max!r}"
             raise InputError(
                 f"{window_passed} are for prototypes={PUBLIC!r}; leave them out, or pass that"
@@ -172,18 +171,25 @@ class ProjectedPrototypes(UnitRowClassifier):
         return self._from_public()
 
     def _shares(self) -> Split:
-        share, steps = real("share", self.share, 0.1, 0.9), whole("steps", self.steps, 1, 10**4)
+        share = real("share", self.share, 0.1, 0.9)
+        steps = whole("steps", self.steps, 1, 10**4)
         return Split(share, count_share(self.counts), steps, self._from_public())
 
     def _multiplier(self) -> float:
-        """Noise multiplier of a Gaussian sum that would spend the whole budget, from which all
-        parts follow.
+        """Return the noise multiplier of a Gaussian sum that would spend the whole budget.
+
+        All parts follow from it.
         """
-        budget, unit, shares = Budget.parse(self.budget), Unit(self.unit), self._shares()
+        budget = Budget.parse(self.budget)
+        unit = Unit(self.unit)
+        shares = self._shares()
         z = budget.gaussian(unit, split=True)
-        # selections, and parts of which a changed label moves some further than others, are
-        # calibrated together
-        if z > 0 and (shares.chosen or unit is Unit.CHANGE_LABEL):
+        if z == 0:
+            return z
+
+        # The closed form of z holds for Gaussian sums that a neighbour moves equally far.
+        # Selections are no such sums, and a changed label moves some sums further than others.
+        if shares.selects_rows or unit is Unit.CHANGE_LABEL:
             return calibrated(budget, unit, shares)
         return z
 
@@ -200,132 +206,166 @@ class ProjectedPrototypes(UnitRowClassifier):
         real("scale", self.scale, 1e-3, 1e4)
         real("clip", self.clip, 1e-6, 10)
         check_optional(self, learning_rate=(1e-9, 1e9))
-        return guarantee_under(self._shares().event(self._multiplier()), Unit(self.unit)).event
+
+        event = self._shares().event(self._multiplier())
+        return guarantee_under(event, Unit(self.unit)).event
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         records = super()._prepare(X, labels)
         if not self._from_public():
             return records
-        public, centre = candidates(self.public, X.shape[1]), records.centre
+
+        public = candidates(self.public, X.shape[1])
+        centre = records.centre
         bounds = window(self.d_min, self.d_max, public, centre)
-        classes = (
-            len(self.classes_) if Unit(self.unit).per_person and self._multiplier() > 0 else None
-        )
-        how = scoring(public, *bounds, centre=centre, classes=classes)
-        return ScoredRows(X, labels, centre, window=bounds, scoring=how)
+
+        # A person with records of many classes shares one record's weight among them.
+        classes = None
+        if Unit(self.unit).per_person and self._multiplier() > 0:
+            classes = len(self.classes_)
+        rule = scoring(public, *bounds, centre=centre, classes=classes)
+        return ScoredRows(X, labels, centre, window=bounds, scoring=rule)
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        z, split = self._multiplier(), self._shares()
+        z = self._multiplier()
         if isinstance(prepared, ScoredRows):
-            what = "one public record per class"
-            sums = self._chosen_rows(prepared, split.epsilon(z), noise)
-            facts: dict[str, Any] = {
-                "selection": f"exponential, epsilon {split.epsilon(z):g} per class",
-                "clip window of 1 + cosine": list(prepared.window),
-            }
+            title = "one public record per class"
+            sums, facts = self._selected_rows(prepared, z, noise)
         else:
-            what = "one noisy sum of unit rows per class"
-            sums = self._sums(prepared, split.sums(z), noise)
-            facts = {"noise multiplier of the class sums": split.sums(z)}
+            title = "one noisy sum of unit rows per class"
+            sums, facts = self._sums(prepared, z, noise)
+
         with phase(SET_UP):
             blocks = prepared.block_list(exact=z == 0)
             counts = self._counts().draw(blocks, len(self.classes_), noise)
         layer = self._descend(sums, counts, blocks, noise)
-        self.projection_, self.prototypes_ = layer, sums @ layer.T
+        self.projection_ = layer
+        self.prototypes_ = sums @ layer.T
+
         facts |= {
             "gradient clip norm": float(self.clip),
-            "noise multiplier of a step": split.step(z),
+            "noise multiplier of a step": self._shares().step(z),
             "steps": self.steps,
             **self._counts().facts(),
             "sampling": "none; every record is used in every step",
         }
-        far = np.minimum(scores_of_empty(sums), self._scores_of_empty(counts))
-        what += ", through a privately learned layer"
-        released = self._head(prepared, what, _unit(self.prototypes_) @ layer, facts, far)
+        title += ", through a privately learned layer"
+        theta = _unit(self.prototypes_) @ layer
+        intercepts = np.minimum(scores_of_empty(sums), self._scores_of_empty(counts))
+        released = self._head(prepared, title, theta, facts, intercepts)
+        # the softmax that the layer was trained with
         return replace(released, probabilities=Probabilities(float(self.scale)))
 
     @phase(SET_UP)
-    def _sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:
-        blocks, n_classes = records.blocks("class sums"), len(self.classes_)
-        return class_sums(
+    def _sums(
+        self, records: UnitRows, z: float, noise: NoiseSource
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Return the noisy sum of each class, of shape (C, d), and what the card says of them."""
+        blocks = records.blocks("class sums")
+        n_classes = len(self.classes_)
+        multiplier = self._shares().sums(z)
+        sums = class_sums(
             blocks, n_classes=n_classes, width=records.width, multiplier=multiplier, noise=noise
         )
+        return sums, {"noise multiplier of the class sums": multiplier}
 
-    def _chosen_rows(self, records: ScoredRows, epsilon: float, noise: NoiseSource) -> Floats:
-        how, n_classes = records.scoring, len(self.classes_)
-        with class_scores(how, self.public, records, n_classes) as totals:
-            rows = progress(totals, "selection", n_classes)
+    def _selected_rows(
+        self, records: ScoredRows, z: float, noise: NoiseSource
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Select a public row for each class; return them (C, d), and what the card says of it."""
+        rule = records.scoring
+        n_classes = len(self.classes_)
+        epsilon = self._shares().epsilon(z)
+
+        with class_scores(rule, self.public, records, n_classes) as scores_by_class:
+            rows = progress(scores_by_class, "selection", n_classes)
             with phase(SELECTION):
-                chosen = [
-                    select_one(row, sensitivity=how.sensitivity, epsilon=epsilon, noise=noise)
+                indices = [
+                    select_one(row, sensitivity=rule.sensitivity, epsilon=epsilon, noise=noise)
                     for row in rows
                 ]
-        self.window_, self.indices_ = records.window, np.array(chosen)
-        return unit_rows_about(np.asarray(self.public[self.indices_]), records.centre)
+        self.window_ = records.window
+        self.indices_ = np.array(indices)
+
+        selected = unit_rows_about(np.asarray(self.public[self.indices_]), records.centre)
+        facts = {
+            "selection": f"exponential, epsilon {epsilon:g} per class",
+            "clip window of 1 + cosine": list(records.window),
+        }
+        return selected, facts
 
     @phase(SOLVING)
     def _descend(self, sums: Floats, counts: Floats, blocks: Blocks, noise: NoiseSource) -> Floats:
-        """The layer after Nesterov's method from the principal axes of the unit sums, by mean
-        gradients.
-        """
-        z, n = self._shares().step(self._multiplier()), n_records(counts)
+        """Learn the layer by Nesterov's method, from the principal axes of the unit sums."""
+        z = self._shares().step(self._multiplier())
+        n = n_records(counts)
         offsets = self._counts().log_shares(counts) + self._scores_of_empty(counts)
+
+        def exact_gradient(layer: Floats) -> Floats:
+            unit = _unit(sums @ layer.T)
+            head = self.scale * (unit @ layer)
+            return unit.T @ noisy_gradient(
+                head, offsets, blocks, clip=self.clip, multiplier=0, noise=noise
+            )
 
         def gradient(layer: Floats) -> Floats:
             if z == 0:
-                unit = _unit(sums @ layer.T)
-                head = self.scale * (unit @ layer)
-                return unit.T @ noisy_gradient(
-                    head, offsets, blocks, clip=self.clip, multiplier=0, noise=noise
-                )
+                return exact_gradient(layer)
             products = self._products(layer, sums, offsets, blocks)
             total = outer_products.noisy_products(
                 products, shape=layer.shape, noise_multiplier=z, noise=noise
             )
             return total * self.clip
 
+        _, _, axes = np.linalg.svd(_unit(sums), full_matrices=False)
+        start: Floats = axes[: self.dimension]
         self.learning_rate_ = self._learning_rate(n, sums.shape[1])
-        start: Floats = np.linalg.svd(_unit(sums), full_matrices=False)[2][: self.dimension]
         return descend(gradient, start, rate=self.learning_rate_ / n, steps=self.steps)
 
     def _products(
         self, layer: Floats, sums: Floats, offsets: Floats, blocks: Blocks
     ) -> Iterator[Block]:
-        """Left and right row of each record's gradient, in units of `clip`."""
+        """Yield the left and the right row of each record's gradient, in units of `clip`."""
         unit = _unit(sums @ layer.T)
+        head = self.scale * (unit @ layer)
         for rows, labels, ends in blocks:
-            left = (
-                pulls(residuals(rows, labels, self.scale * (unit @ layer), offsets), unit)
-                / self.clip
-            )
+            left = pulls(residuals(rows, labels, head, offsets), unit) / self.clip
             yield Block(left, rows, ends)
 
     def _scores_of_empty(self, counts: Floats) -> Floats:
-        """`scores_of_empty` where counts are exact; zero where a count of 0 may be noise."""
-        return (
-            scores_of_empty(counts[:, None]) if self._multiplier() == 0 else np.zeros(len(counts))
-        )
+        """Return `scores_of_empty` where counts are exact.
+
+        It is zero where they are not, since a count of 0 may be noise.
+        """
+        counts_are_exact = self._multiplier() == 0
+        if counts_are_exact:
+            return scores_of_empty(counts[:, None])
+        return np.zeros(len(counts))
 
     def _learning_rate(self, n: float, width: int) -> float:
-        """Factor of the mean gradient of n records."""
+        """Return the factor of the mean gradient of n records."""
         if self.learning_rate is not None:
             return float(self.learning_rate)
+
         longest = 40.0 if self.public is None else 10.0
-        noise = (
-            self._shares().step(self._multiplier()) * self.clip * self.steps**1.5 * math.sqrt(width)
-        )
-        return min(longest, NOISE_IN_LAYER * 3 * n / noise) if noise > 0 else longest
+        z = self._shares().step(self._multiplier())
+        # as in `descent.learning_rate`, for a row of the layer, of `width` entries
+        noise: float = z * self.clip * self.steps**1.5 * math.sqrt(width)
+        if noise == 0:
+            return longest
+        return min(longest, NOISE_IN_LAYER * 3 * n / noise)
 
 
 def pulls(residuals: Floats, prototypes: Floats) -> Floats:
-    """Residuals of shape (b, C) times prototypes of shape (C, p), each row by its own values alone.
+    """Multiply residuals of shape (b, C) by prototypes of shape (C, p).
 
-    Residuals have norm sqrt(2) at most; as whole numbers their products with whole numbers are
-    exact.
+    Each row of the product depends on its own residuals alone: residuals have norm sqrt(2) at most,
+    and as whole numbers their products with whole numbers are exact.
     """
     return math.sqrt(2) * logits(rounded(residuals / math.sqrt(2)), prototypes.T)
 
 
 def _unit(rows: Floats) -> Floats:
+    """Return rows of norm 1, and rows of zeros unchanged."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1.0)

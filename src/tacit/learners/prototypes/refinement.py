@@ -43,10 +43,19 @@ from tacit.models.posterior import ClassPosterior
 from tacit.models.rows import Floats
 from tacit.privacy.unit import Unit
 
-# where each was chosen: docs/auto.md
-STEPS, MOMENTS = 30, 0.02  # MOMENTS is a share of the budget
-RIDGE, CLIP, BALANCE = 0.13, 1.0, 1.2
-LONGEST = 5.0  # learning rate; half of what steps without momentum may have
+# Where each constant was chosen is said in docs/auto.md.
+STEPS = 30
+RIDGE = 0.13
+BALANCE = 1.2
+
+# share of the rest of the budget that the second moments get
+MOMENTS = 0.02
+
+# norm to which gradients are clipped at most
+CLIP = 1.0
+
+# largest learning rate: half of what steps without momentum may have
+LONGEST = 5.0
 
 
 @phase(SOLVING)
@@ -58,40 +67,54 @@ def refine(
     noise: NoiseSource,
     slopes: Slopes | None = None,
 ) -> Floats:
-    """Coefficients (C, d) after the descent; all releases together cost the rest of the budget.
+    """Return coefficients (C, d) after the descent; it costs the rest of the budget.
 
-    Class sizes, ridge and clip norm follow from the posterior.
-    What the gradients say of the scale is added to `slopes`.
+    Class sizes, ridge and clip norm follow from the posterior. What the gradients say of the scale
+    is added to `slopes`.
     """
     sizes = posterior.sizes
-    n, n_classes, width = float(sizes.sum()), *start.shape
+    n = float(sizes.sum())
+    n_classes, width = start.shape
     clip = rest.clip(sizes)
-    of_moments = rest.noise_of_moments
     z = rest.noise_of_step(sizes)
     ridge = RIDGE * posterior.within**2 / posterior.between
-    blocks, added = records.block_list(exact=z == 0), BALANCE * log_shares(sizes, 0.0)
-    slopes = Slopes() if slopes is None else slopes
-    slopes.clip, slopes.balance = (clip if z > 0 else math.inf), BALANCE
+    blocks = records.block_list(exact=z == 0)
+    offsets = BALANCE * log_shares(sizes, 0.0)
+
+    if slopes is None:
+        slopes = Slopes()
+    # without noise, gradients are not clipped
+    slopes.clip = clip if z > 0 else math.inf
+    slopes.balance = BALANCE
+
+    moments_noise = rest.noise_of_moments
     moments = second_moments(
         blocks,
         width=width,
-        multiplier=of_moments,
+        multiplier=moments_noise,
         noise=noise,
         rows_are_public=rest.rows_are_public,
     )
     values, vectors = spectrum(moments)
+
+    # If all classes are equally likely, the Hessian of a class is about G/C, so the step of Newton
+    # has the rate C.
     rate = min(float(n_classes), LONGEST)
     # noise in a logit adds up as in `learning_rate`
     deviation = rate * z * clip * STEPS**1.5 / 3
-    least = ridge * n_classes + of_moments * math.sqrt(width)
+    # The first term keeps steps of the ridge alone from overshooting; the second is of the order of
+    # the largest eigenvalue of the noise.
+    least = ridge * n_classes + moments_noise * math.sqrt(width)
     damping = damping_for(values, deviation, least, NOISE_IN_LOGIT)
 
-    def gradient(moved: Floats) -> Floats:
-        head = start + moved
-        of_loss = noisy_gradient(head, added, blocks, clip=clip, multiplier=z, noise=noise)
-        slopes.values.append(float((head * of_loss).sum()) / n)
+    def gradient(change: Floats) -> Floats:
+        head = start + change
+        loss_gradient = noisy_gradient(head, offsets, blocks, clip=clip, multiplier=z, noise=noise)
+
+        # The derivative of the loss by the logarithm of the scale of the scores.
+        slopes.values.append(float((head * loss_gradient).sum()) / n)
         slopes.noises.append(z * clip * float(np.linalg.norm(head)) / n)
-        return divided(of_loss + ridge * moved, values, vectors, damping)
+        return divided(loss_gradient + ridge * change, values, vectors, damping)
 
     return start + descend(gradient, np.zeros_like(start), rate=rate, steps=STEPS)
 
@@ -109,40 +132,45 @@ class Rest:
 
     @property
     def rows_are_public(self) -> bool:
-        """True if second moments are exact and free, so that the steps get all of the rest."""
+        """Tell whether second moments are exact and free; the steps get all of the rest then."""
         return self.multiplier > 0 and outer_products.MOMENTS.under(self.unit) == 0
 
     @property
     def noise_of_moments(self) -> float:
         """Standard deviation of the noise on an entry of the second moments."""
-        return self.multiplier * outer_products.MOMENTS.under(self.unit) / math.sqrt(MOMENTS)
+        sensitivity = outer_products.MOMENTS.under(self.unit)
+        return self.multiplier * sensitivity / math.sqrt(MOMENTS)
 
     def clip(self, sizes: Floats) -> float:
-        """The clip norm in use."""
+        """Return the clip norm in use."""
         return clip_norm_under(self.unit, clip_norm(sizes))
 
     def noise_of_step(self, sizes: Floats) -> float:
-        """Standard deviation of the noise on an entry of a gradient, in units of the clip norm."""
+        """Return the standard deviation of noise on an entry of a gradient, in clip norms."""
         share = 1.0 if self.rows_are_public else 1 - MOMENTS
         sensitivity = gradient_sensitivity(self.unit, self.clip(sizes), len(sizes))
         return self.multiplier * math.sqrt(STEPS / share) * sensitivity
 
     def facts(self, sizes: Floats) -> dict[str, Any]:
-        """For the card."""
+        """Return what the card says of the descent."""
+        clip: float | str = "none"
+        if self.multiplier > 0:
+            clip = self.clip(sizes)
         return {
             "gradient steps": STEPS,
             "noise multiplier of the second moments": self.noise_of_moments,
             "noise multiplier of a step": self.noise_of_step(sizes),
-            "gradient clip norm": self.clip(sizes) if self.multiplier else "none",
+            "gradient clip norm": clip,
             "log class shares": f"times {BALANCE:g}",
             "sampling": "none; every record is used in every step",
         }
 
 
 def clip_norm(sizes: Floats) -> float:
-    """The norm to which gradients are clipped, from the class sizes (C,).
+    """Return the norm to which gradients are clipped, from the class sizes (C,).
 
     >>> clip_norm(np.array([50.0, 50.0])), clip_norm(np.array([1.0, 100.0]))
     (0.5, 1.0)
     """
-    return CLIP * min(1.0, (1 + float(np.log(sizes).std())) / 2)
+    spread = float(np.log(sizes).std())
+    return CLIP * min(1.0, (1 + spread) / 2)

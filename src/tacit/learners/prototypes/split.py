@@ -1,6 +1,4 @@
-"""Split of a budget over the events of `ProjectedPrototypes`, and the noise that keeps the
-budget.
-"""
+"""Split of a budget over the events of `ProjectedPrototypes`, and the noise that keeps it."""
 
 from __future__ import annotations
 
@@ -21,14 +19,14 @@ class Split:
 
     All parts follow from z, the noise multiplier of a Gaussian sum that would cost the whole rho.
     The prototypes get `share` of that rho, noisy class counts get `count_share` (0 without them),
-    and the steps get the remainder. If `chosen`, prototypes are public rows selected by exponential
-    mechanisms; otherwise they are noisy sums.
+    and the steps get the remainder. If `selects_rows`, prototypes are public rows selected by
+    exponential mechanisms; otherwise they are noisy sums.
     """
 
     share: float
     count_share: float
     steps: int
-    chosen: bool
+    selects_rows: bool
 
     def sums(self, z: float) -> float:
         """Return the noise multiplier of the class sums."""
@@ -52,7 +50,7 @@ class Split:
 
     def event(self, z: float) -> Event:
         """Return the privacy cost of the fit."""
-        if self.chosen:
+        if self.selects_rows:
             prototypes = exponential.event(self.epsilon(z), "exponential")
         else:
             prototypes = gaussian.event(self.sums(z))
