@@ -29,7 +29,9 @@ class Chain:
         entry = parse_json(line.decode())
         if not isinstance(entry, dict):
             raise ValueError("it is not a JSON object")
-        body, mark, stated = line.rpartition(_HASH)
+
+        # The hash is of the line without its last member, `hash`, and of the hash before it.
+        body, mark, ending = line.rpartition(_HASH)
         if not mark:
             raise ValueError(
                 "it has no hash: it was added by hand, or by an earlier tacit, whose ledgers this"
@@ -37,7 +39,7 @@ class Chain:
             )
         if compare:
             self._previous = self._digest(body + b"}")
-            if stated != f'{self._previous}"}}\n'.encode():
+            if ending != f'{self._previous}"}}\n'.encode():
                 raise ValueError("it does not match its hash: it was changed, or a line before it")
         return {name: value for name, value in entry.items() if name != "hash"}
 

@@ -41,11 +41,12 @@ def note(data: Path) -> None:
     """
     if not (data / MANIFEST).is_file():
         return
-    stated = _read(data)
-    if stated.get("format") != FORMAT or stated.get(KEY) is True:
+    manifest = _read(data)
+    if manifest.get("format") != FORMAT or manifest.get(KEY) is True:
         return
 
-    with locked(data / ".lock"):  # an append to the store replaces the manifest too
+    # An append to the store replaces the manifest too, so it is read again under the lock.
+    with locked(data / ".lock"):
         text = json.dumps(_read(data) | {KEY: True}, indent=1, ensure_ascii=False)
         with atomic_file(data / MANIFEST, force=True) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")

@@ -72,6 +72,7 @@ def event_from_json(document: Any) -> Event:
             return compose(
                 _count(part["count"]) * event_from_json(part["event"]) for part in document
             )
+
         values = {name: _value(value) for name, value in document.items() if name != "type"}
         return _BY_NAME[document["type"]](**values)
     except (KeyError, TypeError) as error:
@@ -80,6 +81,7 @@ def event_from_json(document: Any) -> Event:
 
 
 def _count(value: Any) -> int:
+    """A number of uses in a sum of events."""
     if type(value) is not int or not 0 <= value < 2**63:
         raise InputError(
             f"count {quoted(value)} must be a whole number of 63 bits; use the version that"
@@ -89,6 +91,9 @@ def _count(value: Any) -> int:
 
 
 def _value(value: Any) -> Any:
+    """A parameter of an event, which may be an event itself."""
     if isinstance(value, dict | list):
         return event_from_json(value)
-    return float("inf") if value == "inf" else value
+    if value == "inf":
+        return float("inf")
+    return value

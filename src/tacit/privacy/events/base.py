@@ -16,8 +16,8 @@ from tacit.errors import InputError
 Floats = NDArray[np.float64]
 
 # Renyi orders among which the best one is searched. dp_accounting ignores orders up to 1.01; 10^8
-# serves the smallest
-# rho, and steps of 6 % find the neighbourhood of the optimum, which the searches then refine.
+# serves the smallest rho, and steps of 6 % find the neighbourhood of the optimum, which the
+# searches then refine.
 ORDERS = 1 + np.logspace(np.log10(0.0101), 8, 400)
 
 
@@ -126,11 +126,13 @@ class Event(ABC):
 
     def renyi(self, orders: Floats) -> Floats:
         """Bound on the Renyi divergence at each order above 1."""
-        parts = [(part, n) for part, n in self.base().counted() if part.pure > 0]
-        with np.errstate(over="ignore"):  # what overflows is infinite
-            return np.maximum(
-                sum((n * part._renyi(orders) for part, n in parts), np.zeros(np.shape(orders))), 0.0
-            )
+        total = np.zeros(np.shape(orders))
+        # a divergence that overflows is infinite
+        with np.errstate(over="ignore"):
+            for event, n in self.base().counted():
+                if event.pure > 0:
+                    total = total + n * event._renyi(orders)
+        return np.maximum(total, 0.0)
 
     def _renyi(self, orders: Floats) -> Floats:
         """The Renyi curve of one event of this kind that costs something; each kind fills it in."""
@@ -166,7 +168,9 @@ class Event(ABC):
         """About how wide the interval is that losses of so many uses cover: 20 standard deviations,
         or all of it.
         """
-        return min(2 * uses * self.pure, 2 * uses * self.rho + 20 * math.sqrt(2 * uses * self.rho))
+        # Losses of a Gaussian of the same rho have the means rho and -rho, and variance 2 rho.
+        gaussian_reach = 2 * uses * self.rho + 20 * math.sqrt(2 * uses * self.rho)
+        return min(2 * uses * self.pure, gaussian_reach)
 
     def counted(self) -> tuple[tuple[Event, int], ...]:
         """The distinct events of this sum, and how often each was used."""
@@ -182,8 +186,10 @@ class Event(ABC):
 
     def to_json(self) -> Any:
         """Plain JSON values: the type and its parameters; a sum is a list of {count, event}."""
-        values = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
-        return {"type": type(self).__name__} | values
+        document: dict[str, Any] = {"type": type(self).__name__}
+        for field in fields(self):  # type: ignore[arg-type]
+            document[field.name] = _json_value(getattr(self, field.name))
+        return document
 
     def __add__(self, other: Event) -> Event:
         if not isinstance(other, Event):
@@ -195,7 +201,9 @@ class Event(ABC):
             raise InputError(
                 f"count={count!r} must be a whole number >= 0; pass for example 3 * event"
             )
-        return _canonical({event: n * count for event, n in self.counted() if count})
+        if count == 0:
+            return compose(())
+        return _canonical({event: n * count for event, n in self.counted()})
 
     __rmul__ = __mul__
 
@@ -225,7 +233,9 @@ class Composition(Event):
 
     @property
     def best_orders(self) -> tuple[float, ...]:  # type: ignore[override]
-        return tuple({order: None for event, _ in self.counts for order in event.best_orders})
+        orders = (order for event, _ in self.counts for order in event.best_orders)
+        # without repetitions, in order of first use
+        return tuple(dict.fromkeys(orders))
 
     def counted(self) -> tuple[tuple[Event, int], ...]:
         return self.counts
@@ -234,7 +244,11 @@ class Composition(Event):
         return compose(n * event.base() for event, n in self.counts)
 
     def contained(self) -> tuple[tuple[Event, int], ...]:
-        return tuple((part, n * m) for event, n in self.counts for part, m in event.contained())
+        contained = []
+        for event, n in self.counts:
+            for part, n_in_event in event.contained():
+                contained.append((part, n * n_in_event))
+        return tuple(contained)
 
     def for_group(self, size: int) -> Event:
         return compose(n * event.for_group(size) for event, n in self.counts)
@@ -246,10 +260,13 @@ class Composition(Event):
         return compose(n * event.for_record_of_person() for event, n in self.counts)
 
     def describe(self) -> str:
-        each = (
-            f"{n} x ({event.describe()})" if n > 1 else event.describe() for event, n in self.counts
-        )
-        return "; ".join(each) or "nothing"
+        phrases = []
+        for event, n in self.counts:
+            phrase = event.describe()
+            if n > 1:
+                phrase = f"{n} x ({phrase})"
+            phrases.append(phrase)
+        return "; ".join(phrases) or "nothing"
 
     def to_json(self) -> Any:
         return [{"count": n, "event": event.to_json()} for event, n in self.counts]
@@ -279,12 +296,18 @@ def check_event(value: Any) -> None:
 
 
 def _canonical(counts: dict[Event, int]) -> Event:
+    """The sum of events with these counts; a single event once is itself, so that equal sums are
+    equal values.
+    """
     if list(counts.values()) == [1]:
         return next(iter(counts))
     return Composition(tuple(counts.items()))
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
+    """A parameter as JSON, which has no infinity."""
     if isinstance(value, Event):
         return value.to_json()
-    return "inf" if value == math.inf else value  # JSON has no infinity
+    if value == math.inf:
+        return "inf"
+    return value

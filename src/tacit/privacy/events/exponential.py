@@ -36,7 +36,8 @@ class Exponential(PureDP):
 
     @property
     def rho(self) -> float:
-        return self.epsilon * self.epsilon / 8  # a power would raise where this overflows to inf
+        # epsilon**2 would raise an error where the product overflows to inf
+        return self.epsilon * self.epsilon / 8
 
     def for_group(self, size: int) -> Event:
         return Exponential(size * self.epsilon)
@@ -52,26 +53,36 @@ class Exponential(PureDP):
         rounded up.
         """
         if uses == 1:
-            return max(
-                self.epsilon + 2 * math.log1p(-math.sqrt(-delta * math.expm1(-self.epsilon))), 0.0
-            )
+            # exp((e - epsilon)/2) is 1 less this root
+            root = math.sqrt(-delta * math.expm1(-self.epsilon))
+            return max(self.epsilon + 2 * math.log1p(-root), 0.0)
+
         if uses != 2 or not math.isfinite(self.epsilon):
             return None
-        goal = math.log(delta) + 2 * math.log(-math.expm1(-self.epsilon))
-        low, high = 0.0, self.epsilon
-        if _log_numerator(high) <= goal:
+
+        # Solve delta(e) = delta for x = epsilon - e/2; delta(e) grows with x.
+        log_goal = math.log(delta) + 2 * math.log(-math.expm1(-self.epsilon))
+        low = 0.0
+        high = self.epsilon
+        if _log_numerator(high) <= log_goal:
             return 0.0
-        while low < (x := (low + high) / 2) < high:
-            low, high = (low, x) if _log_numerator(x) > goal else (x, high)
+
+        x = (low + high) / 2
+        while low < x < high:
+            if _log_numerator(x) > log_goal:
+                high = x
+            else:
+                low = x
+            x = (low + high) / 2
         return 2 * (self.epsilon - low)
 
     def attack_rate(self, false_positive_rate: float) -> float:
         """The odds of the false-positive rate, times exp(epsilon), as a rate."""
         if false_positive_rate == 0:
             return 0.0
-        return false_positive_rate / (
-            false_positive_rate + (1 - false_positive_rate) * math.exp(-self.epsilon)
-        )
+        # exp(-epsilon) beside the negatives, since exp(epsilon) may overflow
+        negatives = (1 - false_positive_rate) * math.exp(-self.epsilon)
+        return false_positive_rate / (false_positive_rate + negatives)
 
     def total_variation(self) -> float:
         return math.tanh(self.epsilon / 4)
@@ -89,6 +100,7 @@ def _log_numerator(x: float) -> float:
     """Logarithm of 1 - 2x exp(-x) - exp(-2x) = 2 exp(-x) (sinh(x) - x), for x above 0."""
     if x > 0.1:
         return math.log(-math.expm1(-2 * x) - 2 * x * math.exp(-x))
-    # of 6 (sinh(x) - x) / x^3, to 1e-15
+
+    # 6 (sinh(x) - x) / x^3 as a series, to 1e-15
     series = 1 + x * x / 20 * (1 + x * x / 42 * (1 + x * x / 72))
     return 3 * math.log(x) + math.log(series / 3) - x

@@ -56,6 +56,6 @@ class Gaussian(Event):
         return np.asarray(self.rho * orders)
 
     def losses(self, uses: int) -> Losses:
-        return Losses(
-            "gaussian", {"standard_deviation": self.noise_multiplier / math.sqrt(uses)}, uses=None
-        )
+        # several uses have the losses of one use with less noise
+        standard_deviation = self.noise_multiplier / math.sqrt(uses)
+        return Losses("gaussian", {"standard_deviation": standard_deviation}, uses=None)

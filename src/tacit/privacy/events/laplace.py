@@ -71,7 +71,9 @@ class Laplace(Event):
         return Losses("laplace", {"parameter": self.noise_multiplier}, uses)
 
     def exact_epsilon(self, uses: int, delta: float) -> float | None:
-        return max(self.pure + 2 * math.log1p(-delta), 0.0) if uses == 1 else None
+        if uses != 1:
+            return None
+        return max(self.pure + 2 * math.log1p(-delta), 0.0)
 
     def attack_rate(self, false_positive_rate: float) -> float:
         """Three pieces: alarms where the loss is epsilon, where it falls from there, and where it

@@ -61,8 +61,10 @@ class Parallel(Event):
         """A record with a changed label leaves one class and enters another, but stays in its
         split.
         """
-        return 2 * self if self.over == "classes" else self.for_group(2)
+        if self.over == "classes":
+            return 2 * self
+        return self.for_group(2)
 
     def describe(self) -> str:
-        where = "class" if self.over == "classes" else "split"
-        return f"{self.event.describe()}, on each {where} separately"
+        part = "class" if self.over == "classes" else "split"
+        return f"{self.event.describe()}, on each {part} separately"

@@ -37,13 +37,20 @@ class PureDP(Event):
 
     @property
     def mu(self) -> float:
+        # The trade-off curve of epsilon-DP has its corner at the rate 1/(1 + e^epsilon); the
+        # Gaussian one crosses the diagonal at Phi(-mu/2).
         if self.epsilon > 700:
+            # e^epsilon would overflow
             return math.inf
-        # the series of the quantile, rounded up, since 1/(1 + e^epsilon) is too close to 1/2
+
         if self.epsilon < 0.02:
+            # The rate (1 - x)/2 is too close to 1/2 for the quantile, so its series is used. It is
+            # rounded up: 0.2 stands for 7 pi^2/480, and for all later terms.
             x = math.tanh(self.epsilon / 2)
             return math.sqrt(2 * math.pi) * (x + math.pi / 12 * x**3 + 0.2 * x**5) * (1 + 1e-15)
-        return -2.0 * NormalDist().inv_cdf(1.0 / (1.0 + math.exp(self.epsilon)))
+
+        corner = 1.0 / (1.0 + math.exp(self.epsilon))
+        return -2.0 * NormalDist().inv_cdf(corner)
 
     def for_group(self, size: int) -> Event:
         return PureDP(size * self.epsilon)
@@ -58,7 +65,9 @@ class PureDP(Event):
         return response_losses(self.epsilon, 2, uses)
 
     def exact_epsilon(self, uses: int, delta: float) -> float | None:
-        return response_epsilon(self.epsilon, 2, delta) if uses == 1 else None
+        if uses != 1:
+            return None
+        return response_epsilon(self.epsilon, 2, delta)
 
     def attack_rate(self, false_positive_rate: float) -> float:
         return response_attack_rate(self.epsilon, 2, false_positive_rate)
@@ -71,12 +80,16 @@ def response_renyi(epsilon: float, n_classes: int, orders: Floats) -> Floats:
     """Renyi divergence of randomized response over `n_classes` labels, exact.
 
     Between two labels the sum is q e^(aE) + q e^((1-a)E) + (K-2) q, with q e^E + (K-1) q = 1.
-    Without cancellation that is 1 + q expm1(aE) expm1((a-1)E) exp(-(a-1)E).
+    Without cancellation that is 1 + q expm1(aE) expm1((a-1)E) exp(-(a-1)E). The divergence is the
+    logarithm of the sum, divided by a-1.
     """
-    t = (orders - 1) * epsilon
+    # (a-1) E
+    exponent = (orders - 1) * epsilon
     log_q = -np.logaddexp(epsilon, math.log(n_classes - 1))
-    rise = log_q + _log_expm1(orders * epsilon) + _log_expm1(t) - t
-    return np.asarray(np.logaddexp(0.0, rise) / (orders - 1))
+
+    # the sum is 1 + exp(log_rise)
+    log_rise = log_q + _log_expm1(orders * epsilon) + _log_expm1(exponent) - exponent
+    return np.asarray(np.logaddexp(0.0, log_rise) / (orders - 1))
 
 
 def response_losses(epsilon: float, n_classes: int, uses: int) -> Losses:
@@ -116,11 +129,15 @@ def response_epsilon(epsilon: float, n_classes: int, delta: float) -> float:
     """Epsilon at delta of one randomized response over `n_classes` labels, exact.
 
     For 0 <= e <= E only the first label has a loss above e, so delta(e) = q (e^E - e^e), q = 1/(e^E
-    + K - 1).
+    + K - 1). The solution is e = E + ln(1 - share), where share = delta / (q e^E).
     """
     share = delta * (1 + (n_classes - 1) * math.exp(-epsilon))
-    return max(epsilon + math.log1p(-share), 0.0) if share < 1 else 0.0
+    if share >= 1:
+        # even epsilon 0 holds at a smaller delta
+        return 0.0
+    return max(epsilon + math.log1p(-share), 0.0)
 
 
 def _log_expm1(x: Floats) -> Floats:
+    """ln(e^x - 1) for x above 0, without overflow."""
     return np.asarray(x + np.log(-np.expm1(-x)))

@@ -85,9 +85,11 @@ class RepeatAndSelect(Event):
             return run
         if math.isinf(self.shape):
             return run + self.mean * math.tanh(run / 2)
+
+        # ln((e^run + g)/(1 + g e^run)), without cancellation or overflow
         g = self.halt
-        rise = math.log1p((1 - g) * -math.expm1(-run) / (math.exp(-run) + g))
-        return run + (1 + self.shape) * rise
+        log_ratio = math.log1p((1 - g) * -math.expm1(-run) / (math.exp(-run) + g))
+        return run + (1 + self.shape) * log_ratio
 
     @property
     def rho(self) -> float:
@@ -117,22 +119,23 @@ class RepeatAndSelect(Event):
         return RepeatAndSelect(self.event.for_record_of_person(), self.mean, self.shape)
 
     def describe(self) -> str:
-        kind = (
-            "Poisson"
-            if math.isinf(self.shape)
-            else f"truncated negative binomial of shape {self.shape:g}"
-        )
+        distribution = f"truncated negative binomial of shape {self.shape:g}"
+        if math.isinf(self.shape):
+            distribution = "Poisson"
         return (
-            f"the best of a secret number of runs ({kind}, mean {self.mean:g}), each"
+            f"the best of a secret number of runs ({distribution}, mean {self.mean:g}), each"
             f" ({self.event.describe()})"
         )
 
     def _renyi(self, orders: Floats) -> Floats:
         bound = self.event.renyi(orders) + math.log(self.mean) / (orders - 1)
         if math.isinf(self.shape):
+            # Theorem 6
             bound += self.mean * _delta(self.event, np.log1p(1 / (orders - 1)))
         else:
+            # Theorem 2
             bound += (1 + self.shape) * _choice_divergence(self.event, self.halt)
+
         if math.isfinite(self.pure):
             bound = np.minimum(bound, PureDP(self.pure)._renyi(orders))
         return np.asarray(bound)
@@ -142,18 +145,35 @@ class RepeatAndSelect(Event):
 def _halt(mean: float, shape: float) -> float:
     """Solve mean = shape (1/g - 1)/(1 - g^shape), or (1/g - 1)/ln(1/g) for shape 0, for g =
     exp(-x).
+
+    The mean grows with x, so x is bisected until no float lies between its bounds.
     """
     if mean == 1:
         return 1.0
-    low, high = 0.0, 2 * math.log(mean) + 2
-    while low < (x := (low + high) / 2) < high:
-        of_shape = -math.expm1(-shape * x) / shape if shape else x
-        low, high = (x, high) if math.expm1(x) < mean * of_shape else (low, x)
-    return math.exp(-low)  # the side of the smaller mean
+
+    low = 0.0
+    high = 2 * math.log(mean) + 2
+    x = (low + high) / 2
+    while low < x < high:
+        # the denominator (1 - g^shape)/shape, and its limit for shape 0
+        if shape:
+            denominator = -math.expm1(-shape * x) / shape
+        else:
+            denominator = x
+
+        if math.expm1(x) < mean * denominator:
+            low = x
+        else:
+            high = x
+        x = (low + high) / 2
+
+    # the side of the smaller mean
+    return math.exp(-low)
 
 
 def _choice_divergence(event: Event, halt: float) -> float:
     """Smallest (1 - 1/b) R(b) + ln(1/halt)/b over orders b; at b = 1 it is ln(1/halt)."""
+    # Search all orders, then twice a finer grid around the best order.
     orders = ORDERS
     for _ in range(3):
         values = (1 - 1 / orders) * event.renyi(orders) - math.log(halt) / orders
@@ -166,9 +186,9 @@ def _delta(event: Event, epsilons: Floats) -> Floats:
     """Delta of `event` at each epsilon, by its Renyi curve [Canonne, Kamath and Steinke 2020, Prop.
     12].
     """
+    # arrays of shape (orders, epsilons)
     slack = event.renyi(ORDERS)[:, None] - epsilons + np.log1p(-1 / ORDERS)[:, None]
-    return np.asarray(
-        np.exp(
-            np.minimum(((ORDERS - 1)[:, None] * slack - np.log(ORDERS)[:, None]).min(axis=0), 0.0)
-        )
-    )
+    log_deltas = (ORDERS - 1)[:, None] * slack - np.log(ORDERS)[:, None]
+
+    smallest = np.minimum(log_deltas.min(axis=0), 0.0)
+    return np.asarray(np.exp(smallest))

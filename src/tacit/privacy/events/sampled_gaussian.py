@@ -13,7 +13,8 @@ from tacit.privacy.events.base import Floats, Losses
 from tacit.privacy.events.gaussian import Gaussian
 from tacit.privacy.events.zcdp import ZCDP
 
-_MOST_ORDER = 256  # beyond, moments are not summed, and the curve is that without sampling
+# At larger orders, moments are not summed, and the curve is that without sampling.
+_MOST_ORDER = 256
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class SampledGaussian(Gaussian):
 
     def for_group(self, size: int) -> SampledGaussian:
         q = self.sampling_rate
+        # 1 - (1-q)^size
         rate = -math.expm1(size * math.log1p(-q)) if q < 1 else 1.0
         return SampledGaussian(self.noise_multiplier / size, rate)
 
@@ -71,11 +73,14 @@ class SampledGaussian(Gaussian):
         unsampled = self.rho * orders
         if self.sampling_rate == 1 or self.noise_multiplier == 0:
             return np.asarray(unsampled)
-        whole = np.ceil(orders)
-        curve = {
-            a: _log_moment(self, int(a)) / (a - 1) for a in np.unique(whole) if a <= _MOST_ORDER
-        }
-        return np.minimum(unsampled, [curve.get(a, math.inf) for a in whole])
+
+        whole_orders = np.ceil(orders)
+        divergences = {}
+        for order in np.unique(whole_orders):
+            if order <= _MOST_ORDER:
+                divergences[order] = _log_moment(self, int(order)) / (order - 1)
+        sampled = [divergences.get(order, math.inf) for order in whole_orders]
+        return np.minimum(unsampled, sampled)
 
     def losses(self, uses: int) -> Losses:
         parameters = {
@@ -92,9 +97,11 @@ class SampledGaussian(Gaussian):
 
 @lru_cache(maxsize=4096)
 def _log_moment(event: SampledGaussian, order: int) -> float:
+    """ln E_Q (P/Q)^order, the sum in `SampledGaussian._renyi`."""
     from scipy.special import gammaln, logsumexp
 
-    k, q = np.arange(order + 1), event.sampling_rate
+    q = event.sampling_rate
+    k = np.arange(order + 1)
     log_binomials = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
     log_shares = (order - k) * math.log1p(-q) + k * math.log(q)
     return float(logsumexp(log_binomials + log_shares + k * (k - 1) * event.rho))
