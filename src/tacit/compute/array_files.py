@@ -16,14 +16,18 @@ from tacit.errors import InputError
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """The file that holds a contiguous array."""
+    """The file that holds a contiguous array.
+
+    `offset` is that of the array's first byte. The size of the file and the time of its last
+    change, in nanoseconds, differ where the file was replaced since.
+    """
 
     path: str
     dtype: str
     shape: tuple[int, ...]
-    offset: int  # of the array's first byte
-    size: int  # of the file; size and time of change (nanoseconds) tell when the file was replaced
-    changed: int
+    offset: int
+    file_size: int
+    change_time: int
 
     def open(self) -> Any:
         """The array, mapped into memory; writing to it does not change the file."""
@@ -32,16 +36,14 @@ class ArrayFile:
 
 @dataclass(frozen=True)
 class ShardFiles:
-    """The files that hold the shards of an array; `joined` is the class that reads them as one
-    array.
-    """
+    """The files that hold the shards of an array; `array_class` reads them as one array."""
 
     files: tuple[ArrayFile, ...]
-    joined: Any
+    array_class: Any
 
     def open(self) -> Any:
         """The array, mapped into memory; writing to it does not change the files."""
-        return self.joined([file.open() for file in self.files])
+        return self.array_class([file.open() for file in self.files])
 
 
 def files_of(array: Any) -> ArrayFile | ShardFiles | None:
@@ -49,22 +51,31 @@ def files_of(array: Any) -> ArrayFile | ShardFiles | None:
     shards = getattr(array, "shards", None)
     if shards is not None:
         files = tuple(file for file in map(files_of, shards) if isinstance(file, ArrayFile))
-        return ShardFiles(files, type(array)) if len(files) == len(shards) else None
-    mapped = (
-        isinstance(array, np.memmap)
-        and isinstance(array.base, mmap.mmap)
-        and array.flags.c_contiguous
-    )
-    # a writable map may differ from its file
-    if not mapped or array.filename is None or array.mode != "r":
+        if len(files) < len(shards):
+            return None
+        return ShardFiles(files, type(array))
+
+    # A slice of a map is a memmap too, whose base is the map; its offset is not that of the slice.
+    is_whole_map = isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap)
+    if not is_whole_map or not array.flags.c_contiguous or array.filename is None:
         return None
+    if array.mode != "r":
+        # a writable map may differ from its file
+        return None
+
     path = Path(array.filename).absolute()
     try:
-        facts = path.stat()
-    except OSError:  # deleted since it was mapped
+        status = path.stat()
+    except OSError:
+        # deleted since it was mapped
         return None
     return ArrayFile(
-        str(path), array.dtype.str, array.shape, int(array.offset), facts.st_size, facts.st_mtime_ns
+        path=str(path),
+        dtype=array.dtype.str,
+        shape=array.shape,
+        offset=int(array.offset),
+        file_size=status.st_size,
+        change_time=status.st_mtime_ns,
     )
 
 
@@ -74,10 +85,8 @@ def to_files(array: Any, folder: Path) -> ArrayFile | ShardFiles:
     """
     files = files_of(array)
     if files is None:
-        checkpoint, name = (
-            Checkpoint(folder, private=True),
-            f"{digest([np.asarray(array)])}.array.npy",
-        )
+        checkpoint = Checkpoint(folder, private=True)
+        name = f"{digest([np.asarray(array)])}.array.npy"
         if not checkpoint.has(name):
             checkpoint.write(name, np.asarray(array))
         files = files_of(checkpoint.read(name))

@@ -18,8 +18,10 @@ from pathlib import Path
 
 from tacit.errors import InputError
 
+# Files that a folder keeps when it is replaced: ledgers.
 KEPT = "*.ledger.jsonl"
-# a file system may be shared with other hosts
+
+# Part of temporary names, since a file system may be shared with other hosts.
 _HOST = re.sub(r"\W", "_", socket.gethostname())[:64]
 
 
@@ -42,10 +44,13 @@ def check_writable(
         if not may_replace:
             fault = f"{path} holds something else, so it is not replaced"
             raise InputError(f"{fault}; choose another name")
+
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; create it first, or choose another output")
-    try:  # os.access ignores read-only mounts and root, so create a file
+
+    # os.access ignores read-only mounts and root, so create a file.
+    try:
         _temporary(path).touch()
         _temporary(path).unlink()
     except OSError as error:
@@ -60,16 +65,23 @@ def remove_parts(path: Path) -> None:
     `path`.
     """
     for part in path.absolute().parent.glob(f".{glob.escape(path.name)}.*.part"):
-        host, _, number = (
-            part.name.removeprefix(f".{path.name}.").removesuffix(".part").rpartition("-")
-        )
-        # not every system has /proc
-        runs = Path(f"/proc/{number}").exists() or not Path("/proc/self").exists()
-        if host == _HOST and number.isdecimal() and (number == str(os.getpid()) or not runs):
+        # a temporary name is .NAME.HOST-PROCESS.part
+        owner = part.name.removeprefix(f".{path.name}.").removesuffix(".part")
+        host, _, process = owner.rpartition("-")
+        if host == _HOST and process.isdecimal() and not _other_process_runs(process):
             _remove(part)
 
 
+def _other_process_runs(number: str) -> bool:
+    """Tell whether a process of this number, other than this process, may run."""
+    if number == str(os.getpid()):
+        return False
+    # a system without /proc does not tell
+    return Path(f"/proc/{number}").exists() or not Path("/proc/self").exists()
+
+
 def _temporary(path: Path) -> Path:
+    """The hidden name under which this process writes `path`."""
     return path.absolute().parent / f".{path.name}.{_HOST}-{os.getpid()}.part"
 
 
@@ -82,6 +94,8 @@ def atomic_folder(
     """
     path = check_writable(path, force=force, ours=ours)
     temporary = _temporary(path)
+
+    # The mode of an ordinary new folder, which the final folder gets.
     temporary.mkdir()
     mode = stat.S_IMODE(temporary.stat().st_mode)
     temporary.chmod(0o700)
@@ -101,9 +115,13 @@ def atomic_file(path: Path | str, *, force: bool = False, private: bool = False)
     """
     path = check_writable(path, force=force)
     temporary = _temporary(path)
+
+    # The mode of an ordinary new file, which the final file gets.
     temporary.touch()
     mode = stat.S_IMODE(temporary.stat().st_mode)
-    temporary.unlink()  # a process that has it open could read on after a chmod
+
+    # Create it again for its owner alone: a process that has it open could read on after a chmod.
+    temporary.unlink()
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL, 0o600))
     try:
         yield temporary
@@ -117,15 +135,19 @@ def atomic_file(path: Path | str, *, force: bool = False, private: bool = False)
 
 
 def _replace(temporary: Path, path: Path) -> None:
+    """Rename a finished folder to its final name, in place of the folder there, if there is one."""
     if not path.exists():
         temporary.rename(path)
         return
-    # linked, not copied: a process that has it open keeps writing to the same file
+
+    # Ledgers are linked, not copied: a process that has one open keeps writing to the same file.
     for ledger in path.rglob(KEPT):
-        new = temporary / ledger.relative_to(path)
-        new.parent.mkdir(parents=True, exist_ok=True)
-        new.hardlink_to(ledger)
-    old = temporary.with_suffix(".old")  # a folder cannot be renamed over a full one
+        link = temporary / ledger.relative_to(path)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.hardlink_to(ledger)
+
+    # A folder cannot be renamed over one that is not empty, so that one makes room first.
+    old = temporary.with_suffix(".old")
     path.rename(old)
     try:
         temporary.rename(path)

@@ -25,11 +25,12 @@ class Checkpoint:
     def __init__(
         self, folder: Path, key: str | None = None, *, replace: bool = False, private: bool = False
     ) -> None:
-        self.folder, self.private = folder, private
+        self.folder = folder
+        self.private = private
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if key is not None:
-                self._take(key, replace)
+                self._claim(key, replace)
         except OSError as error:
             raise InputError(
                 f"{folder} cannot be used ({error.strerror}); choose another folder"
@@ -69,21 +70,27 @@ class Checkpoint:
         self.path(KEY).unlink(missing_ok=True)
         shutil.rmtree(self.folder)
 
-    def _take(self, key: str, replace: bool) -> None:
+    def _claim(self, key: str, replace: bool) -> None:
         """Write the key into the folder, unless it is there; the folder must be empty, or is
         emptied.
         """
         path = self.path(KEY)
-        # the size comes first, since a file of another program may be huge
+        # The size comes first, since a file of another program may be huge.
         if path.is_file() and path.stat().st_size == len(key) and path.read_bytes() == key.encode():
             return
+
         if replace:
             self.clear()
             self.folder.mkdir(mode=0o700)
-        # names with a dot are of locks and temporary files
-        elif any(not file.name.startswith(".") for file in self.folder.iterdir()):
+        elif self._has_files():
             content = f"other files and no {KEY}"
             if path.exists():
                 content = f"work on other records, queries or settings, by its {KEY}"
             raise InputError(f"{self.folder} holds {content}; choose another folder")
         self.write(KEY, key.encode())
+
+    def _has_files(self) -> bool:
+        """Tell whether the folder has files other than locks and temporary files, whose names begin
+        with a dot.
+        """
+        return any(not file.name.startswith(".") for file in self.folder.iterdir())

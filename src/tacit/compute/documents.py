@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 MOST_BYTES = 32 << 20
-# of a JSON text, counted by its commas: each takes up to 100 bytes of memory
+
+# Items of a JSON text, counted by its commas: each takes up to 100 bytes of memory.
 MOST_ITEMS = 2_000_000
+
+# Levels of nested lists and objects.
 DEEPEST = 100
-_SCALARS = (str, int, float, type(None))
+
+# An escape of a half of a surrogate pair, such as \ud800.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -54,6 +58,7 @@ def parse_json(text: str) -> Any:
     except RecursionError as error:
         raise ValueError(f"it is nested more than {DEEPEST} deep") from error
     _check_depth(value)
+
     if _SURROGATE.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -63,12 +68,18 @@ def parse_json(text: str) -> Any:
 
 
 def _check_depth(document: Any) -> None:
+    """Refuse a JSON value that is nested deeper than DEEPEST levels."""
     level = [document]
     for _ in range(DEEPEST):
-        nested = (value.values() if isinstance(value, dict) else value for value in level)
-        level = [item for value in nested if not isinstance(value, _SCALARS) for item in value]
-        if not level:
+        next_level: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                next_level.extend(value.values())
+            elif isinstance(value, list):
+                next_level.extend(value)
+        if not next_level:
             return
+        level = next_level
     raise ValueError(f"it is nested more than {DEEPEST} deep")
 
 
@@ -77,6 +88,7 @@ def _refuse(constant: str) -> None:
 
 
 def _finite(text: str) -> float:
+    """A number with a fraction or an exponent, which may overflow."""
     value = float(text)
     if math.isinf(value):
         raise ValueError(f"{text:.40} is beyond the range of numbers")

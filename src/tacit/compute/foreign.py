@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 
+# Types of tensors that numpy does not have; all their values are float32 values too.
 _NOT_OF_NUMPY = ("bfloat16", "float8")
 
 
@@ -22,11 +23,11 @@ def of_tensor(values: Any) -> Any:
         return values
     try:
         tensor = values.detach().cpu().resolve_conj().resolve_neg()
-        return (
-            tensor.float() if any(kind in str(tensor.dtype) for kind in _NOT_OF_NUMPY) else tensor
-        ).numpy()
-    # of tensors that are sparse, quantized, or without values
+        if any(kind in str(tensor.dtype) for kind in _NOT_OF_NUMPY):
+            tensor = tensor.float()
+        return tensor.numpy()
     except (TypeError, RuntimeError) as error:
+        # the tensor is sparse, quantized, or without values
         fault = (
             f"a tensor ({values.layout}, {values.dtype}, device {values.device}) cannot be read as"
             " an array"
@@ -38,7 +39,9 @@ def of_tensor(values: Any) -> Any:
 
 def refuse_times(values: Any, name: str) -> None:
     """Refuse an array or a data frame with dates or times, which numpy would convert to numbers."""
-    for dtype in getattr(values, "dtypes", [getattr(values, "dtype", None)]):
+    # A data frame has a dtype for each column.
+    dtypes = getattr(values, "dtypes", [getattr(values, "dtype", None)])
+    for dtype in dtypes:
         if str(dtype).lower().startswith(("date", "time", "duration")):
             raise InputError(
                 f"{name} has dates or times, which are not features; convert them to numbers or"
@@ -57,7 +60,8 @@ def checked_csr(matrix: Any) -> Any:
             f"X is sparse, of shape {matrix.shape}, not (n, d); reshape it to one row per record"
         )
     try:
-        # a COO is checked when it is made; the checks of the others prune what they check
+        # A COO is checked when it is made. The check of another matrix may remove entries from it,
+        # so it is a copy that is checked.
         copy = matrix.copy()
         _check_indices(copy)
         copy = copy.tocsr()
@@ -75,10 +79,12 @@ def _check_indices(matrix: Any) -> None:
     """Raise ValueError if a compressed matrix has indices out of bounds, or rows that end before
     they start.
     """
-    if hasattr(matrix, "indptr"):
-        matrix.check_format(full_check=True)
-        if np.any(np.diff(matrix.indptr) < 0):  # which scipy does not check where the last end is 0
-            raise ValueError("indptr decreases")
+    if not hasattr(matrix, "indptr"):
+        return
+    matrix.check_format(full_check=True)
+    # scipy does not check this where the last row ends at 0
+    if np.any(np.diff(matrix.indptr) < 0):
+        raise ValueError("indptr decreases")
 
 
 class SparseRows:

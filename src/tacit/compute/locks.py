@@ -17,4 +17,7 @@ def lock(file: IO[Any], *, wait: bool = True) -> None:
     """Lock an open file until it is closed; BlockingIOError without `wait` if another process holds
     the lock.
     """
-    fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    operation = fcntl.LOCK_EX
+    if not wait:
+        operation |= fcntl.LOCK_NB
+    fcntl.flock(file, operation)

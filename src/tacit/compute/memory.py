@@ -4,7 +4,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-MEMINFO, LIMIT = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
+MEMINFO = Path("/proc/meminfo")
+LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def available_memory() -> int | None:
@@ -14,12 +15,14 @@ def available_memory() -> int | None:
     sizes = []
     with suppress(OSError, ValueError):
         sizes.append(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    # also counts memory that caches would give back
+
+    # MemAvailable also counts memory that caches would give back, so it replaces the free pages.
     with suppress(OSError, ValueError, StopIteration):
         lines = MEMINFO.read_text(encoding="ascii").splitlines()
-        sizes = [
-            next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-        ]
-    with suppress(OSError, ValueError):  # the limit is "max" if there is none
+        line = next(line for line in lines if line.startswith("MemAvailable:"))
+        sizes = [int(line.split()[1]) * 1024]
+
+    # The limit is "max", which is no number, if there is none.
+    with suppress(OSError, ValueError):
         sizes.append(int(LIMIT.read_text(encoding="ascii")))
     return min(sizes, default=None)

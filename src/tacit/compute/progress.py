@@ -19,13 +19,13 @@ def progress(
     items: Iterable[T], label: str, total: int, size: Callable[[T], int] = lambda item: 1
 ) -> Iterator[T]:
     """Yield `items`, reporting after each how much of `total` is done; `size` measures an item."""
-    done = 0
+    amount = 0
     report = _reporter.get()
     for item in items:
         yield item
-        done += size(item)
+        amount += size(item)
         if report is not None:
-            report(label, done, total)
+            report(label, amount, total)
 
 
 @contextmanager

@@ -27,11 +27,16 @@ from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.locks import lock
 from tacit.version import __version__
 
+# Rows that are hashed at a time.
 BLOCK_ROWS = 8192
+
+# Results that `cached` keeps.
 CACHE_SIZE = 6
 
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 _caching: ContextVar[bool] = ContextVar("caching", default=False)
+
+# From a function and the ids of its arrays: weak references to the arrays, and the result.
 CACHE: OrderedDict[tuple[Any, ...], tuple[list[weakref.ref[Any]], Any]] = OrderedDict()
 
 Result = TypeVar("Result")
@@ -49,23 +54,27 @@ def sharing(folder: Path | str) -> Iterator[None]:
 
 
 def shared(
-    what: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[], NDArray[Any]]
+    label: str, inputs: Callable[[], Sequence[Any]], compute: Callable[[], NDArray[Any]]
 ) -> NDArray[Any]:
     """The result of `compute`, from the folder if it is there: then read-only and mapped into
     memory.
 
-    `what` is the first word of the file's name. `inputs` returns everything that decides the
+    `label` is the first word of the file's name. `inputs` returns everything that decides the
     result: arrays, and values whose `repr` tells them apart.
     """
     folder = _folder.get()
     if folder is None:
         return compute()
-    checkpoint, name = Checkpoint(folder), f"{what}-{digest([_versions(), *inputs()])}"
-    if not checkpoint.has(f"{name}.npy"):
+
+    checkpoint = Checkpoint(folder)
+    name = f"{label}-{digest([_versions(), *inputs()])}"
+    result_file = f"{name}.npy"
+    if not checkpoint.has(result_file):
         with locked(checkpoint.path(f"{name}.lock")):
-            if not checkpoint.has(f"{name}.npy"):
-                checkpoint.write(f"{name}.npy", np.asarray(compute()))
-    return np.asarray(checkpoint.read(f"{name}.npy"))
+            # another process may have computed it while this one waited for the lock
+            if not checkpoint.has(result_file):
+                checkpoint.write(result_file, np.asarray(compute()))
+    return np.asarray(checkpoint.read(result_file))
 
 
 @contextmanager
@@ -87,15 +96,18 @@ def cached(compute: Callable[..., Result], *arrays: Any) -> Result:
     """
     if not _caching.get():
         return compute(*arrays)
+
     key = (compute, *map(id, arrays))
     entry = CACHE.get(key)
     if entry is None:
+        # The id of an array that is freed may become that of another array, so its entry goes too.
         references = [
             weakref.ref(array, lambda _: CACHE.pop(key, None))
             for array in arrays
             if array is not None
         ]
-        entry = CACHE[key] = references, compute(*arrays)
+        entry = (references, compute(*arrays))
+        CACHE[key] = entry
         while len(CACHE) > CACHE_SIZE:
             CACHE.popitem(last=False)
     return entry[1]
@@ -125,10 +137,13 @@ def digest(inputs: Sequence[Any]) -> str:
         if not hasattr(value, "dtype"):
             total.update(f"{value!r}\0".encode())
             continue
+
         total.update(f"{np.dtype(value.dtype).str}{value.shape}\0".encode())
-        if not value.ndim:
+        if value.ndim == 0:
             total.update(np.asarray(value).tobytes())
             continue
+
+        # by blocks, since an array may be mapped from a file that is larger than memory
         for start in range(0, len(value), BLOCK_ROWS):
             total.update(np.ascontiguousarray(value[start : start + BLOCK_ROWS]).data)
     return total.hexdigest()[:32]

@@ -17,36 +17,44 @@ from tacit.compute.engines.workers import one_thread_each, one_torch_thread
 T = TypeVar("T")
 R = TypeVar("R")
 
-AHEAD = 2  # items for each thread that are submitted before their results are needed
+# Items for each thread that are submitted before their results are needed.
+AHEAD = 2
 
 
 def thread_count() -> int:
     """Threads that this process should use: its cores, or OMP_NUM_THREADS if that is fewer."""
     from joblib import cpu_count
 
-    stated = os.environ.get("OMP_NUM_THREADS", "")
     cores: int = cpu_count()
-    return max(1, min(cores, int(stated))) if stated.isdecimal() else cores
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    if not limit.isdecimal():
+        return cores
+    return max(1, min(cores, int(limit)))
 
 
 def in_threads(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
     """Yield the result of `function` on each item, in order; this thread draws the items, a few
     ahead.
     """
-    if (isinstance(items, Sized) and len(items) < 2) or (count := thread_count()) == 1:
+    # A single item needs no other thread.
+    n_threads = 1
+    if not isinstance(items, Sized) or len(items) > 1:
+        n_threads = thread_count()
+    if n_threads == 1:
         for item in items:
             yield function(item)
         return
-    rest = iter(items)
-    with one_thread_each(), ThreadPoolExecutor(count, initializer=one_torch_thread) as pool:
-        waiting: deque[Future[R]] = deque(
-            pool.submit(function, item) for item in islice(rest, AHEAD * count)
-        )
+
+    remaining = iter(items)
+    with one_thread_each(), ThreadPoolExecutor(n_threads, initializer=one_torch_thread) as pool:
+        first_items = islice(remaining, AHEAD * n_threads)
+        futures: deque[Future[R]] = deque(pool.submit(function, item) for item in first_items)
         try:
-            while waiting:
-                result = waiting.popleft().result()
-                waiting.extend(pool.submit(function, item) for item in islice(rest, 1))
+            while futures:
+                result = futures.popleft().result()
+                for item in islice(remaining, 1):
+                    futures.append(pool.submit(function, item))
                 yield result
         finally:
-            for future in waiting:
+            for future in futures:
                 future.cancel()

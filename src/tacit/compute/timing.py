@@ -5,10 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-SCORING, SET_UP, SELECTION, SOLVING = "scoring", "set-up", "selection", "solving"
-"""Scores of public rows; sums over private rows; choice of public rows; matrices and gradient
-steps.
-"""
+SCORING = "scoring"
+"""Scores of public rows."""
+SET_UP = "set-up"
+"""Sums over private rows."""
+SELECTION = "selection"
+"""Choice of public rows."""
+SOLVING = "solving"
+"""Matrices and gradient steps."""
 
 _seconds: ContextVar[dict[str, float] | None] = ContextVar("seconds", default=None)
 
@@ -33,9 +37,12 @@ def phase(name: str) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    token, started = _seconds.set(None), time.perf_counter()
+
+    # phases inside this one collect nothing
+    token = _seconds.set(None)
+    start = time.perf_counter()
     try:
         yield
     finally:
         _seconds.reset(token)
-        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - started
+        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - start

@@ -81,14 +81,15 @@ def engine(name: str, jobs: int, **options: Any) -> Engine:
     """
     if name not in ENGINES:
         raise InputError(f"engine={name!r} is unknown; choose one of {', '.join(ENGINES)}")
-    kind = resolve_name(ENGINES[name])
+
+    engine_class = resolve_name(ENGINES[name])
     options = {option: value for option, value in options.items() if value is not None}
     for option, value in options.items():
-        if option not in inspect.signature(kind).parameters:
+        if option not in inspect.signature(engine_class).parameters:
             raise InputError(
                 f"{option}={value!r} does not apply to the engine {name}; leave it out"
             )
-    return cast(Engine, kind(jobs, **options))
+    return cast(Engine, engine_class(jobs, **options))
 
 
 def engine_from(text: Any, jobs: int, folder: Path | None) -> Engine | None:
@@ -99,14 +100,22 @@ def engine_from(text: Any, jobs: int, folder: Path | None) -> Engine | None:
     """
     if text is None or isinstance(text, Engine):
         return text
-    name, _, rest = str(text).partition(":")
-    options = {"ray": {"address": rest or None}, "slurm": {"partition": rest or None}}.get(name, {})
-    if (rest and not options) or str(text).endswith(":"):
+
+    name, _, target = str(text).partition(":")
+    options: dict[str, Any] = {}
+    if name == "ray":
+        options["address"] = target or None
+    elif name == "slurm":
+        options["partition"] = target or None
+
+    takes_no_target = bool(target) and not options
+    if takes_no_target or str(text).endswith(":"):
         raise InputError(
             f"engine={text!r} must be joblib, ray, ray:ADDRESS, slurm or slurm:PARTITION;"
             " correct it"
         )
-    if folder is None and (name == "slurm" or rest):
+    works_elsewhere = name == "slurm" or bool(target)
+    if folder is None and works_elsewhere:
         raise InputError(
             f"engine={text!r} needs folder=... (--folder), which all workers must see; pass it"
         )

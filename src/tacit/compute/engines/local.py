@@ -23,9 +23,11 @@ class Joblib(Engine):
         parallel = Parallel(self.jobs, backend="loky", return_as="generator_unordered")
         results: Any = None
         try:
-            with shielding_workers():  # this call starts the processes
+            # this call starts the processes
+            with shielding_workers():
                 results = parallel(delayed(task)(item) for item in items)
-            for result in results:  # noqa: UP028 - `yield from` would close them before warnings are off
+            # `yield from` would close the results before warnings are off
+            for result in results:  # noqa: UP028
                 yield result
         finally:
             with warnings.catch_warnings():

@@ -12,9 +12,14 @@ from tacit.compute.engines.workers import Packed, pack, unpack
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 
+# How often running batches are cancelled at the end.
 CANCELS = 4
-RETRIES = 3  # of a batch whose worker died
-SHORT = 0.2  # seconds; batches grow until they take this long
+
+# How often a batch runs again whose worker died.
+RETRIES = 3
+
+# Seconds; batches grow until they take this long.
+SHORT = 0.2
 
 
 class Ray(Engine):
@@ -37,8 +42,8 @@ class Ray(Engine):
         self.address = address
 
     def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
-        with _session(self.jobs, self.address) as ahead:
-            yield from _results(pack(task), items, ahead)
+        with _session(self.jobs, self.address) as most_batches:
+            yield from _results(pack(task), items, most_batches)
 
 
 @contextmanager
@@ -49,15 +54,28 @@ def _session(jobs: int, address: str | None) -> Iterator[int]:
     if ray.is_initialized():
         yield jobs
         return
-    options = (
-        {"address": address}
-        if address
-        else {"address": "local", "num_cpus": jobs, "include_dashboard": False}
-    )
+
+    _connect(jobs, address)
     try:
-        if address and address != "auto":  # Ray itself would wait forever if no server answers
-            host, _, port = address.rpartition(":")
-            socket.create_connection((host, int(port)), timeout=10).close()
+        if address:
+            yield jobs
+        else:
+            # a Ray started here has `jobs` CPUs: the second half waits in its queue
+            yield 2 * jobs
+    finally:
+        ray.shutdown()
+
+
+def _connect(jobs: int, address: str | None) -> None:
+    """Connect to the Ray at an address, or start one of `jobs` CPUs on this machine."""
+    import ray
+
+    options: dict[str, Any] = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
+    if address:
+        options = {"address": address}
+    try:
+        if address and address != "auto":
+            _check_answer(address)
         ray.init(**options, log_to_driver=False, logging_level="ERROR")
     except (OSError, ValueError, OverflowError) as error:
         if address is None and not isinstance(error, ConnectionError):
@@ -67,26 +85,33 @@ def _session(jobs: int, address: str | None) -> Iterator[int]:
             " needs a token"
         )
         raise InputError(f"cannot connect to a Ray at address={address!r}; {remedy}") from error
-    try:
-        # a Ray started here has `jobs` CPUs: the second half waits in its queue
-        yield jobs if address else 2 * jobs
-    finally:
-        ray.shutdown()
 
 
-def _results(task: Packed, items: Sequence[Any], ahead: int) -> Iterator[Any]:
-    """Yield results as batches end; `ahead` batches are submitted at a time."""
+def _check_answer(address: str) -> None:
+    """Raise an OSError if no server answers at HOST:PORT, for which Ray would wait forever."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host, int(port)), timeout=10).close()
+
+
+def _results(task: Packed, items: Sequence[Any], most_batches: int) -> Iterator[Any]:
+    """Yield results as batches end; at most `most_batches` are submitted at a time."""
     import ray
 
     remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_batch)
-    shared, waiting, size = ray.put(task), iter(items), 1
+    shared_task = ray.put(task)
+    remaining = iter(items)
+    size = 1
     running: list[Any] = []
     try:
         while True:
-            while len(running) < ahead and (batch := list(islice(waiting, size))):
-                running.append(remote.remote(shared, batch))
+            while len(running) < most_batches:
+                batch = list(islice(remaining, size))
+                if not batch:
+                    break
+                running.append(remote.remote(shared_task, batch))
             if not running:
                 return
+
             [ready], running = ray.wait(running)
             try:
                 results, seconds = ray.get(ready)
@@ -103,15 +128,18 @@ def _results(task: Packed, items: Sequence[Any], ahead: int) -> Iterator[Any]:
                 _, running = ray.wait(running, num_returns=len(running), timeout=5)
 
 
-def next_size(size: int, done: int, seconds: float) -> int:
+def next_size(size: int, n_results: int, seconds: float) -> int:
     """Twice the size after a full batch that was short, half the size after a long batch."""
-    if seconds < SHORT:
-        return 2 * size if done == size else size
-    return max(1, size // 2) if seconds > 5 * SHORT else size
+    if seconds < SHORT and n_results == size:
+        return 2 * size
+    if seconds > 5 * SHORT:
+        return max(1, size // 2)
+    return size
 
 
 def _batch(task: Packed, items: Sequence[Any]) -> tuple[list[Any], float]:
     """Results and the seconds they took; runs in the worker."""
     start = time.perf_counter()
     function = unpack(task)
-    return [function(item) for item in items], time.perf_counter() - start
+    results = [function(item) for item in items]
+    return results, time.perf_counter() - start

@@ -15,7 +15,8 @@ from tacit.compute.engines.workers import Packed, pack, shielding_workers, unpac
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 
-POLL = {"slurm": 5.0, "local": 0.1}  # seconds between looks for tasks that ended
+# Seconds between looks for tasks that ended, for each kind of cluster.
+POLL = {"slurm": 5.0, "local": 0.1}
 
 
 class Slurm(Engine):
@@ -61,14 +62,17 @@ class Slurm(Engine):
                 "folder=None must be a folder that all nodes see; pass it, for logs and results of"
                 " tasks"
             )
-        self.folder, self.cluster = Path(folder), cluster
+
+        self.folder = Path(folder)
+        self.cluster = cluster
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(
                 f"folder={str(folder)!r} cannot be made ({error.strerror}); choose another"
             ) from error
-        self.partition, self.minutes = partition, whole("minutes", minutes)
+        self.partition = partition
+        self.minutes = whole("minutes", minutes)
 
     def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         from submitit import AutoExecutor
@@ -84,9 +88,15 @@ class Slurm(Engine):
             slurm_partition=self.partition,
             slurm_array_parallelism=self.jobs,
         )
-        batches = [items[first :: self.jobs] for first in range(min(self.jobs, len(items)))]
-        with shielding_workers():  # the local cluster starts its processes here
+
+        # Items are dealt like cards: neighbours often take equally long.
+        n_tasks = min(self.jobs, len(items))
+        batches = [items[first :: self.jobs] for first in range(n_tasks)]
+
+        # The local cluster starts its processes here.
+        with shielding_workers():
             jobs = executor.map_array(_batch, [pack(task)] * len(batches), batches)
+
         running = set(jobs)
         try:
             for job in as_completed(jobs, poll_frequency=POLL[self.cluster]):
@@ -109,10 +119,15 @@ def _end(controller: subprocess.Popen[bytes]) -> None:
     """
     if controller.poll() is not None:
         return
-    children = Path(f"/proc/{controller.pid}/task/{controller.pid}/children")
+
+    # Stop the controller first, so that it starts no task meanwhile.
     with suppress(ProcessLookupError):
-        os.kill(controller.pid, signal.SIGSTOP)  # so that it starts no task meanwhile
-    tasks = [int(word) for word in children.read_text().split()] if children.exists() else []
+        os.kill(controller.pid, signal.SIGSTOP)
+
+    tasks = []
+    children = Path(f"/proc/{controller.pid}/task/{controller.pid}/children")
+    if children.exists():
+        tasks = [int(number) for number in children.read_text().split()]
     for process in (*tasks, controller.pid):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
@@ -126,9 +141,10 @@ def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
     try:
         return cast(tuple[list[Any], Exception | None], job.result())
     except (FailedJobError, UncompletedJobError) as error:
-        lines = (job.stderr() or str(error)).strip().splitlines()
+        log = job.stderr() or str(error)
+        last_line = log.strip().splitlines()[-1]
         raise RuntimeError(
-            f"task {job.job_id} failed: {lines[-1]}; its log is {job.paths.stderr}"
+            f"task {job.job_id} failed: {last_line}; its log is {job.paths.stderr}"
         ) from error
 
 

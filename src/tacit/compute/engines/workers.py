@@ -27,9 +27,10 @@ def alone(function: Callable[[Any], Any], item: Any) -> Any:
         return function(item)
 
 
+# How many blocks of `one_thread_each` are running, and what undoes their limits at the end.
 _users = 0
-_lock = Lock()
 _restore: list[Callable[[], None]] = []
+_lock = Lock()
 
 
 @contextmanager
@@ -43,13 +44,7 @@ def one_thread_each() -> Iterator[None]:
     global _users
     with _lock:
         if _users == 0:
-            torch: Any = sys.modules.get("torch")
-            # read before the limits, which may change it
-            n_torch_threads = None if torch is None else torch.get_num_threads()
-            limits = _libraries(len(sys.modules)).limit(limits=1)
-            _restore[:] = [limits.restore_original_limits]
-            if torch is not None:
-                _restore.append(partial(torch.set_num_threads, n_torch_threads))
+            _restore[:] = _limit_libraries()
         _users += 1
     try:
         one_torch_thread()
@@ -62,6 +57,18 @@ def one_thread_each() -> Iterator[None]:
                     restore()
 
 
+def _limit_libraries() -> list[Callable[[], None]]:
+    """Limit the loaded libraries to one thread; return the functions that undo it."""
+    torch: Any = sys.modules.get("torch")
+    restore_torch = []
+    if torch is not None:
+        # read the number before the limits, which may change it
+        restore_torch.append(partial(torch.set_num_threads, torch.get_num_threads()))
+
+    limits = _libraries(len(sys.modules)).limit(limits=1)
+    return [limits.restore_original_limits, *restore_torch]
+
+
 def one_torch_thread() -> None:
     """Let torch, if it is loaded, compute with one thread when this thread calls it."""
     torch: Any = sys.modules.get("torch")
@@ -72,12 +79,12 @@ def one_torch_thread() -> None:
 @contextmanager
 def environment(variables: dict[str, str]) -> Iterator[None]:
     """Set environment variables within the block."""
-    before = {name: os.environ.get(name) for name in variables}
+    original_values = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in original_values.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
@@ -93,12 +100,13 @@ def shielding_workers() -> Iterator[None]:
     """
     from multiprocessing.resource_tracker import ensure_running
 
-    ensure_running()  # when it starts its process, it unblocks the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # It unblocks the signal when it starts its process, so that comes first.
+    ensure_running()
+    original_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, original_mask)
 
 
 @lru_cache(maxsize=1)
@@ -113,7 +121,8 @@ def _libraries(modules: int) -> Any:
 
 def pack(task: Callable[[Any], Any]) -> Packed:
     """A task as bytes, with the paths on which a worker finds its modules."""
-    import cloudpickle  # unlike pickle, it includes functions of a script
+    # unlike pickle, it includes functions of a script
+    import cloudpickle
 
     return sys.path, cloudpickle.dumps(task)
 

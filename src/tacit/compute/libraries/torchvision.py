@@ -5,7 +5,8 @@ from typing import Any
 from tacit.compute.extras import check_installed
 from tacit.compute.libraries.torch import load_torch
 
-_operators: list[Any] = []  # keeps the operator libraries alive
+# Keeps the libraries of operators alive: torch forgets the operators of one that is freed.
+_operators: list[Any] = []
 
 
 def load_torchvision() -> Any:
@@ -35,7 +36,7 @@ def declare_operators() -> None:
     except RuntimeError as error:
         if "torchvision::nms" not in str(error):
             raise
-        declared = torch.library.Library("torchvision", "FRAGMENT")
+        library = torch.library.Library("torchvision", "FRAGMENT")
         for name in ("nms", "qnms"):
-            declared.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _operators.append(declared)
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _operators.append(library)
