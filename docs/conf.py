@@ -74,18 +74,20 @@ autosummary_ignore_module_all = False  # a package describes what it exports
 
 def _described_elsewhere():
     """Return the members of each module that have a page under a public name in api.md."""
-    names = defaultdict(dict)
+    public_names = defaultdict(dict)
     api = Path(__file__).with_name("api.md").read_text(encoding="utf-8")
     for public_name in re.findall(r"^   (tacit\.[\w.]+)$", api, re.MULTILINE):
-        _, thing, _, _ = import_by_name(public_name)
-        module = getattr(thing, "__module__", None)
+        _, member, _, _ = import_by_name(public_name)
+        # constants and modules have none
+        module = getattr(member, "__module__", None)
         if module is not None:
-            names[module][thing.__qualname__] = public_name
-    return names
+            public_names[module][member.__qualname__] = public_name
+    return public_names
 
 
 autosummary_context = {"described_elsewhere": _described_elsewhere()}
 
+# code within a line of text
 _CODE = re.compile(r"(`+[^`]*`+)")
 _AS_IN = re.compile(r"\bAs in `(?:tacit\.)?([A-Z][\w.]+)`")
 # a label such as "Unit: ", an entry of a list, a row of a table, an indented or an empty line
@@ -108,28 +110,42 @@ def _unwrapped(lines):
 def _plain_text(app, what, name, obj, options, lines):
     """Show docstrings as they read in the source, and turn the classes that they name into links.
 
-    The text of a module after its first paragraph appears as it is. Elsewhere bars are bars.
+    Sphinx takes the lines that this function leaves in the list `lines`.
     """
     if what == "module" and lines:
-        end = lines.index("") if "" in lines else len(lines)
-        rest = lines[end:]
-        lines[:] = [*lines[:end], ""]
-        if any(rest):
-            lines += [".. code-block:: text", "   :class: module-text", ""]
-            lines += [f"   {line}" for line in _unwrapped(rest)]
-            lines += [""]
+        lines[:] = _module_text(lines)
     else:
-        linked = [_AS_IN.sub(r"As in :py:obj:`~.\1`", line) for line in lines]
-        lines[:] = [
-            "".join(
-                part if part.startswith("`") else part.replace("|", r"\|")
-                for part in _CODE.split(line)
-            )
-            for line in linked
-        ]
+        lines[:] = [_escaped_bars(_AS_IN.sub(r"As in :py:obj:`~.\1`", line)) for line in lines]
 
 
-# the last is pydantic's; all others serve the command line and releases
+def _module_text(lines):
+    """Return the docstring of a module, with all but its first paragraph as plain text."""
+    end = lines.index("") if "" in lines else len(lines)
+    summary = lines[:end]
+    details = lines[end:]
+    if not any(details):
+        return [*summary, ""]
+    return [
+        *summary,
+        "",
+        ".. code-block:: text",
+        "   :class: module-text",
+        "",
+        *(f"   {line}" for line in _unwrapped(details)),
+        "",
+    ]
+
+
+def _escaped_bars(line):
+    """Return a line in which |x| outside of code stays as it is; to Sphinx it is a substitution."""
+    parts = []
+    for part in _CODE.split(line):
+        is_code = part.startswith("`")
+        parts.append(part if is_code else part.replace("|", r"\|"))
+    return "".join(parts)
+
+
+# members without an entry: the last is pydantic's; all others serve the command line and releases
 INTERNAL = {
     "documented",
     "flat_parameters",
@@ -153,6 +169,7 @@ def _skip_member(app, what, name, obj, skip, options):
     return None  # as autodoc decides
 
 
+# sections that moved from auto.md to measurements.md
 MEASUREMENTS = (
     "when-gradient-steps-pay",
     "random-problems-that-chose-nothing",
@@ -160,14 +177,13 @@ MEASUREMENTS = (
     "other-pictures",
     "how-much-the-constants-matter",
 )
+# where text is now that stood on a page before, by its anchor there
 MOVED = {
-    "auto": (
-        {anchor: f"measurements.html#{anchor}" for anchor in MEASUREMENTS}
-        | {
-            "what-was-tried-and-rejected": "auto.html#where-the-constants-come-from",
-            "how-auto-compares": "auto.html#where-the-constants-come-from",
-        }
-    )
+    "auto": {
+        **{anchor: f"measurements.html#{anchor}" for anchor in MEASUREMENTS},
+        "what-was-tried-and-rejected": "auto.html#where-the-constants-come-from",
+        "how-auto-compares": "auto.html#where-the-constants-come-from",
+    }
 }
 
 
@@ -183,13 +199,17 @@ def _described_on_pages(app):
 
 def _redirect_old_anchors(app, pagename, templatename, context, doctree):
     """Lead anchors of text that has moved to another page to where it is now."""
-    targets = _described_on_pages(app) if pagename == "api" else MOVED.get(pagename)
+    if pagename == "api":
+        targets = _described_on_pages(app)
+    else:
+        targets = MOVED.get(pagename)
     if targets:
         script = f"const moved = {json.dumps(targets)}[location.hash.slice(1)];"
         app.add_js_file(None, body=script + " if (moved) location.replace(moved);")
 
 
-TEXT = 30  # characters in a cell, on average, from which a table holds text rather than figures
+# average number of characters in a cell from which a table holds text rather than figures
+TEXT = 30
 
 
 def _stack_tables(app, doctree, docname):
@@ -200,10 +220,13 @@ def _stack_tables(app, doctree, docname):
     for table in doctree.findall(nodes.table):
         body = next(table.findall(nodes.tbody))
         headers = list(table.findall(nodes.thead))
-        cells = [len(entry.astext()) for entry in body.findall(nodes.entry)]
-        if headers and "stacked" in table.parent["classes"]:
+        if not headers:
+            continue
+
+        lengths = [len(entry.astext()) for entry in body.findall(nodes.entry)]
+        if "stacked" in table.parent["classes"]:
             table["classes"].append("stacked")
-        elif headers and fmean(cells) >= TEXT:
+        elif fmean(lengths) >= TEXT:
             table["classes"] += ["stacked", "text"]
         else:
             continue

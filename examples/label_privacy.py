@@ -1,5 +1,6 @@
-"""Private labels, from plain randomized response to priors from clusters: a table, a figure, and a
-page with both.
+"""Private labels, from plain randomized response to priors from clusters.
+
+The script writes a table, a figure, and a page with both.
 
 python examples/label_privacy.py FOLDER [--mnist mnist.npz]
 
@@ -11,6 +12,7 @@ script may show a number that is otherwise private: how many labels were flipped
 
 import argparse
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,42 +24,66 @@ import tacit
 from tacit.report.page import page, picture, text
 
 SEED = 0
-SHOWN = ("randomized response", "notebook, corrected", "tacit's choice", "labels as they are")
+
+# methods whose calibration the figure shows
+IN_FIGURE = ("randomized response", "notebook, corrected", "tacit's choice", "labels as they are")
 
 
-def digits() -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """No network, and images of 8 x 8 pixels as rows."""
+@dataclass(frozen=True)
+class Problem:
+    """Training and test images with their labels, and the network that learns from them, if any."""
+
+    x: np.ndarray
+    y: np.ndarray
+    test_x: np.ndarray
+    test_y: np.ndarray
+    network: Any = None
+
+
+def digits() -> Problem:
+    """Return images of 8 x 8 pixels as rows, without a network."""
     x, y = load_digits(return_X_y=True)
+    x = x + 0.5
     parts = tacit.split(len(y), n_public=0, n_test=400, seed=SEED)
-    return None, x[parts.private] + 0.5, y[parts.private], x[parts.test] + 0.5, y[parts.test]
+    return Problem(x[parts.private], y[parts.private], x[parts.test], y[parts.test])
 
 
-def mnist(path: Path) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The notebook's network, and images of 28 x 28 pixels."""
-    from torch import nn
-
-    def network(shape: tuple[int, ...], n_classes: int) -> Any:
-        return nn.Sequential(
-            nn.ZeroPad2d(3),
-            nn.Conv2d(shape[0], 16, 8, 2),
-            nn.ReLU(),
-            nn.MaxPool2d(2, 1),
-            nn.Conv2d(16, 32, 4, 2),
-            nn.ReLU(),
-            nn.MaxPool2d(2, 1),
-            nn.Flatten(),
-            nn.Linear(512, 32),
-            nn.ReLU(),
-            nn.Linear(32, n_classes),
+def mnist(path: Path) -> Problem:
+    """Return images of 28 x 28 pixels, and the notebook's network."""
+    with np.load(path) as file:
+        return Problem(
+            x=file["train_x"][:, None],
+            y=file["train_y"].astype(int),
+            test_x=file["test_x"][:, None],
+            test_y=file["test_y"].astype(int),
+            network=notebook_network,
         )
 
-    with np.load(path) as file:
-        x, y, test_x, test_y = (file[name] for name in ("train_x", "train_y", "test_x", "test_y"))
-    return network, x[:, None], y.astype(int), test_x[:, None], test_y.astype(int)
+
+def notebook_network(shape: tuple[int, ...], n_classes: int) -> Any:
+    """Return the notebook's network for images of this shape: channels, height, width."""
+    from torch import nn
+
+    return nn.Sequential(
+        nn.ZeroPad2d(3),
+        nn.Conv2d(shape[0], 16, 8, 2),
+        nn.ReLU(),
+        nn.MaxPool2d(2, 1),
+        nn.Conv2d(16, 32, 4, 2),
+        nn.ReLU(),
+        nn.MaxPool2d(2, 1),
+        nn.Flatten(),
+        nn.Linear(512, 32),
+        nn.ReLU(),
+        nn.Linear(32, n_classes),
+    )
 
 
 def methods(n: int) -> dict[str, dict[str, Any]]:
-    """Parameters by name. The last step of the notebook states epsilon 1 and spends .1 + 1.95."""
+    """Return the parameters of each method, for n records.
+
+    The last step of the notebook states epsilon 1, and spends .1 + 1.95.
+    """
     clusters = {"prior": "clusters", "n_clusters": min(200, n // 10)}
     return {
         "randomized response": {"budget": "epsilon=1"},
@@ -81,94 +107,120 @@ def methods(n: int) -> dict[str, dict[str, Any]]:
 
 
 def calibration(proba: np.ndarray, y: np.ndarray) -> list[tuple[float, float]]:
-    """Mean confidence and accuracy, for each tenth of the confidence range."""
-    sure, right = proba.max(axis=1), proba.argmax(axis=1) == y
-    bins = np.minimum((10 * sure).astype(int), 9)
-    return [
-        (float(sure[bins == b].mean()), float(right[bins == b].mean()))
-        for b in range(10)
-        if np.any(bins == b)
-    ]
+    """Return mean confidence and accuracy, for each tenth of the confidence range."""
+    confidence = proba.max(axis=1)
+    correct = proba.argmax(axis=1) == y
+    tenths = np.minimum((10 * confidence).astype(int), 9)
+
+    curve = []
+    for tenth in np.unique(tenths):
+        rows = tenths == tenth
+        curve.append((float(confidence[rows].mean()), float(correct[rows].mean())))
+    return curve
 
 
 def figure(counts: dict[str, np.ndarray], curves: dict[str, list[tuple[float, float]]]) -> bytes:
     """Draw class frequencies beside calibration, as a PNG."""
-    bars = [
-        {"of": of, "class": c, "labels": float(n)}
-        for of, own in counts.items()
-        for c, n in enumerate(own)
-    ]
-    points = [
-        {"method": name, "sure": x, "right": y} for name, own in curves.items() for x, y in own
-    ]
-    ideal = [{"sure": 0, "right": 0}, {"sure": 1, "right": 1}]
-    left = alt.Chart(alt.Data(values=bars), title="labels per class", width=400).mark_bar()
-    x, y = alt.X("sure:Q", title="confidence"), alt.Y("right:Q", title="share that is right")
-    line = alt.Chart(alt.Data(values=points), title="calibration", width=400).mark_line(point=True)
-    line = line.encode(
+    both = frequency_chart(counts) | calibration_chart(curves)
+    both = both.resolve_scale(color="independent", shape="independent")
+    both = both.configure_legend(orient="bottom")
+    file = io.BytesIO()
+    both.save(file, format="png", ppi=100)
+    return file.getvalue()
+
+
+def frequency_chart(counts: dict[str, np.ndarray]) -> alt.Chart:
+    """Return bars of the labels per class, side by side for each kind of count."""
+    bars = []
+    for kind, class_counts in counts.items():
+        for c, n_labels in enumerate(class_counts):
+            bars.append({"count": kind, "class": c, "labels": float(n_labels)})
+
+    chart = alt.Chart(alt.Data(values=bars), title="labels per class", width=400).mark_bar()
+    kinds = {"field": "count", "type": "nominal", "title": "count", "sort": list(counts)}
+    return chart.encode(
+        alt.X("class:O").axis(labelAngle=0),
+        alt.Y("labels:Q"),
+        alt.Color(**kinds),
+        alt.XOffset(**kinds),
+    )
+
+
+def calibration_chart(curves: dict[str, list[tuple[float, float]]]) -> alt.LayerChart:
+    """Return a line for each method, and a dashed line where confidence equals accuracy."""
+    points = []
+    for method, curve in curves.items():
+        for confidence, accuracy in curve:
+            points.append({"method": method, "confidence": confidence, "accuracy": accuracy})
+    ideal = [{"confidence": 0, "accuracy": 0}, {"confidence": 1, "accuracy": 1}]
+
+    x = alt.X("confidence:Q", title="confidence")
+    y = alt.Y("accuracy:Q", title="share that is right")
+    lines = alt.Chart(alt.Data(values=points), title="calibration", width=400)
+    lines = lines.mark_line(point=True).encode(
         x, y, alt.Color("method:N", sort=list(curves)), alt.Shape("method:N", sort=list(curves))
     )
-    dashes = (
-        alt.Chart(alt.Data(values=ideal)).mark_line(color="grey", strokeDash=[4, 4]).encode(x, y)
-    )
-    of = {"field": "of", "type": "nominal", "title": "count", "sort": list(counts)}
-    frequencies = left.encode(
-        alt.X("class:O").axis(labelAngle=0), alt.Y("labels:Q"), alt.Color(**of), alt.XOffset(**of)
-    )
-    drawn = (
-        (frequencies | (dashes + line))
-        .resolve_scale(color="independent", shape="independent")
-        .configure_legend(orient="bottom")
-    )
-    file = io.BytesIO()
-    drawn.save(file, format="png", ppi=100)
-    return file.getvalue()
+    diagonal = alt.Chart(alt.Data(values=ideal)).mark_line(color="grey", strokeDash=[4, 4])
+    return diagonal.encode(x, y) + lines
+
+
+def compare(problem: Problem) -> tuple[str, dict[str, list[tuple[float, float]]]]:
+    """Fit all methods; return the table, and the calibration of each method."""
+    lines = ["| method | true epsilon | labels flipped | test accuracy |", "|---|---|---|---|"]
+    curves = {}
+
+    def add(name: str, model: Any, epsilon: str) -> None:
+        """Fit a model and add its line and its curve."""
+        model.fit(problem.x, problem.y)
+        flipped = ""
+        if hasattr(model, "noisy_labels_"):
+            flipped = f"{np.mean(model.noisy_labels_ != problem.y):.1%}"
+        accuracy = np.mean(model.predict(problem.test_x) == problem.test_y)
+        lines.append(f"| {name} | {epsilon} | {flipped} | {accuracy:.1%} |")
+        print(lines[-1], flush=True)
+
+        short_name = name.partition(":")[0]
+        curves[short_name] = calibration(model.predict_proba(problem.test_x), problem.test_y)
+
+    training = None
+    if problem.network is not None:
+        training = {"epochs": 5, "batch_size": 250, "learning_rate": 2e-3}
+    for name, parameters in methods(len(problem.y)).items():
+        model = tacit.LabelPrivate(
+            base=problem.network, classes=10, seed=SEED, training=training, **parameters
+        )
+        add(name, model, f"{model.promise().epsilon():.4g}")
+
+    if problem.network is not None:
+        model = tacit.DPSGD("epsilon=1,delta=1e-5", base=problem.network, classes=10)
+        epsilon = model.promise().epsilon(1e-5)
+        add("DP-SGD, for whole records", model, f"{epsilon:.4g} at delta 1e-5, another unit")
+    return "\n".join(lines), curves
+
+
+def count_labels(y: np.ndarray) -> dict[str, np.ndarray]:
+    """Return class counts: true, of randomized answers, and estimated from these answers."""
+    answers = tacit.label_dp.randomize(y, classes=10, budget="epsilon=1")
+    return {
+        "true": np.bincount(y, minlength=10),
+        "answers": np.bincount(answers.labels, minlength=10),
+        "estimated from the answers": answers.randomizer.counts(answers.labels),
+    }
 
 
 def main(out: Path, file: Path | None = None) -> None:
     """Fit all methods, print the table, and write table, figure and page."""
     out.mkdir(parents=True, exist_ok=True)
-    base, x, y, test_x, test_y = digits() if file is None else mnist(file)
-    lines, curves = [], {}
+    problem = digits() if file is None else mnist(file)
+    table, curves = compare(problem)
+    png = figure(count_labels(problem.y), {name: curves[name] for name in IN_FIGURE})
 
-    def add(name: str, model: Any, epsilon: str) -> None:
-        model.fit(x, y)
-        flipped = (
-            f"{np.mean(model.noisy_labels_ != y):.1%}" if hasattr(model, "noisy_labels_") else ""
-        )
-        lines.append(
-            f"| {name} | {epsilon} | {flipped} | {np.mean(model.predict(test_x) == test_y):.1%} |"
-        )
-        curves[name.split(":")[0]] = calibration(model.predict_proba(test_x), test_y)
-        print(lines[-1], flush=True)
-
-    training = None if base is None else {"epochs": 5, "batch_size": 250, "learning_rate": 2e-3}
-    for name, given in methods(len(y)).items():
-        model = tacit.LabelPrivate(base=base, classes=10, seed=SEED, training=training, **given)
-        add(name, model, f"{model.promise().epsilon():.4g}")
-    if base is not None:
-        model = tacit.DPSGD("epsilon=1,delta=1e-5", base=base, classes=10)
-        add(
-            "DP-SGD, for whole records",
-            model,
-            f"{model.promise().epsilon(1e-5):.4g} at delta 1e-5, another unit",
-        )
-    answers = tacit.label_dp.randomize(y, classes=10, budget="epsilon=1")
-    counts = {
-        "true": np.bincount(y, minlength=10),
-        "answers": np.bincount(answers.labels, minlength=10),
-        "estimated from the answers": answers.randomizer.counts(answers.labels),
-    }
-    table = "\n".join(
-        ["| method | true epsilon | labels flipped | test accuracy |", "|---|---|---|---|", *lines]
-    )
-    drawn = figure(counts, {name: curves[name] for name in SHOWN})
     sections = [
         ("Accuracy", text(table)),
-        ("Answers", picture(drawn, "class counts and calibration")),
+        ("Answers", picture(png, "class counts and calibration")),
     ]
     (out / "table.md").write_text(table + "\n", encoding="utf-8")
-    (out / "figure.png").write_bytes(drawn)
+    (out / "figure.png").write_bytes(png)
     (out / "page.html").write_text(page("Private labels", sections), encoding="utf-8")
     print(f"{out / 'page.html'}: the page")
 
