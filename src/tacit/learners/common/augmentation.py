@@ -9,22 +9,35 @@ from tacit.compute.libraries.torch import load_torch
 if TYPE_CHECKING:
     from tacit.compute.libraries.torch import Tensor
 
-MOST_SHIFT = 2  # pixels
+# pixels
+MOST_SHIFT = 2
 
 
 def shifted(pictures: Tensor, shifts: Tensor, flips: Tensor) -> Tensor:
-    """Pictures of shape (n, channels, height, width), shifted by pixels with zeros at the border,
-    some mirrored.
+    """Shift pictures by pixels, with zeros at the border, and mirror some of them.
 
-    `shifts`, of shape (n, 2), are pixels down and to the right; `flips`, of shape (n,), are
-    mirrored left to right.
+    Parameters
+    ----------
+    pictures : tensor of shape (n, channels, height, width)
+    shifts : tensor of shape (n, 2)
+        Pixels down and to the right, at most `MOST_SHIFT` either way.
+    flips : tensor of shape (n,)
+        True for pictures that are mirrored left to right.
     """
     torch = load_torch()
     n, channels, height, width = pictures.shape
+    target = pictures.device
     padded = torch.nn.functional.pad(pictures, (MOST_SHIFT,) * 4)
-    across = torch.arange(width, device=pictures.device).expand(n, width)
-    across = torch.where(flips[:, None], across.flip(1), across) + MOST_SHIFT - shifts[:, 1:]
-    down = torch.arange(height, device=pictures.device) + MOST_SHIFT - shifts[:, :1]
-    number = torch.arange(n, device=pictures.device)[:, None, None, None]
-    channel = torch.arange(channels, device=pictures.device)[:, None, None]
-    return padded[number, channel, down[:, None, :, None], across[:, None, None, :]]
+
+    # for each picture, the column of `padded` that each column of the result shows, (n, width)
+    columns = torch.arange(width, device=target).expand(n, width)
+    columns = torch.where(flips[:, None], columns.flip(1), columns)
+    columns = columns + MOST_SHIFT - shifts[:, 1:]
+
+    # and its rows, (n, height)
+    rows = torch.arange(height, device=target) + MOST_SHIFT - shifts[:, :1]
+
+    # four indices that broadcast to (n, channels, height, width)
+    picture = torch.arange(n, device=target)[:, None, None, None]
+    channel = torch.arange(channels, device=target)[:, None, None]
+    return padded[picture, channel, rows[:, None, :, None], columns[:, None, None, :]]

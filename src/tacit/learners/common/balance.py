@@ -15,19 +15,23 @@ from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.rows import Floats
 
-COUNTS = "counts"  # the name of this part of the budget
-COUNT_SHARE = 0.01  # of the budget; chosen on CIFAR-10
+# the name of this part of the budget
+COUNTS = "counts"
+
+# share of the budget; chosen on CIFAR-10
+COUNT_SHARE = 0.01
 
 
 def count_share(declared: Any) -> float:
-    """Share of the budget that buys noisy counts; 0 if counts are declared."""
-    return COUNT_SHARE if declared is None else 0.0
+    """Return the share of the budget that buys noisy counts; 0 if counts are declared."""
+    if declared is None:
+        return COUNT_SHARE
+    return 0.0
 
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """Source of the class sizes of a fit: declared (int or sequence of int),
-    bought, or not at all.
+    """Class sizes of a fit: declared (int or sequence of int), bought, or none at all.
 
     Under a unit per person counts are total weights, and declared ones numbers of persons. `noise`
     is the standard deviation of the noise of bought counts. `unused` names the parameter with which
@@ -50,7 +54,9 @@ class ClassCounts:
     @property
     def share(self) -> float:
         """Share of the budget that noisy counts cost; 0 if none are bought."""
-        return 0.0 if self.unused else count_share(self.declared)
+        if self.unused:
+            return 0.0
+        return count_share(self.declared)
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -60,17 +66,17 @@ class ClassCounts:
         return {COUNTS: Part(self.share, gaussian.CLASS_COUNTS, by_class=True)}
 
     def with_noise(self, split: BudgetSplit) -> ClassCounts:
-        """These counts with the noise that the split of the budget gives them."""
+        """Return these counts with the noise that the split of the budget gives them."""
         if not self.share:
             return self
         return replace(self, noise=split.noise(COUNTS))
 
     def unprotected(self) -> tuple[str, ...]:
-        """Declared counts, which the guarantee does not cover."""
+        """Return what the guarantee does not cover: declared counts."""
         return () if self.declared is None else ("class counts (declared)",)
 
     def draw(self, blocks: Blocks, n_classes: int, noise: NoiseSource) -> Floats:
-        """Declared or noisy counts, of shape (n_classes,); exact ones under an infinite budget."""
+        """Return declared or noisy counts, (n_classes,); exact ones under an infinite budget."""
         counts = declared_counts(self.declared, n_classes)
         if counts is not None:
             return counts
@@ -84,31 +90,35 @@ class ClassCounts:
         return max(self.noise, 1.0)
 
     def log_shares(self, counts: Floats) -> Floats:
-        """`log_shares` with the noise level added to each count; zeros if classes are not
-        balanced.
-        """
-        return log_shares(counts, self.uncertainty) if self.balanced else np.zeros(len(counts))
+        """Return `log_shares` of these counts; zeros if classes are not balanced."""
+        if self.balanced:
+            return log_shares(counts, self.uncertainty)
+        return np.zeros(len(counts))
 
     def facts(self) -> dict[str, float | str]:
-        """For the card."""
+        """Return what the card says of the counts."""
+        multiplier: float | str = "not bought"
         if self.share:
-            return {"noise multiplier of the counts": self.noise}
-        return {
-            "noise multiplier of the counts": (
-                "not bought" if self.declared is None else "counts are declared"
-            )
-        }
+            multiplier = self.noise
+        elif self.declared is not None:
+            multiplier = "counts are declared"
+        return {"noise multiplier of the counts": multiplier}
 
 
 def log_shares(counts: Floats, uncertainty: float) -> Floats:
-    """Log shares of the classes, each count raised by `uncertainty`; added to logits to balance
-    classes.
+    """Return log shares of the classes, which are added to logits to balance classes.
+
+    Each count is raised by `uncertainty`, so that no share is smaller than noise can make it. The
+    shares are divided by their mean, so that equal classes have zeros.
     """
-    shares = np.maximum(counts, 0.0) + uncertainty
-    result: Floats = np.log(shares / shares.mean())
+    raised = np.maximum(counts, 0.0) + uncertainty
+    result: Floats = np.log(raised / raised.mean())
     return result
 
 
 def n_records(counts: Floats) -> float:
-    """Number of records, as declared or noisy counts add up to; 1 at least."""
+    """Return the sum of declared or noisy counts, which stands for the number of records.
+
+    It is 1 at least.
+    """
     return max(float(counts.sum()), 1.0)

@@ -1,5 +1,4 @@
-"""Split of a fit's budget over several kinds of noisy sums, under the learner's neighbouring
-relation.
+"""Split of a fit's budget over several kinds of noisy sums.
 
 Gaussian releases with noise multipliers z_i compose to one with 1/z^2 = sum 1/z_i^2, where a noise
 multiplier is the standard deviation divided by the L2 sensitivity under the neighbouring relation.
@@ -66,21 +65,26 @@ class BudgetSplit:
         return self.parts[name].sensitivity.under(self.unit) == 0
 
     def noise_multiplier(self, name: str) -> float:
-        """Standard deviation of the noise of one release over its sensitivity; 0 without noise."""
+        """Return the standard deviation of the noise of one release over its sensitivity.
+
+        It is 0 without noise.
+        """
         if self.free(name):
             return 0.0
 
         part = self.parts[name]
-        share_of_free = sum(self.parts[other].share for other in self.parts if self.free(other))
-        of_whole_budget = self.budget.gaussian(split=True)
-        return of_whole_budget * math.sqrt(part.releases * (1 - share_of_free) / part.share)
+        share_of_free = self._share_of_free()
+        z = self.budget.gaussian(split=True)
+        return z * math.sqrt(part.releases * (1 - share_of_free) / part.share)
+
+    def _share_of_free(self) -> float:
+        return sum(part.share for name, part in self.parts.items() if self.free(name))
 
     def noise(self, name: str, sensitivity: float | None = None) -> float:
-        """Standard deviation of the noise of one release, in units of the bound on a contribution;
-        0 without noise.
+        """Return the standard deviation of the noise of one release; 0 without noise.
 
-        This is what the mechanisms call the noise multiplier, since they state sensitivity 1 under
-        add/remove.
+        It is in units of the bound on a contribution. This is what the mechanisms call the noise
+        multiplier, since they state sensitivity 1 under add/remove.
 
         Parameters
         ----------
@@ -93,14 +97,14 @@ class BudgetSplit:
         return self.noise_multiplier(name) * sensitivity
 
     def event(self) -> Event:
-        """Privacy cost of all releases under the unit."""
-        paid = [name for name in self.parts if not self.free(name)]
-        return compose(self._event_of(name) for name in paid)
+        """Return the privacy cost of all releases under the unit."""
+        return compose(self._event_of(name) for name in self.parts if not self.free(name))
 
     def _event_of(self, name: str) -> Event:
         part = self.parts[name]
         event: Event = Gaussian(self.noise_multiplier(name))
-        # other relations change two classes at once, and a person may be in several
+        # Parallel composition holds under add/remove alone: other relations change two classes at
+        # once, and a person may be in several.
         if part.by_class and self.unit is Unit.ADD_REMOVE:
             event = Parallel(event, over="classes")
         return part.releases * event

@@ -19,7 +19,10 @@ from typing import Any, Self
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-_lock = Lock()  # threads of joblib clone and fit at once
+# threads of joblib clone and fit at once
+_lock = Lock()
+
+# lineages of this process, by their keys; a lineage ends with its last learner
 _lineages: WeakValueDictionary[str, Lineage] = WeakValueDictionary()
 
 
@@ -37,7 +40,7 @@ class Lineage:
 
     @classmethod
     def start(cls) -> Self:
-        """A new lineage, of one learner."""
+        """Start a lineage of one learner."""
         lineage = cls(uuid4().hex)
         _lineages[lineage.key] = lineage
         return lineage
@@ -55,13 +58,16 @@ class Lineage:
             self.fits[member] = self.fits.get(member, 0) + uncharged
 
     def others(self, member: str) -> int:
-        """Upper bound of the uncharged fits besides the last one of `member`, as far as this
-        process can see.
+        """Return an upper bound of the uncharged fits besides the last fit of `member`.
+
+        It bounds what this process can see.
         """
         with _lock:
-            by_others = sum(self.fits.values()) - self.fits[member]
+            fits_of_member = self.fits[member]
+            fits_of_others = sum(self.fits.values()) - fits_of_member
+            earlier_fits = max(fits_of_member - 1, 0)
             unseen = len(self.clones - self.fits.keys())
-            return by_others + unseen + max(self.fits[member] - 1, 0)
+            return fits_of_others + unseen + earlier_fits
 
     def __reduce__(self) -> tuple[Any, ...]:
         with _lock:
@@ -72,14 +78,18 @@ class Lineage:
 
 
 def _restored(key: str, clones: set[str], fits: dict[str, int]) -> Lineage:
-    """The lineage of a pickle: the one of this process, with what the pickle adds, if there is
-    one.
+    """Return the lineage of a pickle.
+
+    It is that of this process, if there is one with its key; what the pickle knows is added.
     """
     with _lock:
         lineage = _lineages.get(key)
         if lineage is None:
-            lineage = _lineages[key] = Lineage(key)
+            lineage = Lineage(key)
+            _lineages[key] = lineage
+
         lineage.clones |= clones
+        # either side may have seen fits of a member that the other did not
         for member, count in fits.items():
             lineage.fits[member] = max(count, lineage.fits.get(member, 0))
         return lineage

@@ -11,13 +11,20 @@ from tacit.data.name_rows import rows_by_class
 from tacit.errors import InputError
 from tacit.models.rows import Floats, row_parts, unit_rows, unit_rows_about
 
-LEAST = 1e-9  # length of a mean of unit rows below which it is rounding error
-ROUNDS, CONCENTRATION, NAME_WEIGHT = 10, 15.0, 10.0  # of expectation maximisation
+# A mean of unit rows that is shorter is rounding error.
+LEAST = 1e-9
+
+# Of expectation maximisation: rounds, concentration of a class about its direction, and the number
+# of rows as which the name of a class counts.
+ROUNDS = 10
+CONCENTRATION = 15.0
+NAME_WEIGHT = 10.0
 
 
 def name_directions(names: Any, classes: Any, width: int, centre: Floats | None) -> Floats | None:
-    """The direction of each class's names about the public centre, unit rows of shape (C, width);
-    None without names.
+    """Return the direction of each class's names about the public centre, (C, width).
+
+    They are unit rows. Without names there are none (None).
 
     Parameters
     ----------
@@ -43,16 +50,15 @@ def name_directions(names: Any, classes: Any, width: int, centre: Floats | None)
         raise InputError(
             "names need a declared class list, in their order; pass classes=[...] (--classes FILE)"
         )
+
     n_classes = classes if isinstance(classes, int | np.integer) else len(classes)
-    return np.concatenate(
-        [
-            _direction(rows, centre, c)
-            for c, rows in enumerate(rows_by_class(names, int(n_classes), width))
-        ]
-    )
+    rows_of_classes = rows_by_class(names, int(n_classes), width)
+    directions = [_direction(rows, centre, c) for c, rows in enumerate(rows_of_classes)]
+    return np.concatenate(directions)
 
 
 def _direction(rows: Floats, centre: Floats | None, c: int) -> Floats:
+    """Return the direction of the mean of the unit rows of class c, (1, width)."""
     mean = unit_rows_about(rows, centre).mean(axis=0, keepdims=True)
     if np.linalg.norm(mean) < LEAST:
         raise InputError(
@@ -63,12 +69,11 @@ def _direction(rows: Floats, centre: Floats | None, c: int) -> Floats:
 
 
 def adapted_directions(rows: Floats, names: Floats, likelihoods: Floats | None = None) -> Floats:
-    """Directions of the classes after expectation maximisation over public rows, unit rows of shape
-    (C, width).
+    """Return directions of the classes after expectation maximisation, unit rows (C, width).
 
-    The rows are a mixture of von Mises-Fisher distributions of equal shares and concentration
-    `CONCENTRATION`. A class has the direction of the sum of its rows, by probability, and
-    `NAME_WEIGHT` times its name [Banerjee et al. 2005].
+    The public rows are a mixture of von Mises-Fisher distributions of equal shares and
+    concentration `CONCENTRATION`. A class has the direction of the sum of its rows, by probability,
+    and `NAME_WEIGHT` times its name [Banerjee et al. 2005].
 
     Parameters
     ----------
@@ -77,16 +82,19 @@ def adapted_directions(rows: Floats, names: Floats, likelihoods: Floats | None =
     names : array of shape (C, width)
         Unit directions, from which the rounds start.
     likelihoods : array of shape (n, C), optional
-        Of what else is known of the rows, under each class.
+        Likelihood of other facts about the rows, under each class.
     """
     directions = names
     for _ in range(ROUNDS):
         sums = NAME_WEIGHT * names
         for part in row_parts(rows):
+            # expectation: the probability of each class for each row, (b, C)
             shares = softmax(CONCENTRATION * rows[part] @ directions.T, axis=1)
             if likelihoods is not None:
                 shares *= likelihoods[part]
                 shares /= np.maximum(shares.sum(axis=1, keepdims=True), LEAST)
             sums += shares.T @ rows[part]
+
+        # maximisation
         directions = unit_rows(sums)
     return directions

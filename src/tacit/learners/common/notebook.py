@@ -12,13 +12,14 @@ from tacit.privacy.guarantee import STATED_AT
 
 
 def promise_html(learner: Any, budget: str) -> str:
-    """The guarantee of a fitted learner, or what a fit will promise, as a table of HTML; a wrong
-    parameter is named.
+    """Return a table of HTML: the guarantee of a fitted learner, or the promise of a fit.
+
+    Where there is no promise, since a parameter is wrong, the table holds the error.
     """
-    fitted = learner.__sklearn_is_fitted__()
-    title = "Guarantee of this fit" if fitted else "Promise of a fit"
+    is_fitted = learner.__sklearn_is_fitted__()
+    title = "Guarantee of this fit" if is_fitted else "Promise of a fit"
     try:
-        guarantee = learner.guarantee_ if fitted else learner.promise()
+        guarantee = learner.guarantee_ if is_fitted else learner.promise()
         rows = {
             "budget": budget,
             "unit": f"{guarantee.unit}: hides {guarantee.unit.hidden}",

@@ -1,8 +1,8 @@
-"""Refuse or warn where public rows are private records; a check for the owner, before anything is
-charged.
+"""Refuse or warn where public rows are private records, before anything is charged.
 
-Its outcome depends on the private records and is outside every guarantee. So the statement of each
-fit that uses public rows lists it as unprotected, whatever was found.
+The check is for the owner. Its outcome depends on the private records and is outside every
+guarantee. So the statement of each fit that uses public rows lists it as unprotected, whatever its
+outcome.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ MESSAGE_WITHOUT_NUMBER = (
 
 
 class OverlapWarning(PrivacyLeakWarning):
-    """Public rows are private records. The message states their number, which is for the owner
-    alone.
+    """Public rows are private records.
+
+    The message states their number, which is for the owner alone.
     """
 
 
 def check_overlap(name: str, rows: Any, X: Any, *, released: bool, stacklevel: int) -> None:
-    """Refuse public rows of which at least one is a private record, if they are released; else warn
-    of the number.
+    """Refuse or warn of public rows of which at least one is a private record.
 
-    Rows are compared entry by entry at the lower of both precisions, without any change of scale;
-    rows of zeros hold nothing of a record and are not counted.
+    They are refused if they are released; else a warning states their number. Rows are compared
+    entry by entry at the lower of both precisions, without any change of scale; rows of zeros hold
+    nothing of a record and are not counted.
 
     Parameters
     ----------

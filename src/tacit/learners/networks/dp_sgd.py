@@ -1,5 +1,6 @@
-"""DPSGD: a network trained by clipped noisy gradients of Poisson samples, for comparison; needs
-Opacus.
+"""DPSGD: a network trained by clipped noisy gradients of Poisson samples, for comparison.
+
+It needs Opacus.
 """
 
 from __future__ import annotations
@@ -31,13 +32,16 @@ from tacit.privacy.unit import Unit
 if TYPE_CHECKING:
     from tacit.compute.libraries.torch import Tensor, nn
 
+# a clip norm that shortens no gradient
 UNCLIPPED = 1e30
-RECORDS_AT_ONCE = 256  # of persons, whose gradients are in memory before they are added by person
+
+# records whose gradients are in memory at once, before they are added up by person
+RECORDS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, eq=False)
 class Records(Prepared):
-    """Private records and how the network sees them."""
+    """Private records, and the form in which the network reads them."""
 
     view: View
 
@@ -134,16 +138,16 @@ class DPSGD(ModelClassifier):
     noise: str = "research"
 
     def _steps(self) -> int:
-        rate, epochs = (
-            real("sampling_rate", self.sampling_rate, 1e-9, 1.0),
-            real("epochs", self.epochs, 1e-9, 1e6),
-        )
-        return whole(
-            "number of steps, epochs/sampling_rate,", max(round(epochs / rate), 1), 1, 10**6
-        )
+        rate = real("sampling_rate", self.sampling_rate, 1e-9, 1.0)
+        epochs = real("epochs", self.epochs, 1e-9, 1e6)
+        steps = max(round(epochs / rate), 1)
+        return whole("number of steps, epochs/sampling_rate,", steps, 1, 10**6)
 
     def _rate(self) -> float:
-        """The sampling rate as sampled: a whole number of the 2^32 values of half a random word."""
+        """Return the sampling rate as sampled.
+
+        It is a whole number of the 2^32 values of half a random word, rounded up.
+        """
         return math.ceil(self.sampling_rate * 2**32) / 2**32
 
     def _event(self) -> Event:
@@ -155,6 +159,7 @@ class DPSGD(ModelClassifier):
             raise InputError(
                 f"{fault}; pass noise='research', or choose a learner whose result may be released"
             )
+
         if self.n_persons is not None:
             whole("n_persons", self.n_persons, 1, 2**31)
         elif Unit(self.unit) is Unit.ADD_REMOVE_PERSON:
@@ -162,29 +167,38 @@ class DPSGD(ModelClassifier):
             raise InputError(
                 f"unit={self.unit}, {rule}; pass n_persons=..., about the actual number"
             )
+
         return self._steps() * SampledGaussian(self._noise_multiplier(), self._rate())
 
     def _noise_multiplier(self) -> float:
-        """The least noise at which all steps keep the budget under `unit`."""
-        rate, steps, budget = self._rate(), self._steps(), Budget.parse(self.budget)
+        """Return the least noise at which all steps keep the budget under `unit`."""
+        rate = self._rate()
+        steps = self._steps()
+        budget = Budget.parse(self.budget)
         if Unit(self.unit) in (Unit.ADD_REMOVE, Unit.ADD_REMOVE_PERSON):
             return _multiplier(budget, rate, steps)
-        return 2 * _multiplier(budget, SampledGaussian(1.0, rate).for_group(2).sampling_rate, steps)
+
+        # A replacement is two changes, whose event has half the noise multiplier and a higher rate;
+        # the rate does not depend on the noise.
+        rate_for_two = SampledGaussian(1.0, rate).for_group(2).sampling_rate
+        return 2 * _multiplier(budget, rate_for_two, steps)
 
     def _unprotected(self) -> tuple[str, ...]:
         if not Unit(self.unit).per_person:
             return ("number of records",)
-        return ("number of persons" if self.n_persons is None else "number of persons (declared)",)
+        if self.n_persons is not None:
+            return ("number of persons (declared)",)
+        return ("number of persons",)
 
     def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Records:
         check_installed("opacus")
         real("clip", self.clip, 1e-6, 1e6)
         real("learning_rate", self.learning_rate, 1e-9, 1e3)
         whole("seed", self.seed, 0, 2**32 - 1)
-        view = View(
-            record_shape(self.shape if shape is None else shape, X.shape[1]),
-            scale=255.0 if X.dtype == np.uint8 else 1.0,
-        )
+
+        sides = record_shape(self.shape if shape is None else shape, X.shape[1])
+        is_bytes = X.dtype == np.uint8
+        view = View(sides, scale=255.0 if is_bytes else 1.0)
         if hasattr(self.base, "fit"):
             raise InputError(
                 f"base={self.base!r:.60} is not a network; pass a name, such as 'mlp', or a factory"
@@ -194,7 +208,7 @@ class DPSGD(ModelClassifier):
         return Records(X, labels, view)
 
     def _module(self, shape: tuple[int, ...]) -> nn.Module:
-        """The network at its start."""
+        """Return the network before training."""
         torch = load_torch()
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.seed)
@@ -206,27 +220,34 @@ class DPSGD(ModelClassifier):
         from opacus.optimizers import DPOptimizer
 
         view = records.view
+        persons = records.persons
         self.shape_ = view.shape
-        steps, rate, persons = self._steps(), self._rate(), records.persons
-        members = len(records.labels) if persons is None else persons.number
-        declared = members if persons is None or self.n_persons is None else self.n_persons
         self.noise_multiplier_ = self._noise_multiplier()
-        x, y = (
-            as_tensor(view(records.X)).to(device()),
-            torch.from_numpy(records.labels).to(device()),
-        )
-        module = GradSampleModule(
-            self._module(view.shape).to(device()).train(), loss_reduction="sum"
-        )
+        steps = self._steps()
+        rate = self._rate()
+
+        # The number of members scales the steps: a public one, where it is declared.
+        members = len(records.labels) if persons is None else persons.number
+        n_for_scale = members
+        if persons is not None and self.n_persons is not None:
+            n_for_scale = self.n_persons
+
+        x = as_tensor(view(records.X)).to(device())
+        y = torch.from_numpy(records.labels).to(device())
+        network_at_start = self._module(view.shape).to(device()).train()
+        module = GradSampleModule(network_at_start, loss_reduction="sum")
+
+        # a seed of 63 bits
         generator = torch.Generator(device=device())
         generator.manual_seed(int(noise.words(1)[0] >> np.uint64(1)))
         optimiser = DPOptimizer(
             torch.optim.Adam(module.parameters(), self.learning_rate),
             noise_multiplier=self.noise_multiplier_,
             max_grad_norm=self.clip if self.noise_multiplier_ else UNCLIPPED,
-            expected_batch_size=rate * declared,
+            expected_batch_size=rate * n_for_scale,
             generator=generator,
         )
+
         for _ in progress(range(steps), "DP-SGD", steps):
             sample = poisson_sample(members, rate, noise)
             optimiser.zero_grad()
@@ -236,21 +257,28 @@ class DPSGD(ModelClassifier):
                 rows, owners = _records_of(persons, sample)
                 _set_gradients_of_persons(module, x, y, rows, owners, len(sample))
             _drop_overflows(list(module.parameters()))
+            # clips each gradient, adds them up, and adds noise
             optimiser.step()
+
         self.module_ = module._module.eval()
         return Model(self.module_, len(self.classes_), view)
 
 
 def poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64]:
-    """Positions of a Poisson sample: each of n records or persons with probability `rate`."""
+    """Draw positions of a Poisson sample: each of n records or persons with probability `rate`.
+
+    Each takes half of a word of 64 random bits.
+    """
     halves = noise.words((n + 1) // 2).view(np.uint32)[:n]
     return np.flatnonzero(halves < rate * 2**32)
 
 
 def _records_of(persons: Persons, sample: Integers) -> tuple[Integers, Integers]:
-    """Positions of all records of the persons of a sample, and for each the place of its person in
-    the sample.
+    """Return the positions of all records of the persons of a sample, and their owners.
+
+    An owner is the place of a person in the sample.
     """
+    # place of each person in the sample, -1 for others
     places = np.full(persons.number, -1)
     places[sample] = np.arange(len(sample))
     owners = places[persons.codes]
@@ -259,12 +287,11 @@ def _records_of(persons: Persons, sample: Integers) -> tuple[Integers, Integers]
 
 
 def _set_gradients(module: Any, x: Tensor, y: Tensor, rows: Integers) -> None:
-    """Set `grad_sample` of each parameter to the gradients of these records, of shape (rows,
-    ...).
-    """
+    """Set `grad_sample` of each parameter to the gradients of these records, (rows, ...)."""
     torch = load_torch()
-    chosen = torch.from_numpy(rows).to(x.device)
-    loss = torch.nn.functional.cross_entropy(module(x[chosen]), y[chosen], reduction="sum")
+    positions = torch.from_numpy(rows).to(x.device)
+    scores = module(x[positions])
+    loss = torch.nn.functional.cross_entropy(scores, y[positions], reduction="sum")
     with warnings.catch_warnings():
         # of Opacus, for the first layer
         warnings.filterwarnings("ignore", message="Full backward hook")
@@ -274,8 +301,9 @@ def _set_gradients(module: Any, x: Tensor, y: Tensor, rows: Integers) -> None:
 def _set_gradients_of_persons(
     module: Any, x: Tensor, y: Tensor, rows: Integers, owners: Integers, n_persons: int
 ) -> None:
-    """Set `grad_sample` of each parameter to the sums over each person's records, of shape
-    (n_persons, ...).
+    """Set `grad_sample` of each parameter to each person's sum, (n_persons, ...).
+
+    So Opacus clips the sum of the gradients of a person as it clips the gradient of a record.
     """
     torch = load_torch()
     parameters = list(module.parameters())
@@ -283,34 +311,42 @@ def _set_gradients_of_persons(
     for start in range(0, len(rows), RECORDS_AT_ONCE):
         part = slice(start, start + RECORDS_AT_ONCE)
         _set_gradients(module, x, y, rows[part])
-        of_records = torch.from_numpy(owners[part]).to(x.device)
+        owners_of_part = torch.from_numpy(owners[part]).to(x.device)
         for parameter, total in zip(parameters, sums, strict=True):
-            total.index_add_(0, of_records, parameter.grad_sample)
+            total.index_add_(0, owners_of_part, parameter.grad_sample)
+            # Opacus would append the gradients of the next part to these
             parameter.grad_sample = None
+
     for parameter, total in zip(parameters, sums, strict=True):
         parameter.grad_sample = total
 
 
 @lru_cache(maxsize=256)
 def _multiplier(budget: Budget, rate: float, steps: int) -> float:
+    """Calibrate the noise multiplier; cached, since each trial composes loss distributions."""
     return budget.sampled_gaussian(rate, steps)
 
 
 def _drop_overflows(parameters: Sequence[Any]) -> None:
-    """A record or person whose gradient is not finite, which no clipping bounds, contributes
-    nothing.
+    """Set gradients to zero, of records or persons for whom an entry is not finite.
+
+    No clipping bounds such a gradient.
     """
     torch = load_torch()
-    each = [parameter.grad_sample.flatten(1).isfinite().all(dim=1) for parameter in parameters]
-    finite = torch.stack(each).all(dim=0)
+    finite_by_parameter = [
+        parameter.grad_sample.flatten(1).isfinite().all(dim=1) for parameter in parameters
+    ]
+    # one truth value for each record or person
+    finite = torch.stack(finite_by_parameter).all(dim=0)
     if not finite.all():
         for parameter in parameters:
             parameter.grad_sample[~finite] = 0
 
 
 def _check_module(module: Any, shape: tuple[int, ...]) -> None:
-    """Refuse a network that mixes records, keeps statistics of records, or has no gradients of
-    single records.
+    """Refuse a network whose gradients are not sums of gradients of single records.
+
+    It mixes records, keeps statistics of records, or has layers that Opacus does not know.
     """
     torch = load_torch()
     from opacus import GradSampleModule
@@ -330,13 +366,14 @@ def _check_module(module: Any, shape: tuple[int, ...]) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            GradSampleModule(module, loss_reduction="sum")(torch.zeros(2, *shape)).sum().backward()
+            wrapped = GradSampleModule(module, loss_reduction="sum")
+            wrapped(torch.zeros(2, *shape)).sum().backward()
         if any(parameter.grad_sample is None for parameter in module.parameters()):
             raise InputError(
                 "base has parameters that its output does not depend on; leave them out"
             )
     except RuntimeError as error:
-        said = " ".join(str(error).split())[:200]
+        message = " ".join(str(error).split())[:200]
         raise InputError(
-            f"base gives no gradients of single records ({said}); use layers that Opacus knows"
+            f"base gives no gradients of single records ({message}); use layers that Opacus knows"
         ) from error

@@ -106,10 +106,13 @@ class NoisySumPrototypes(PrivateClassifier):
         return UnitRows(X, labels, public_centre(self.public, X.shape[1]))
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        z, n_classes, width = self._noise_multiplier(), len(self.classes_), prepared.width
+        z = self._noise_multiplier()
+        n_classes = len(self.classes_)
+        width = prepared.width
         self.centre_ = prepared.centre
         with phase(SET_UP):
             rows = pieces(prepared, "class sums")
+            # With noise and without a centre, the mechanism makes rows unit.
             if z == 0 or self.centre_ is not None:
                 rows = (
                     block._replace(rows=unit_rows_about(np.asarray(block.rows), self.centre_))
@@ -118,6 +121,7 @@ class NoisySumPrototypes(PrivateClassifier):
             self.prototypes_ = class_sums(
                 rows, n_classes=n_classes, width=width, multiplier=z, noise=noise, unit_rows=True
             )
+
         facts = {
             "row norm": 1.0,
             "noise standard deviation": z,

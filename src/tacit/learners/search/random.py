@@ -87,9 +87,12 @@ class RandomSearch(Search):
             raise BudgetError(
                 f"budget {budget} is zCDP, which a random search cannot satisfy; {remedy}"
             )
-        mean, shape = real("mean_runs", self.mean_runs, 1, 1e6), real("shape", self.shape, 0, 1)
-        runs = (self._run_cost(candidate, per_run) for candidate in self._candidates())
-        return repetition.event(most_expensive(runs, pure=per_run.fit.kind == "pure"), mean, shape)
+
+        mean = real("mean_runs", self.mean_runs, 1, 1e6)
+        shape = real("shape", self.shape, 0, 1)
+        run_costs = (self._run_cost(candidate, per_run) for candidate in self._candidates())
+        is_pure = per_run.fit.kind == "pure"
+        return repetition.event(most_expensive(run_costs, pure=is_pure), mean, shape)
 
     def _candidates_to_run(
         self, per_run: RunBudget, noise: NoiseSource, runs: Runs
@@ -97,17 +100,19 @@ class RandomSearch(Search):
         candidates = self._candidates()
         if per_run.fit.infinite:
             return len(candidates), candidates
-        number = repetition.number_of_runs(self._cost(per_run), noise)
-        return number, [candidates[int(noise.subset(len(candidates), 1)[0])] for _ in range(number)]
+
+        n_runs = repetition.number_of_runs(self._cost(per_run), noise)
+        positions = [int(noise.subset(len(candidates), 1)[0]) for _ in range(n_runs)]
+        return n_runs, [candidates[position] for position in positions]
 
     def _scores_are_public(self, per_run: RunBudget) -> bool:
         return self.noise == "research" or per_run.fit.infinite
 
     def _tuning_note(self) -> str:
-        best = (
-            f"the best of a secret number of runs (mean {self.mean_runs:g}, shape {self.shape:g})"
+        number = f"a secret number of runs (mean {self.mean_runs:g}, shape {self.shape:g})"
+        run = f"each with one of {len(self._candidates())} candidates"
+        scoring = f"scored {self._scoring_note()}"
+        return (
+            f"random search: the best of {number}, {run}, {scoring}; the guarantee covers all of"
+            " them"
         )
-        drawn = (
-            f"each with one of {len(self._candidates())} candidates, scored {self._scoring_note()}"
-        )
-        return f"random search: {best}, {drawn}; the guarantee covers all of them"

@@ -1,8 +1,7 @@
-"""Candidates by a tree-structured Parzen estimator (TPE) of optuna: each is proposed after the
-scores of those before.
+"""Candidates by a tree-structured Parzen estimator (TPE) of optuna.
 
-The scores are exact, so the proposals reveal facts about the records: only `UnpaidSearch` may use
-this.
+Each candidate is proposed after the scores of those before. The scores are exact, so the proposals
+reveal facts about the records: only `UnpaidSearch` may use this.
 """
 
 from __future__ import annotations
@@ -21,61 +20,75 @@ Space = Mapping[str, Any]
 
 
 def corners(space: Any) -> list[Candidate]:
-    """The candidate of all first values, and from it each other value, or end of a range, of one
-    parameter.
+    """Return candidates that hold every value, and both ends of every range, of a parameter.
+
+    The first has the first value of each parameter; the others differ from it in one.
     """
-    ends = {
-        name: [values["low"], values["high"]] if isinstance(values, Mapping) else list(values)
-        for name, values in _checked(space).items()
-    }
-    first = {name: values[0] for name, values in ends.items()}
-    return [
-        first,
-        *(first | {name: value} for name, values in ends.items() for value in values[1:]),
-    ]
+    values_by_name = {}
+    for name, values in _checked(space).items():
+        if isinstance(values, Mapping):
+            values_by_name[name] = [values["low"], values["high"]]
+        else:
+            values_by_name[name] = list(values)
+
+    first = {name: values[0] for name, values in values_by_name.items()}
+    candidates: list[Candidate] = [first]
+    for name, values in values_by_name.items():
+        for value in values[1:]:
+            candidates.append(first | {name: value})
+    return candidates
 
 
 def proposals(space: Any, trials: int, runs: Runs, seed: int | None) -> Iterator[Candidate]:
-    """`trials` candidates; `runs` must hold the score of a candidate before the next is drawn."""
-    space = _checked(space)
-    import optuna
+    """Yield `trials` candidates.
 
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line in the log for each study
-    try:
-        study = optuna.create_study(
-            direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed)
-        )
-    finally:
-        optuna.logging.set_verbosity(level)
+    `runs` must hold the score of a candidate before the next is drawn.
+    """
+    space = _checked(space)
+    study = _study(seed)
     distributions = {name: _distribution(values) for name, values in space.items()}
     for _ in range(trials):
         trial = study.ask(distributions)
-        yield {
-            name: values[trial.params[name]] if isinstance(values, Sequence) else trial.params[name]
-            for name, values in space.items()
-        }
-        study.tell(trial, runs[-1][1])
+        candidate = {}
+        for name, values in space.items():
+            proposed = trial.params[name]
+            is_list = isinstance(values, Sequence)
+            candidate[name] = values[proposed] if is_list else proposed
+        yield candidate
+
+        _, score = runs[-1]
+        study.tell(trial, score)
+
+
+def _study(seed: int | None) -> Any:
+    """Create a study of optuna, which would log a line for it."""
+    import optuna
+
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        sampler = optuna.samplers.TPESampler(seed=seed)
+        return optuna.create_study(direction="maximize", sampler=sampler)
+    finally:
+        optuna.logging.set_verbosity(level)
 
 
 def _distribution(values: Sequence[Any] | Mapping[str, Any]) -> Any:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if not isinstance(values, Mapping):
-        return CategoricalDistribution(range(len(values)))  # positions: values may be of any type
-    low, high = values["low"], values["high"]
-    kind = (
-        IntDistribution
-        if all(isinstance(end, Integral) for end in (low, high))
-        else FloatDistribution
-    )
+        # of positions, since values may be of any type
+        return CategoricalDistribution(range(len(values)))
+
+    low = values["low"]
+    high = values["high"]
+    whole_ends = isinstance(low, Integral) and isinstance(high, Integral)
+    kind = IntDistribution if whole_ends else FloatDistribution
     return kind(low, high, log=values.get("log", False))
 
 
 def _checked(space: Any) -> Space:
-    """The space, if it is one and optuna is installed; a range with whole ends is one of whole
-    numbers.
-    """
+    """Return the space, if it is one and optuna is installed."""
     check_installed("optuna")
     if not isinstance(space, Mapping) or not space:
         example = "{'k': [1, 5], 'd_min': {'low': 0.0, 'high': 1.0}}"
@@ -88,24 +101,26 @@ def _checked(space: Any) -> Space:
 
 
 def _check_range(name: str, values: Any) -> None:
-    if not isinstance(values, Mapping) or not {"low", "high"} <= set(values) <= {
-        "low",
-        "high",
-        "log",
-    }:
+    names = set(values) if isinstance(values, Mapping) else set()
+    is_range = {"low", "high"} <= names <= {"low", "high", "log"}
+    if not is_range:
         example = "[1, 5], or {'low': 0.0, 'high': 1.0}"
         rule = "neither a list of values nor a range"
         raise InputError(
             f"candidates have {name}={quoted(values)}, {rule}; pass for example {example}"
         )
-    low, high, log = values["low"], values["high"], values.get("log", False)
-    if not all(
-        isinstance(end, Real) and not isinstance(end, bool) and math.isfinite(end)
-        for end in (low, high)
-    ):
+
+    low = values["low"]
+    high = values["high"]
+    log = values.get("log", False)
+    if not _is_finite_number(low) or not _is_finite_number(high):
         raise InputError(
             f"candidates have {name} from {low!r} to {high!r}; pass two finite numbers"
         )
     if not low < high or not isinstance(log, bool) or (log and low <= 0):
         rule = "low must be below high, log True or False, and low above 0 if it is True"
         raise InputError(f"candidates have {name}={quoted(dict(values))}; {rule}")
+
+
+def _is_finite_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -71,12 +71,10 @@ class UnpaidSearch(Search):
     trials: int | None = None
 
     def _unprotected(self) -> tuple[str, ...]:
-        tuned = (
-            UNPAID
-            if self.trials is None
-            else f"{UNPAID.removesuffix(')')}, in {self.trials} trials)"
-        )
-        return (tuned, *super()._unprotected())
+        parameters = UNPAID
+        if self.trials is not None:
+            parameters = f"{UNPAID.removesuffix(')')}, in {self.trials} trials)"
+        return (parameters, *super()._unprotected())
 
     def _candidates(self) -> list[Candidate]:
         if self.trials is None:
@@ -88,13 +86,16 @@ class UnpaidSearch(Search):
         return RunBudget(Budget.parse(self.budget), Gaussian(0.0))
 
     def _cost(self, per_run: RunBudget) -> Event:
-        fits = (
+        # The promise of every candidate is made, so that parameters are checked.
+        fits = [
             self._learner(candidate, per_run.fit).promise().event
             for candidate in self._candidates()
-        )
-        listed = compose([*fits, Gaussian(0.0)])
-        # no bound, whatever candidates are proposed
-        return listed if self.trials is None else Gaussian(0.0)
+        ]
+        exact_scores = Gaussian(0.0)
+        if self.trials is None:
+            return compose([*fits, exact_scores])
+        # without the fits: which candidates are proposed is not known
+        return exact_scores
 
     def _candidates_to_run(
         self, per_run: RunBudget, noise: NoiseSource, runs: Runs
@@ -105,6 +106,7 @@ class UnpaidSearch(Search):
         return self.trials, proposals(self.candidates, self.trials, runs, self._seed(noise))
 
     def _tuning_note(self) -> str:
-        trials = None if self.trials is None else f"{self.trials} trials of optuna (TPE)"
-        tried = trials or f"{len(self._candidates())} candidates"
-        return f"not paid for: the best of {tried} by its exact score on the private records"
+        candidates = f"{len(self._candidates())} candidates"
+        if self.trials is not None:
+            candidates = f"{self.trials} trials of optuna (TPE)"
+        return f"not paid for: the best of {candidates} by its exact score on the private records"
