@@ -20,15 +20,21 @@ from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats, unit_rows
 
 TEMPLATE = "{}"
-# candidates; the first is used for too few public classes
+
+# candidates for the temperature; the first is used for too few public classes
 TEMPERATURES = (0.05, 0.03, 0.07, 0.1, 0.15)
-TOLD = 500  # public classes, at most, by which a temperature is judged
-LEAST = 1e-9  # of the longest direction, below which a direction is rounding error
+
+# public classes needed to choose a temperature, and the most by which one is judged
+FEWEST_JUDGES = 4
+MOST_JUDGES = 500
+
+# share of the longest direction below which a direction is rounding error
+LEAST = 1e-9
 
 
 def load_text_side(encoder: str, **options: Any) -> Features:
-    """The text side of an encoder, loaded by `load_encoder` with these options; InputError if it
-    has none.
+    """Load the text side of an encoder by `load_encoder` with these options; InputError if it has
+    none.
     """
     try:
         return load_encoder(encoder, kind="text", **options)
@@ -42,7 +48,7 @@ def load_text_side(encoder: str, **options: Any) -> Features:
 def names_source(
     classes: Any, templates: Sequence[str] = (TEMPLATE,), descriptions: Sequence[str] | None = None
 ) -> Source:
-    """Class names in every template as a source of texts, one row for each class and template,
+    """Make class names in every template a source of texts, one row for each class and template,
     labelled by class.
 
     Parameters
@@ -60,7 +66,37 @@ def names_source(
         If there is no class or no template, a class or template is named twice, a template lacks
         "{}", or a description is empty.
     """
-    listed = class_list(classes)
+    class_values = class_list(classes)
+    _check_templates(templates)
+    if descriptions is None:
+        words = [str(name).replace("_", " ") for name in class_values]
+    else:
+        words = list(descriptions)
+    if len(words) != len(class_values):
+        raise InputError(
+            f"there are {len(words)} texts for {len(class_values)} classes; give one for each, in"
+            " their order"
+        )
+    if not all(word.strip() for word in words):
+        raise InputError("the text of a class is empty; give one for each class")
+
+    texts = []
+    for word in words:
+        texts += [template.replace(TEMPLATE, word) for template in templates]
+    facts = {"what": "rows of class names", "templates": list(templates)}
+    return Source(
+        "text",
+        texts,
+        lambda start: iter(texts[start:]),
+        stamp(texts, class_values),
+        labels=np.repeat(np.asarray(class_values), len(templates)),
+        classes=class_values,
+        classes_declared=True,
+        facts={"names": facts},
+    )
+
+
+def _check_templates(templates: Sequence[str]) -> None:
     if not templates:
         raise InputError('templates are empty; give one at least, such as "{}"')
     for template in templates:
@@ -71,31 +107,6 @@ def names_source(
             )
         if list(templates).count(template) > 1:
             raise InputError(f"template {quoted(template)} is given twice; remove one")
-    words = (
-        [str(name).replace("_", " ") for name in listed]
-        if descriptions is None
-        else list(descriptions)
-    )
-    if len(words) != len(listed):
-        raise InputError(
-            f"there are {len(words)} texts for {len(listed)} classes; give one for each, in their"
-            " order"
-        )
-    if not all(word.strip() for word in words):
-        raise InputError("the text of a class is empty; give one for each class")
-    texts = [template.replace(TEMPLATE, word) for word in words for template in templates]
-    facts = {"what": "rows of class names", "templates": list(templates)}
-    labels = np.repeat(np.asarray(listed), len(templates))
-    return Source(
-        "text",
-        texts,
-        lambda first: iter(texts[first:]),
-        stamp(texts, listed),
-        labels,
-        listed,
-        True,
-        facts={"names": facts},
-    )
 
 
 def encode_names(
@@ -137,6 +148,8 @@ def encode_names(
     """
     source = names_source(classes, templates, descriptions)
     features = load_text_side(encoder, **options) if isinstance(encoder, str) else encoder
+
+    # (classes * templates, dim), the rows of a class one after another
     rows = encode_records(list(source.names), features, batch)
     return list(rows.reshape(-1, len(templates), rows.shape[1]))
 
@@ -149,8 +162,8 @@ def names_through(
     *,
     temperature: float | None = None,
 ) -> NDArray[np.float64]:
-    """Rows of class names in the space of public rows whose classes have names too, for encoders
-    without a text side.
+    """Compute rows of class names in the space of public rows whose classes have names too, for
+    encoders without a text side.
 
     The direction of class c from g, the mean of the unit public rows, is sum_k w_ck (mu_k - g):
     mu_k is the mean of the unit public rows of class k, and w_c the softmax over k of cos(name c,
@@ -196,86 +209,109 @@ def names_through(
         raise InputError(
             f"temperature={temperature} must be above 0; leave it out and public names choose it"
         )
-    private, public = _directions(names, "names"), _directions(public_names, "public_names")
-    if private.shape[1] != public.shape[1]:
-        fault = f"names have {private.shape[1]} columns and public_names {public.shape[1]}"
+    name_rows = _unit_means(names, "names")  # (C, t)
+    public_name_rows = _unit_means(public_names, "public_names")  # (K, t)
+    if name_rows.shape[1] != public_name_rows.shape[1]:
+        fault = (
+            f"names have {name_rows.shape[1]} columns and public_names {public_name_rows.shape[1]}"
+        )
         raise InputError(f"{fault}; encode both by the same text encoder")
-    means, sizes = _class_means(X, np.asarray(y), len(public))
-    known = sizes > 0
-    public, sizes, centre = public[known], sizes[known], sizes @ means / sizes.sum()
-    spread = means[known] - centre
-    towards = (
-        _weights(private @ public.T, temperature or _best_temperature(public, spread, sizes))
-        @ spread
-    )
-    towards[np.linalg.norm(towards, axis=1) <= LEAST * np.linalg.norm(spread, axis=1).max()] = 0.0
-    return np.asarray(centre + _distance(centre, towards) * towards)
+
+    # g, (d,), and mu_k - g, (K, d), of the public classes that have rows
+    means, sizes = _class_means(X, np.asarray(y), len(public_name_rows))
+    centre = sizes @ means / sizes.sum()
+    has_rows = sizes > 0
+    public_name_rows = public_name_rows[has_rows]
+    sizes = sizes[has_rows]
+    deviations = means[has_rows] - centre
+
+    if temperature is None:
+        temperature = _best_temperature(public_name_rows, deviations, sizes)
+    directions = _weights(name_rows @ public_name_rows.T, temperature) @ deviations
+
+    # weights that are all alike sum to 0 but for rounding errors, which have no direction
+    longest = np.linalg.norm(deviations, axis=1).max()
+    directions[np.linalg.norm(directions, axis=1) <= LEAST * longest] = 0.0
+    return np.asarray(centre + _multiples_to_sphere(centre, directions) * directions)
 
 
 def _weights(cosines: Floats, temperature: float) -> Floats:
+    """Return the softmax over public classes, one row for each class."""
     from scipy.special import softmax
 
     return np.asarray(softmax(cosines / temperature, axis=1))
 
 
-def _best_temperature(names: Floats, spread: Floats, sizes: NDArray[np.int64]) -> float:
-    """The temperature at which each public class's direction is best predicted from the other
-    classes.
+def _best_temperature(names: Floats, deviations: Floats, sizes: NDArray[np.int64]) -> float:
+    """Return the temperature at which each public class's direction is best predicted from the
+    other classes.
 
-    Both directions are those from the mean row of the other classes: `spread` (K, d) is about the
-    mean of all.
+    Both directions are those from the mean of the other classes, g - r_k (mu_k - g), where r_k is
+    the number of rows of class k over that of the others. `deviations`, (K, d), are mu_k - g.
     """
-    if len(spread) < 4:
+    if len(deviations) < FEWEST_JUDGES:
         return TEMPERATURES[0]
-    told = np.linspace(0, len(names) - 1, min(len(names), TOLD), dtype=int)
-    cosines = names[told] @ names.T
-    cosines[np.arange(len(told)), told] = -np.inf
-    own = spread[told]
-    moved = (sizes[told] / (sizes.sum() - sizes[told]))[:, None] * own
 
-    def likeness(temperature: float) -> float:
-        return float(
-            (unit_rows(_weights(cosines, temperature) @ spread + moved) * unit_rows(own)).sum()
-        )
+    # classes by which a temperature is judged, evenly spaced; none has a weight for itself
+    judges = np.linspace(0, len(names) - 1, min(len(names), MOST_JUDGES), dtype=int)
+    cosines = names[judges] @ names.T
+    cosines[np.arange(len(judges)), judges] = -np.inf
 
-    return max(TEMPERATURES, key=likeness)
+    # seen from the mean of the others, g lies at r_k (mu_k - g) and mu_k in the same direction
+    true_directions = deviations[judges]
+    ratios = sizes[judges] / (sizes.sum() - sizes[judges])
+    shifts = ratios[:, None] * true_directions
+
+    def total_cosine(temperature: float) -> float:
+        """Return the sum of the cosines of predicted and true directions."""
+        predicted = _weights(cosines, temperature) @ deviations + shifts
+        return float((unit_rows(predicted) * unit_rows(true_directions)).sum())
+
+    return max(TEMPERATURES, key=total_cosine)
 
 
-def _distance(centre: Floats, towards: Floats) -> Floats:
-    """Compute how many times `towards` (n, d) leads from the centre (d,), which is inside the unit
-    ball, to its surface.
+def _multiples_to_sphere(centre: Floats, directions: Floats) -> Floats:
+    """Return the positive t for which centre + t * direction has length 1, (n, 1).
+
+    The centre, (d,), lies in the unit ball. t solves |v|^2 t^2 + 2 (v.g) t + |g|^2 - 1 = 0 for
+    the direction v and the centre g.
     """
-    squares = np.maximum((towards**2).sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    along = towards @ centre[:, None]
-    return np.asarray(
-        (np.sqrt(along**2 + squares * max(1 - centre @ centre, 0.0)) - along) / squares
-    )
+    squares = (directions**2).sum(axis=1, keepdims=True)
+    # a direction of zeros stays where it is, whatever t
+    squares = np.maximum(squares, np.finfo(np.float64).tiny)
+    products = directions @ centre[:, None]
+    remaining_square = max(1 - centre @ centre, 0.0)
+    roots = np.sqrt(products**2 + squares * remaining_square)
+    return np.asarray((roots - products) / squares)
 
 
-def _directions(names: Sequence[ArrayLike], name: str) -> Floats:
-    """The mean of each class's unit rows, as a unit row."""
-    rows = [
-        as_rows(np.atleast_2d(np.asarray(of_class, np.float64)), f"{name}[{c}]")
-        for c, of_class in enumerate(names)
+def _unit_means(names: Sequence[ArrayLike], name: str) -> Floats:
+    """Return the mean of each class's unit rows, as a unit row; (classes, t)."""
+    rows_of_classes = [
+        as_rows(np.atleast_2d(np.asarray(rows, np.float64)), f"{name}[{c}]")
+        for c, rows in enumerate(names)
     ]
-    widths = {of_class.shape[1] for of_class in rows}
+    widths = {rows.shape[1] for rows in rows_of_classes}
     if len(widths) != 1:
         raise InputError(f"{name} has rows of {len(widths)} widths; encode all by one text encoder")
-    return unit_rows(np.stack([unit_rows(of_class).mean(axis=0) for of_class in rows]))
+    return unit_rows(np.stack([unit_rows(rows).mean(axis=0) for rows in rows_of_classes]))
 
 
 def _class_means(X: Any, y: NDArray[Any], n_classes: int) -> tuple[Floats, NDArray[np.int64]]:
-    """The mean of the unit rows of each class, (n_classes, d), and how many rows each has."""
+    """Return the mean of the unit rows of each class, (n_classes, d), and its number of rows."""
     X = as_rows(X, "X")
     if y.shape != (len(X),) or y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= n_classes:
         raise InputError(
             f"y must have the position in public_names, 0 to {n_classes - 1}, of each of {len(X)}"
             " rows"
         )
-    sums, first = np.zeros((n_classes, X.shape[1])), 0
+    sums = np.zeros((n_classes, X.shape[1]))
+    start = 0
     for block in checked_blocks(X, dtype=np.dtype(np.float64), name="X"):
-        of_block = y[first : first + len(block)]
-        np.add.at(sums, of_block, unit_rows(block))
-        first += len(block)
+        classes_of_block = y[start : start + len(block)]
+        np.add.at(sums, classes_of_block, unit_rows(block))
+        start += len(block)
     sizes = np.bincount(y, minlength=n_classes)
+
+    # a class without rows has a mean of zeros
     return sums / np.maximum(sizes, 1)[:, None], sizes
