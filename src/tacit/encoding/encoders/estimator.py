@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -67,11 +68,11 @@ def encode(
     """
     check_workers(workers)
     if isinstance(encoder, str):
-        return _encode_by_features(
-            images, lambda kind: load_encoder(encoder, kind=kind, **options), batch, workers
-        )
+        load = partial(_load, encoder, options)
+        return _encode_by_features(images, load, batch, workers)
     if isinstance(encoder, Features):
-        return _encode_by_features(images, lambda _: encoder, batch, workers)
+        return _encode_by_features(images, lambda kind: encoder, batch, workers)
+
     if options:
         raise InputError(
             f"{', '.join(options)} is for encoders by name; leave it out for one that is a function"
@@ -146,83 +147,107 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_loaded"}
+        # a copy in another process loads the encoder again
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_loaded"}
 
     def _features(self, kind: Kind) -> Features:
-        """The encoder, loaded again only if the options or the kind of the records changed."""
-        options = {
-            name: value
-            for name, value in self.get_params().items()
-            if name not in ("batch", "workers")
-        }
+        """Return the encoder, loaded again only if the options or the kind of the records
+        changed.
+        """
+        options = self.get_params()
+        del options["batch"]
+        del options["workers"]
         key = (kind, sorted(map(str, options.items())))
-        loaded = getattr(self, "_loaded", None)
-        if loaded is None or loaded[0] != key:
-            self._loaded = loaded = (
-                key,
-                load_encoder(options.pop("encoder"), kind=kind, **options),
-            )
-        return loaded[1]
+
+        cached_key, features = getattr(self, "_loaded", (None, None))
+        if features is None or cached_key != key:
+            encoder = options.pop("encoder")
+            features = _load(encoder, options, kind)
+            self._loaded = (key, features)
+        return features
+
+
+def _load(encoder: str, options: dict[str, Any], kind: Kind) -> Features:
+    return load_encoder(encoder, kind=kind, **options)
 
 
 def _encode_by_features(
     images: Any, load: Callable[[Kind], Features], batch: int | None, workers: int
 ) -> NDArray[np.float32]:
-    """Rows by an encoder that is loaded for the kind of the records."""
+    """Encode records by an encoder that is loaded for their kind; (n, dim)."""
     kind, records = _records(images)
     features = load(kind)
-    if (features.backbone.input is None) != (kind == "text"):
-        raise InputError(
-            f"the encoder takes {'texts' if kind == 'picture' else 'pictures'}, and these are"
-            f" {kind}s"
-        )
+    takes_texts = features.backbone.input is None
+    if takes_texts and kind == "picture":
+        raise InputError("the encoder takes texts, and these are pictures")
+    if not takes_texts and kind == "text":
+        raise InputError("the encoder takes pictures, and these are texts")
     return encode_records(records, features, batch, workers)
 
 
 def _encode_by_function(
     images: Any, function: Callable[[Any], Any], batch: int
 ) -> NDArray[np.float32]:
-    images = images if hasattr(images, "__len__") else _listed(images)
+    """Encode records by a user's function of a batch; (n, dim)."""
+    if not hasattr(images, "__len__"):
+        images = _as_list(images)
     n = len(images)
-    if not n:
+    if n == 0:
         raise InputError("there are no records to encode; give one at least")
-    parts: list[NDArray[np.float32]] = []
-    for first in progress(range(0, n, batch), "encoding", -(-n // batch)):
-        records = images[first : first + batch]
+
+    blocks: list[NDArray[np.float32]] = []
+    for start in progress(range(0, n, batch), "encoding", -(-n // batch)):
+        records = images[start : start + batch]
         rows = np.asarray(function(records))
-        if rows.ndim != 2 or len(rows) != len(records) or rows.dtype.kind not in "fiu":
-            said = f"the encoder returned {rows.dtype} {rows.shape} for {len(records)} records"
-            raise InputError(f"{said}; return numbers, (n, dim)")
-        width = rows.shape[1]
-        if parts and width != parts[0].shape[1]:
-            raise InputError(
-                f"the encoder returned {parts[0].shape[1]} features and then {width}; return as"
-                " many"
-            )
-        finite = np.isfinite(rows).all(axis=1)
-        if not finite.all():
-            place = first + int(finite.argmin())
-            raise InputError(
-                f"record {place} has features that are not finite; fix the encoder, or leave it out"
-            )
-        if not parts and len(records) > 1:
-            _check_alone(np.asarray(function(records[:1])), rows[:1])
-        parts.append(rows.astype(np.float32))
-    return np.concatenate(parts)
+        dim = blocks[0].shape[1] if blocks else None
+        _check_rows(rows, len(records), dim, start)
+        is_first_batch = not blocks
+        if is_first_batch and len(records) > 1:
+            row_alone = np.asarray(function(records[:1]))
+            _check_same_alone(row_alone, rows[:1])
+        blocks.append(rows.astype(np.float32))
+    return np.concatenate(blocks)
 
 
-def _check_alone(alone: NDArray[Any], among: NDArray[Any]) -> None:
-    """Refuse an encoder that mixes records: no guarantee about one record would hold."""
-    if alone.shape != among.shape or not np.allclose(
-        alone, among, rtol=1e-2, atol=1e-2 * np.abs(among).max()
-    ):
+def _check_rows(rows: NDArray[Any], n_records: int, dim: int | None, start: int) -> None:
+    """Refuse what is no row of finite numbers for each record, of `dim` numbers unless it is None.
+
+    The first row is that of record `start`.
+    """
+    if rows.ndim != 2 or len(rows) != n_records or rows.dtype.kind not in "fiu":
+        fault = f"the encoder returned {rows.dtype} {rows.shape} for {n_records} records"
+        raise InputError(f"{fault}; return numbers, (n, dim)")
+    if dim is not None and rows.shape[1] != dim:
+        raise InputError(
+            f"the encoder returned {dim} features and then {rows.shape[1]}; return as many"
+        )
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        place = start + int(finite.argmin())
+        raise InputError(
+            f"record {place} has features that are not finite; fix the encoder, or leave it out"
+        )
+
+
+def _check_same_alone(row_alone: NDArray[Any], row_in_batch: NDArray[Any]) -> None:
+    """Refuse an encoder that mixes records: no guarantee about one record would hold.
+
+    Both rows are of the first record, (1, dim).
+    """
+    is_same = False
+    if row_alone.shape == row_in_batch.shape:
+        # kernels of other batch sizes round differently, and reduced precision more so
+        tolerance = 1e-2 * np.abs(row_in_batch).max()
+        is_same = np.allclose(row_alone, row_in_batch, rtol=1e-2, atol=tolerance)
+    if not is_same:
         raise InputError(
             "the encoder gives record 0 different features alone than in a batch, so that one"
             " record would change many rows; make it treat each record alone"
         )
 
 
-def _listed(images: Any) -> list[Any]:
+def _as_list(images: Any) -> list[Any]:
     try:
         return list(images)
     except TypeError as error:
@@ -232,48 +257,58 @@ def _listed(images: Any) -> list[Any]:
 
 
 def _records(images: Any) -> tuple[Kind, Sequence[Record]]:
-    """The kind of the records, and the records as a sequence."""
+    """Return the kind of the records, and the records as a sequence."""
     if isinstance(images, str | bytes | Path):
         raise InputError(f"images={str(images)!r:.60} is one record; give a list of them")
     if isinstance(images, np.ndarray) and images.dtype.kind not in "OUS":
         check_pixels(images.shape, images.dtype, "images")
         return "picture", [picture(pixels) for pixels in images]
-    records = _listed(images)
+
+    records = _as_list(images)
     if not records:
         raise InputError("there are no records to encode; give one at least")
-    if all(isinstance(record, str) for record in records):
-        paths = [Path(text) for text in records if len(text) < 4096 and "\n" not in text]
-        if len(paths) == len(records) and all(os.path.isfile(path) for path in paths):
-            return "picture", paths
-        gone = next(
-            (
-                path
-                for path in paths
-                if path.suffix.lower() in PICTURES and not os.path.isfile(path)
-            ),
-            None,
-        )
-        if gone is not None:
-            raise InputError(f"record {gone} does not exist; check its path")
-        return "text", records
-    others = [place for place, record in enumerate(records) if not isinstance(record, str)]
-    if len(others) < len(records) / 2:
+    non_texts = [place for place, record in enumerate(records) if not isinstance(record, str)]
+    if not non_texts:
+        return _paths_or_texts(records)
+
+    # among few other records, the texts are meant
+    if len(non_texts) < len(records) / 2:
+        place = non_texts[0]
         raise InputError(
-            f"record {others[0]} is {type(records[others[0]]).__name__} among texts; leave it out"
+            f"record {place} is {type(records[place]).__name__} among texts; leave it out"
         )
     return "picture", [_picture(record, place) for place, record in enumerate(records)]
 
 
+def _paths_or_texts(texts: list[str]) -> tuple[Kind, Sequence[Record]]:
+    """Return texts as pictures if all of them are paths of files, else as texts.
+
+    A text that looks like the path of a picture is refused if there is no such file.
+    """
+    # the system refuses to look for longer paths
+    paths = [Path(text) for text in texts if len(text) < 4096 and "\n" not in text]
+    if len(paths) == len(texts) and all(os.path.isfile(path) for path in paths):
+        return "picture", paths
+    for path in paths:
+        if path.suffix.lower() in PICTURES and not os.path.isfile(path):
+            raise InputError(f"record {path} does not exist; check its path")
+    return "text", texts
+
+
 def _picture(record: Any, place: int) -> Record:
+    """Return a picture as a record: a path, bytes of a file, or pixels."""
     if isinstance(record, Path | bytes):
         return record
-    if hasattr(record, "convert"):  # of Pillow
+
+    is_pillow_image = hasattr(record, "convert")
+    if is_pillow_image:
         try:
             return rgb_pixels(record)
         except (Unreadable, OSError) as error:
             raise InputError(f"record {place} cannot be encoded ({error}); leave it out") from error
+
     pixels = np.asarray(record)
     if pixels.dtype != np.uint8 or not are_pictures((1, *pixels.shape)):
-        said = f"record {place} is {type(record).__name__}"
-        raise InputError(f"{said}; give pixels as bytes, paths, Pillow images or texts")
+        fault = f"record {place} is {type(record).__name__}"
+        raise InputError(f"{fault}; give pixels as bytes, paths, Pillow images or texts")
     return picture(pixels)

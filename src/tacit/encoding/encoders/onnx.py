@@ -29,17 +29,19 @@ EXAMPLE = (
 
 
 def load(request: Request) -> Backbone:
-    """A model of onnxruntime on the processor."""
+    """Load a model of onnxruntime on the processor."""
     check_installed("onnxruntime")
     path = Path(request.name)
     if request.weights is not None:
         path = request.weights / path if request.weights.is_dir() else request.weights
     if not path.is_file():
         raise InputError(f"{path} does not exist; give onnx:FILE, or its folder with --weights")
+
     sidecar = request.sidecar or path.with_suffix(".json")
     facts = read_sidecar(sidecar, f"onnx:{path}")
-    names = [facts.pop(name, None) for name in ("input", "output")]
-    return OnnxModel(path, picture_input(facts, sidecar), *names)
+    input_name = facts.pop("input", None)
+    output_name = facts.pop("output", None)
+    return OnnxModel(path, picture_input(facts, sidecar), input_name, output_name)
 
 
 class OnnxModel(Backbone):
@@ -54,56 +56,65 @@ class OnnxModel(Backbone):
     ) -> None:
         import onnxruntime
 
+        # warnings about a model are for its author
         onnxruntime.set_default_logger_severity(3)
-        self.path, self.input = path, input
+        self.path = path
+        self.input = input
         self.session = _session(path, threads=1)
         inputs = {tensor.name: tensor for tensor in self.session.get_inputs()}
+        outputs = [tensor.name for tensor in self.session.get_outputs()]
         self.input_name = tensor_called(input_name, list(inputs), "input", path)
-        self.output_name = tensor_called(
-            output_name, [tensor.name for tensor in self.session.get_outputs()], "output", path
-        )
-        shape = inputs[self.input_name].shape
-        if isinstance(shape[0], int):
-            self.batch, self.fixed_batch = shape[0], True
+        self.output_name = tensor_called(output_name, outputs, "output", path)
+
+        input_tensor = inputs[self.input_name]
+        batch_size = input_tensor.shape[0]
+        if isinstance(batch_size, int):
+            # batches of one size cannot be cut into slices, so that one run uses all cores
+            self.batch = batch_size
+            self.fixed_batch = True
             self.session = _session(path, threads=0)
-        _check_shape(input, shape, inputs[self.input_name].type, path)
-        hashes = [
-            file_hash(file) for file in (path, *sorted(path.parent.glob(f"{path.name}*data")))
-        ]
+        _check_shape(input, input_tensor.shape, input_tensor.type, path)
         self.card = {
             "name": f"onnx:{path.name}",
-            "weights_sha256": hashes[0] if len(hashes) == 1 else combined_hash(hashes),
+            "weights_sha256": _hash_of_model(path),
             "tensors": [self.input_name, self.output_name],
             "precision": "float32",
             "library": f"onnxruntime {onnxruntime.__version__}",
         }
 
     def forward(self, inputs: Any) -> NDArray[np.float32]:
-        return (
-            self._features(inputs)
-            if self.fixed_batch
-            else in_slices(self._features, inputs, cpu_count())
-        )
+        if self.fixed_batch:
+            return self._features(inputs)
+        return in_slices(self._features, inputs, cpu_count())
 
     def _features(self, inputs: Any) -> NDArray[np.float32]:
         (rows,) = self.session.run([self.output_name], {self.input_name: inputs})
         return flat(np.asarray(rows, np.float32))
 
 
+def _hash_of_model(path: Path) -> str:
+    """Return the hash of a model, or of the hashes of its files: large weights lie beside it."""
+    weight_files = sorted(path.parent.glob(f"{path.name}*data"))
+    if not weight_files:
+        return file_hash(path)
+    return combined_hash(file_hash(file) for file in (path, *weight_files))
+
+
 def _session(path: Path, threads: int) -> Any:
-    """A model that runs in so many threads; 0: as many as there are cores."""
+    """Open a model that runs in so many threads; 0 stands for as many as there are cores."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    # leave the cores to what decodes
+
+    # idle threads leave the cores to what decodes
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     with loading(f"onnx:{path.name}", path.parent):
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def read_sidecar(path: Path, model: str) -> dict[str, Any]:
-    """The facts of a sidecar; the error for a missing or damaged one has an example."""
+    """Read the facts of a sidecar; the error for a missing or damaged one has an example."""
     if not path.is_file():
         raise InputError(
             f"{path} does not exist, and states what {model} takes; write there, for example,"
@@ -117,10 +128,10 @@ def read_sidecar(path: Path, model: str) -> dict[str, Any]:
         ) from error
 
 
-def tensor_called(name: str | None, names: list[str], what: str, path: Path) -> str:
-    """The tensor of this name, or the first; an unknown name is refused."""
+def tensor_called(name: str | None, names: list[str], role: str, path: Path) -> str:
+    """Return the name of the tensor called so, or of the first; an unknown name is refused."""
     if name is not None and name not in names:
-        raise InputError(f"{path} has no {what} {name!r}; choose from: {', '.join(names)}")
+        raise InputError(f"{path} has no {role} {name!r}; choose from: {', '.join(names)}")
     return name or names[0]
 
 
@@ -129,11 +140,17 @@ def _check_shape(input: PictureInput, shape: list[Any], kind: str, path: Path) -
     length.
     """
     channels = 1 if input.channels == "grey" else 3
-    stated = [channels, *input.size] if input.layout == "nchw" else [*input.size, channels]
-    expected = [
-        wanted if isinstance(side, int) else side
-        for side, wanted in zip(shape[1:], stated, strict=False)
-    ]
-    if kind != "tensor(float)" or len(shape) != 4 or shape[1:] != expected:
-        said = f"{path} takes {kind} of shape {shape}, and its sidecar states {stated}"
-        raise InputError(f"{said}; correct size or layout")
+    if input.layout == "nchw":
+        stated_sides = [channels, *input.size]
+    else:
+        stated_sides = [*input.size, channels]
+
+    # a side that is not a number fits any length
+    model_sides = shape[1:]
+    fits = kind == "tensor(float)" and len(shape) == 4
+    for side, stated_side in zip(model_sides, stated_sides, strict=False):
+        if isinstance(side, int) and side != stated_side:
+            fits = False
+    if not fits:
+        fault = f"{path} takes {kind} of shape {shape}, and its sidecar states {stated_sides}"
+        raise InputError(f"{fault}; correct size or layout")
