@@ -9,6 +9,7 @@ import csv
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable, remove_parts
@@ -23,13 +24,15 @@ from tacit.encoding.sources.base import Source
 from tacit.errors import InputError
 
 HEADER = "record,reason\n"
-SHOWN = 3  # names of bad records in an error
+
+# names of bad records in an error
+MOST_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The store of a source, how many records were skipped as bad, and how many an earlier run had
-    encoded.
+    """The store of a source, the number of records that were skipped as bad, and the number that an
+    earlier run had encoded.
     """
 
     store: EmbeddingStore
@@ -75,41 +78,28 @@ def encode_to_stores(
     """
     options = options or Options()
     folder = Path(folder).absolute()
-    bad = folder.with_name(f"{folder.name}.bad.csv")
-    ours = is_store if "" in sources else holds_stores
-    check_writable(folder, force=force, ours=ours)
-    _check_folder(folder, bad, sources)
-    if options.classes is not None and (
-        options.public or all(source.labels is None for source in sources.values())
-    ):
-        raise InputError("classes are given, and no labels are kept; leave them out")
-    size = batch_size(features, options.batch)
+    faults_path = folder.with_name(f"{folder.name}.bad.csv")
+    is_replaceable = is_store if "" in sources else holds_stores
+    check_writable(folder, force=force, ours=is_replaceable)
+    _check_folder(folder, faults_path, sources)
+    if options.classes is not None:
+        no_labels = all(source.labels is None for source in sources.values())
+        if options.public or no_labels:
+            raise InputError("classes are given, and no labels are kept; leave them out")
+
     work = folder.parent / f".{folder.name}.encoding"
-    identity = identity or folder.name
-    jobs = {
-        name: Job(
-            source,
-            features,
-            options,
-            work / (name or "whole"),
-            size,
-            f"{identity}-{name}" if name else identity,
-        )
-        for name, source in sources.items()
-    }
+    jobs = _jobs(sources, features, options, work, identity or folder.name)
     work.mkdir(mode=0o700, exist_ok=True)
     try:
         with locked(work / ".lock", wait=False):
+            # leftovers of a killed run
             remove_parts(folder)
-            reused = {name: job.run() for name, job in jobs.items()}
+            n_reused = {name: job.run() for name, job in jobs.items()}
             faults = {name: job.faults() for name, job in jobs.items()}
-            _check_faults(bad, faults, jobs, options.skip_bad)
-            with atomic_folder(folder, force=force, ours=ours) as temporary:
-                for name, job in jobs.items():
-                    (temporary / name).mkdir(exist_ok=True)
-                    job.assemble(temporary / name)
-                    # raises here rather than under the final name
-                    EmbeddingStore.open(temporary / name)
+            _check_faults(faults_path, faults, jobs, options.skip_bad)
+
+            with atomic_folder(folder, force=force, ours=is_replaceable) as temporary:
+                _assemble(jobs, temporary)
             for job in jobs.values():
                 job.checkpoint.clear()
             shutil.rmtree(work)
@@ -117,21 +107,43 @@ def encode_to_stores(
         raise InputError(
             f"another run is encoding into {folder}; wait for it, or choose another output"
         ) from error
-    return {
-        name: Outcome(EmbeddingStore.open(folder / name), len(faults[name]), reused[name])
-        for name in jobs
-    }
+
+    outcomes = {}
+    for name in jobs:
+        store = EmbeddingStore.open(folder / name)
+        outcomes[name] = Outcome(store, skipped=len(faults[name]), reused=n_reused[name])
+    return outcomes
 
 
-def _check_folder(folder: Path, bad: Path, sources: Mapping[str, Source]) -> None:
+def _jobs(
+    sources: Mapping[str, Source], features: Features, options: Options, work: Path, identity: str
+) -> dict[str, Job]:
+    """Return the job of each source, which keeps finished shards in a folder of its name."""
+    size = batch_size(features, options.batch)
+    jobs = {}
+    for name, source in sources.items():
+        job_folder = work / (name or "whole")
+        job_identity = f"{identity}-{name}" if name else identity
+        jobs[name] = Job(source, features, options, job_folder, size, job_identity)
+    return jobs
+
+
+def _assemble(jobs: Mapping[str, Job], folder: Path) -> None:
+    """Put the store of each job into a folder of its name."""
+    for name, job in jobs.items():
+        (folder / name).mkdir(exist_ok=True)
+        job.assemble(folder / name)
+        # a store that cannot be opened is an error here rather than under the final name
+        EmbeddingStore.open(folder / name)
+
+
+def _check_folder(folder: Path, faults_path: Path, sources: Mapping[str, Source]) -> None:
     """Check before any work that the store is outside of its source, and that bad records can be
     listed.
     """
+    output_folders = (folder.resolve(), *folder.resolve().parents)
     for source in sources.values():
-        if source.folder is not None and source.folder.resolve() in (
-            folder.resolve(),
-            *folder.resolve().parents,
-        ):
+        if source.folder is not None and source.folder.resolve() in output_folders:
             raise InputError(
                 f"{folder} lies in the source {source.folder}; choose an output beside it"
             )
@@ -141,45 +153,60 @@ def _check_folder(folder: Path, bad: Path, sources: Mapping[str, Source]) -> Non
         raise InputError(
             f"{str(folder)!r} is not a name in UTF-8; choose another output"
         ) from error
-    check_writable(bad, force=True)
-    if bad.exists() and not (bad.is_file() and bad.read_bytes()[: len(HEADER)] == HEADER.encode()):
+
+    check_writable(faults_path, force=True)
+    if faults_path.exists() and not _is_list_of_faults(faults_path):
         raise InputError(
-            f"{bad} holds something else, and bad records would be listed there; choose another"
-            " output"
+            f"{faults_path} holds something else, and bad records would be listed there; choose"
+            " another output"
         )
+
+
+def _is_list_of_faults(path: Path) -> bool:
+    """Tell whether a file was written by `_write_faults`."""
+    return path.is_file() and path.read_bytes()[: len(HEADER)] == HEADER.encode()
 
 
 def _check_faults(
     path: Path, faults: Mapping[str, Sequence[tuple[str, str]]], jobs: Mapping[str, Job], skip: bool
 ) -> None:
     """List the records that cannot be encoded in a file; raise unless they are to be left out."""
-    listed = [fault for of_job in faults.values() for fault in of_job]
-    if not listed:
+    all_faults = list(chain.from_iterable(faults.values()))
+    if not all_faults:
         path.unlink(missing_ok=True)
         return
+    _write_faults(path, all_faults)
+
+    examples = _examples(faults, jobs)
+    if any(len(faults[name]) == len(job.source) for name, job in jobs.items()):
+        raise InputError(
+            f"no record of the source can be encoded ({examples}); check it, {path} lists them"
+        )
+    if not skip:
+        n_records = sum(len(job.source) for job in jobs.values())
+        raise InputError(
+            f"{len(all_faults)} of {n_records} records cannot be encoded ({examples}; {path} lists"
+            " them); fix them, or leave them out with --skip-bad (skip_bad=True), which continues"
+            " from the records already encoded"
+        )
+
+
+def _write_faults(path: Path, faults: Sequence[tuple[str, str]]) -> None:
     with (
         atomic_file(path, force=True) as part,
         part.open("w", encoding="utf-8", newline="") as file,
     ):
         file.write(HEADER)
-        csv.writer(file, lineterminator="\n").writerows(listed)
+        csv.writer(file, lineterminator="\n").writerows(faults)
 
+
+def _examples(faults: Mapping[str, Sequence[tuple[str, str]]], jobs: Mapping[str, Job]) -> str:
+    """Return the first bad records with the reasons, as messages show them."""
     texts: list[str] = []
     for job_name, faults_of_job in faults.items():
         source = jobs[job_name].source
-        for name, reason in faults_of_job[: SHOWN - len(texts)]:
+        for name, reason in faults_of_job[: MOST_EXAMPLES - len(texts)]:
             texts.append(f"{source.shown(name)}: {reason}")
-    if len(listed) > SHOWN:
+    if sum(len(faults_of_job) for faults_of_job in faults.values()) > MOST_EXAMPLES:
         texts.append("...")
-    shown = "; ".join(texts)
-    if any(len(faults[name]) == len(job.source) for name, job in jobs.items()):
-        raise InputError(
-            f"no record of the source can be encoded ({shown}); check it, {path} lists them"
-        )
-    if not skip:
-        total = sum(len(job.source) for job in jobs.values())
-        raise InputError(
-            f"{len(listed)} of {total} records cannot be encoded ({shown}; {path} lists them); fix"
-            " them, or leave them out with --skip-bad (skip_bad=True), which continues from the"
-            " records already encoded"
-        )
+    return "; ".join(texts)
