@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from tacit.errors import InputError, ReleaseError
 from tacit.models.adapting import Task
-from tacit.models.carried import IN_RELEASE, carried, deciding
+from tacit.models.carried import IN_RELEASE, CarriedPosterior, carried, deciding
 from tacit.models.probabilities import ARRAY
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.models.scaling import Scaling
@@ -25,7 +25,10 @@ from tacit.releases.schema import NOT_STATED, Adaptation, Array
 
 __all__ = ["Adapted", "adapt"]
 
-FEWEST, MOST, ENTRIES = 64, 32_768, 2**24
+# Bounds on the rows that are used, and on the entries of the rows and of their scores.
+FEWEST = 64
+MOST = 32_768
+ENTRIES = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,41 +121,61 @@ def adapt(
         raise ReleaseError(
             f"{release.source} {fault}; scale all rows beforehand, and release the learner alone"
         )
-    known = carried(release.arrays)
-    if known is None:
+    posterior = carried(release.arrays)
+    if posterior is None:
         fault = "carries no posterior of class means, which only releases of auto do"
         raise ReleaseError(f"{release.source} {fault}; fit with tacit fit auto (AutoPrototypes)")
-    rows = _used(as_wide_rows(X, release.width), len(release.classes))
+
+    rows = _subset(as_wide_rows(X, release.width), len(release.classes))
     item = _item(release, len(rows), name, hash)
-    linear = "squares" not in release.arrays
-    along = unit_rows_about(rows, release.arrays.get("centre")) @ known.axes
-    task = Task(
-        known, along, release.decision.similarities(deciding(release.arrays), rows), linear=linear
+    task = _task(release, posterior, rows)
+    suitability = task.suitability()
+    if suitability.fault:
+        reason = f"the rows do not suit the release: {suitability.fault}"
+        return Adapted(None, reason, suitability.gain, len(rows))
+
+    adapted = _with(
+        release,
+        _moved(release, task),
+        item.model_copy(update={"held_out_gain": suitability.gain}),
     )
-    found = task.suitability()
-    if found.fault:
-        return Adapted(
-            None, f"the rows do not suit the release: {found.fault}", found.gain, len(rows)
-        )
-    added = task.addition()
-    arrays = {name: array.astype(np.float64) for name, array in deciding(release.arrays).items()}
-    arrays["coefficients"] += added.slopes @ known.axes.T
-    arrays["intercepts"] += added.offsets
-    if not linear:
-        arrays["squares"] += added.squares
-    arrays |= {name: array for name, array in release.arrays.items() if name == ARRAY}
-    why = (
+    reason = (
         f"adapted to {len(rows)} rows: the log likelihood of a held-out row rose by"
-        f" {found.gain:.3g} nats"
+        f" {suitability.gain:.3g} nats"
     )
-    item = item.model_copy(update={"held_out_gain": found.gain})
-    return Adapted(_with(release, arrays, item), why, found.gain, len(rows))
+    return Adapted(adapted, reason, suitability.gain, len(rows))
 
 
-def _used(X: Any, n_classes: int) -> NDArray[Any]:
-    most = min(MOST, ENTRIES // max(X.shape[1], n_classes))
-    if len(X) > most:
-        X = X[np.sort(np.random.default_rng(0).choice(len(X), most, replace=False))]
+def _task(release: Release, posterior: CarriedPosterior, rows: Floats) -> Task:
+    """The problem in the coordinates of the posterior, for rows of shape (n, d)."""
+    rows_along_axes = unit_rows_about(rows, release.arrays.get("centre")) @ posterior.axes
+    scores = release.decision.similarities(deciding(release.arrays), rows)
+    linear = "squares" not in release.arrays
+    return Task(posterior, rows_along_axes, scores, linear=linear)
+
+
+def _moved(release: Release, task: Task) -> dict[str, Floats]:
+    """The arrays of a decision about the moved class means, and those of its probabilities."""
+    arrays = {name: array.astype(np.float64) for name, array in deciding(release.arrays).items()}
+    addition = task.addition()
+    arrays["coefficients"] += addition.slopes @ task.known.axes.T
+    arrays["intercepts"] += addition.offsets
+    if not task.linear:
+        arrays["squares"] += addition.squares
+
+    if ARRAY in release.arrays:
+        arrays[ARRAY] = release.arrays[ARRAY]
+    return arrays
+
+
+def _subset(X: Any, n_classes: int) -> NDArray[Any]:
+    """The rows that are used: at most so many, drawn at random, and without rows of zeros."""
+    most_rows = min(MOST, ENTRIES // max(X.shape[1], n_classes))
+    if len(X) > most_rows:
+        # drawn with a fixed seed: the same rows adapt a release in the same way
+        positions = np.random.default_rng(0).choice(len(X), most_rows, replace=False)
+        X = X[np.sort(positions)]
+
     rows = np.asarray(X)
     rows = rows[rows.any(axis=1)]
     if len(rows) < FEWEST:
@@ -163,12 +186,12 @@ def _used(X: Any, n_classes: int) -> NDArray[Any]:
 
 
 def _item(release: Release, rows: int, name: str | None, hash: str | None) -> Adaptation:
-    """Item 13 of a release that is adapted to these rows; what they gain is not known yet."""
-    before = release.document.post_processing.post_processing
+    """Item 13 of a release that is adapted to these rows; their gain is filled in later."""
+    earlier_steps = release.document.post_processing.post_processing
     try:
         return Adaptation(
             post_processing=(
-                f"{before}; the decision was adapted to unlabelled rows, "
+                f"{earlier_steps}; the decision was adapted to unlabelled rows, "
                 "which leaves the guarantee unchanged"
             ),
             rows=rows,
@@ -184,16 +207,18 @@ def _with(release: Release, arrays: dict[str, Floats], item: Adaptation) -> Rele
     """The release with these arrays, and item 13 that says so; its utility was that of the old
     arrays.
     """
-    stored = {name: read_only(array) for name, array in arrays.items()}
-    sha256 = hashlib.sha256(arrays_file(stored)).hexdigest()
-    document = release.document
-    what = document.contents.what.removesuffix(IN_RELEASE) + ", adapted to unlabelled rows"
-    listed = tuple(
-        Array(name=name, dtype="float64", shape=stored[name].shape) for name in sorted(stored)
+    read_only_arrays = {name: read_only(array) for name, array in arrays.items()}
+    sha256 = hashlib.sha256(arrays_file(read_only_arrays)).hexdigest()
+
+    contents = release.document.contents
+    description = contents.what.removesuffix(IN_RELEASE) + ", adapted to unlabelled rows"
+    array_items = tuple(
+        Array(name=name, dtype="float64", shape=array.shape)
+        for name, array in sorted(read_only_arrays.items())
     )
-    contents = document.contents.model_copy(
-        update={"what": what, "arrays": listed, "sha256": sha256}
+    contents = contents.model_copy(
+        update={"what": description, "arrays": array_items, "sha256": sha256}
     )
-    changed = {"contents": contents, "post_processing": item, "utility": NOT_STATED}
-    document = document.model_copy(update=changed)
-    return Release(document, stored, sha256, render_card(document), release.source)
+    changes = {"contents": contents, "post_processing": item, "utility": NOT_STATED}
+    document = release.document.model_copy(update=changes)
+    return Release(document, read_only_arrays, sha256, render_card(document), release.source)

@@ -14,9 +14,13 @@ from tacit.privacy.guarantee import rounded_up
 from tacit.releases.recipe import recipe
 from tacit.releases.schema import ITEMS, Accounting, Document
 
-_LABELS_SHOWN = 20
+# Labels of a class list that a card names.
+_MOST_LABELS = 20
+
+# Numbers that are rounded up, so that the card promises no more than the document.
 _UPPER_BOUNDS = ("epsilon", "pure_epsilon", "rho", "mu", "true_positive_rate", "advantage")
-# characters that Markdown would read as code, emphasis, HTML or a link
+
+# Characters that Markdown would read as code, emphasis, HTML or a link.
 _MARKUP = re.compile(r"[\\`*]|<(?=[A-Za-z/!?])|\](?=[(\[:])")
 
 
@@ -27,15 +31,15 @@ def render_card(document: Document) -> str:
     lines = [f"# {_text(document.product.name)}", ""]
     if document.stamp:
         lines += [f"**{document.stamp}**", ""]
+
     lines += [_text(document.accounting.statement), ""]
     if isinstance(document.accounting, Accounting):
         lines += [_text(document.accounting.in_words), ""]
         if document.guarantee.unprotected:
-            lines += [
-                _text(f"Not protected by it: {', '.join(document.guarantee.unprotected)}."),
-                "",
-            ]
+            unprotected = ", ".join(document.guarantee.unprotected)
+            lines += [_text(f"Not protected by it: {unprotected}."), ""]
     lines += ['What nobody has stated reads "not stated".']
+
     for number, (name, title) in enumerate(ITEMS.items(), 1):
         lines += ["", f"## {number}. {title}", "", *_item(getattr(document, name))]
     if document.version >= 4:
@@ -44,6 +48,7 @@ def render_card(document: Document) -> str:
 
 
 def _recipe(document: Document) -> list[str]:
+    """How to predict without tacit."""
     rows = f"rows `X` of the same encoder, an array of shape (n, {document.contents.width})"
     needs = "They need numpy and safetensors alone."
     return [
@@ -56,70 +61,89 @@ def _recipe(document: Document) -> list[str]:
 
 
 def _item(item: Any) -> list[str]:
+    """The lines of one item: a list of its fields, or the text of an item that is not stated."""
     if not isinstance(item, BaseModel):
         return [f"- {_text(str(item))}"]
-    return [line for name, value in item for line in _field(name, value)]
+
+    lines = []
+    for name, value in item:
+        lines += _field(name, value)
+    return lines
 
 
 def _field(name: str, value: Any, indent: str = "") -> list[str]:
+    """A list entry of a field, with entries below it for the parts of a dict or of models."""
     label = f"{indent}- {name.replace('_', ' ')}:"
     if isinstance(value, dict):
-        return [
-            label,
-            *(f"{indent}  - {_text(key)}: {_value(key, part)}" for key, part in value.items()),
-        ]
-    if _nested(value):
-        return [label, *(line for part in value for line in _block(part, indent + "  "))]
+        parts = [f"{indent}  - {_text(key)}: {_value(key, part)}" for key, part in value.items()]
+        return [label, *parts]
+
+    if _holds_models(value):
+        lines = [label]
+        for model in value:
+            lines += _block(model, indent + "  ")
+        return lines
     return [f"{label} {_value(name, value)}"]
 
 
 def _block(model: BaseModel, indent: str) -> list[str]:
-    lines = [f"{indent}- {_flat(model)}"]
+    """A list entry of a model on one line, with entries below it for models that it holds."""
+    lines = [f"{indent}- {_on_one_line(model)}"]
     for name, value in model:
-        if _nested(value):
+        if _holds_models(value):
             lines += _field(name, value, indent + "  ")
     return lines
 
 
-def _flat(model: BaseModel | Decision) -> str:
-    names = (
-        type(model).model_fields
-        if isinstance(model, BaseModel)
-        else [field.name for field in fields(model)]
-    )
-    pairs = ((name, getattr(model, name)) for name in names)
-    return ", ".join(
-        f"{name.replace('_', ' ')} = {_value(name, value)}"
-        for name, value in pairs
-        if not _nested(value)
-    )
+def _on_one_line(model: BaseModel | Decision) -> str:
+    """The fields of a model as "name = value", without those that hold models."""
+    if isinstance(model, BaseModel):
+        names = list(type(model).model_fields)
+    else:
+        names = [field.name for field in fields(model)]
+
+    pairs = []
+    for name in names:
+        value = getattr(model, name)
+        if not _holds_models(value):
+            pairs.append(f"{name.replace('_', ' ')} = {_value(name, value)}")
+    return ", ".join(pairs)
 
 
-def _nested(value: Any) -> bool:
+def _holds_models(value: Any) -> bool:
+    """Tell whether a value is a tuple of models."""
     return isinstance(value, tuple) and bool(value) and isinstance(value[0], BaseModel)
 
 
 def _value(name: str, value: Any) -> str:
+    """The text of a field's value on one line."""
     if isinstance(value, BaseModel | Decision):
-        return _flat(value)
+        return _on_one_line(value)
     if name == "classes":
         return _labels(value)
     if isinstance(value, tuple):
-        between = " x " if name == "shape" else "; "
-        return between.join(_value("", part) for part in value) or "none"
+        separator = " x " if name == "shape" else "; "
+        return separator.join(_value("", part) for part in value) or "none"
     if isinstance(value, float):
-        return rounded_up(value) if name in _UPPER_BOUNDS else f"{value:.6g}"
+        if name in _UPPER_BOUNDS:
+            return rounded_up(value)
+        return f"{value:.6g}"
     if value == "inf":
         return "none (no bound holds)"
-    return "not stated" if value is None else _text(str(value))
+    if value is None:
+        return "not stated"
+    return _text(str(value))
 
 
 def _labels(labels: tuple[Any, ...]) -> str:
-    shown = ", ".join(
-        _text(json.dumps(label, ensure_ascii=False)) for label in labels[:_LABELS_SHOWN]
-    )
-    return f"{len(labels)}, namely {shown}" + (", ..." if len(labels) > _LABELS_SHOWN else "")
+    """The number of classes, and the first labels as JSON."""
+    first_labels = [json.dumps(label, ensure_ascii=False) for label in labels[:_MOST_LABELS]]
+    listing = ", ".join(map(_text, first_labels))
+    if len(labels) > _MOST_LABELS:
+        listing += ", ..."
+    return f"{len(labels)}, namely {listing}"
 
 
 def _text(text: str) -> str:
-    return _MARKUP.sub(lambda found: "\\" + found.group(), text)
+    """Text that Markdown shows as it is."""
+    return _MARKUP.sub(lambda match: "\\" + match.group(), text)

@@ -38,11 +38,15 @@ if TYPE_CHECKING:
     from tacit.compute.libraries.onnx import ModelProto
 
 OPSET = 17
-EARLIEST = 13  # the first opset whose operators all have the form that they have here
 IR_VERSION = 8
-MAX_BYTES = 2**31 - 1  # of a protocol buffer
 
-# names of the input and of the outputs
+# The first opset whose operators all have the form that they have here.
+EARLIEST = 13
+
+# Most bytes of a protocol buffer.
+MAX_BYTES = 2**31 - 1
+
+# Names of the input and of the outputs.
 INPUT = "embeddings"
 LABEL = "label"
 PROBABILITIES = "probabilities"
@@ -260,8 +264,10 @@ def _nearest(graph: Graph, decision: NearestPrototype, arrays: Arrays, rows: str
         return _negative_distances(graph, prototypes, rows)
 
     centre = arrays.get("centre")
-    # prototypes that are rows themselves are centred as rows are
-    prototype_centre = None if decision.centred == "rows" else centre
+    prototype_centre = centre
+    if decision.centred == "rows":
+        # rows alone are centred
+        prototype_centre = None
     directions, is_empty = mean_directions(prototypes, prototype_centre)
     rows, lengths = graph.lengths_about(rows, centre)
     cosines = graph.add("Div", graph.add("MatMul", rows, directions.T), lengths)
@@ -272,7 +278,9 @@ def _nearest(graph: Graph, decision: NearestPrototype, arrays: Arrays, rows: str
 
 def _pooled(graph: Graph, rows: str, width: int, pooling: int) -> str:
     """Average neighbouring columns, `pooling` at a time; columns beyond the last group are cut."""
-    start, stop, axis = (graph.constant([bound], np.int64) for bound in (0, width * pooling, 1))
+    start = graph.constant([0], np.int64)
+    stop = graph.constant([width * pooling], np.int64)
+    axis = graph.constant([1], np.int64)
     rows = graph.add("Slice", rows, start, stop, axis)
     groups = graph.reshape(rows, 0, width, pooling)
     sums = graph.reshape(graph.sum(groups, 2), 0, width)

@@ -25,9 +25,16 @@ from tacit.releases.onnx_graph import EARLIEST, INPUT, Graph, Head, check_size, 
 if TYPE_CHECKING:
     from tacit.compute.libraries.onnx import ModelProto
 
+# Types in which a store holds rows.
 DTYPES = ("float16", "float32")
+
+# Before the names of the encoder's tensors, which might be those of the release.
 PREFIX = "encoder/"
-BEYOND = 2**62  # an end beyond every side, for slices
+
+# An end beyond every side, for slices.
+BEYOND = 2**62
+
+# Both are names of the domain of ONNX's own operators.
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
@@ -54,7 +61,9 @@ def joined_model(
         raise InputError(f"{fault}; give that of the store of the fit")
 
     model = _read(encoder)
-    matrix = None if projection is None else read_projection(Path(projection))
+    matrix = None
+    if projection is not None:
+        matrix = read_projection(Path(projection))
     sidecar = encoder.with_suffix(".json") if sidecar is None else Path(sidecar)
     facts = read_sidecar(sidecar, f"onnx:{encoder}")
     input_name = facts.pop("input", None)
@@ -67,10 +76,13 @@ def joined_model(
     pictures_tensor = tensor_called(input_name, list(inputs), "input", encoder)
     features_tensor = tensor_called(output_name, outputs, "output", encoder)
 
-    # three parts: mirrored pictures before the encoder, the encoder, what is stored of its features
+    # Three parts: mirrored pictures before the encoder, the encoder, what is stored of its
+    # features.
     before = Graph("before")
-    start = _with_mirrored(before, pictures_tensor, pictures) if mirror else pictures_tensor
-    before.add("Identity", start, output=PREFIX + pictures_tensor)
+    encoder_input = pictures_tensor
+    if mirror:
+        encoder_input = _with_mirrored(before, pictures_tensor, pictures)
+    before.add("Identity", encoder_input, output=PREFIX + pictures_tensor)
     after = Graph("after")
     _add_stored_rows(after, PREFIX + features_tensor, mirror, matrix, dtype)
 
@@ -147,9 +159,11 @@ def _read(encoder: Path) -> ModelProto:
 def _with_mirrored(graph: Graph, tensor: str, pictures: PictureInput) -> str:
     """Add the same pictures mirrored, after the pictures themselves."""
     axis = 3 if pictures.layout == "nchw" else 2
-    start, stop, axes, step = (
-        graph.constant([bound], np.int64) for bound in (-1, -BEYOND, axis, -1)
-    )
+    # the slice runs backwards, from the last column to beyond the first one
+    start = graph.constant([-1], np.int64)
+    stop = graph.constant([-BEYOND], np.int64)
+    axes = graph.constant([axis], np.int64)
+    step = graph.constant([-1], np.int64)
     mirrored = graph.add("Slice", tensor, start, stop, axes, step)
     return graph.add("Concat", tensor, mirrored, axis=0)
 

@@ -21,8 +21,10 @@ from tacit.models.decisions import (
 from tacit.models.scaling import MEAN, SCALE
 from tacit.releases.schema import Contents
 
+# Shapes of the arrays of a release, by name.
 Shapes = dict[str, tuple[int, ...]]
 
+# The lines that every recipe has, at its beginning and at its end.
 HEAD = (
     "import json",
     "import numpy as np",
@@ -33,13 +35,18 @@ LABELS = (
     'labels = np.array(json.load(open("release.json",'
     ' encoding="utf-8"))["contents"]["classes"])[scores.argmax(1)]'
 )
+
+# Of rows that were scaled by public statistics.
 SCALED = f'X = (X - arrays["{MEAN}"]) / arrays["{SCALE}"]'
+
+# Rows of length 1, and directions of rows about the centre; rows of zeros stay zeros.
 UNIT = "unit = lambda rows: rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-150)"
 ABOUT = (
     "about = lambda rows: unit(np.where(rows.any(-1, keepdims=True), unit(rows) -"
     ' arrays["centre"], 0))'
 )
 
+# Layers of networks, on pictures of shape (n, height, width, channels).
 WINDOWS = "from numpy.lib.stride_tricks import sliding_window_view as windows"
 CONVOLUTION = (
     "def convolution(x, name, pad=1):  # records last in channels",
@@ -65,38 +72,61 @@ def recipe(contents: Contents) -> list[str]:
     release.
     """
     shapes = {array.name: array.shape for array in contents.arrays}
-    lines = [*_SCORES[type(contents.decision)](contents.decision, contents.width, shapes), LABELS]
+    lines_of_scores = _SCORES[type(contents.decision)]
+    lines = [*lines_of_scores(contents.decision, contents.width, shapes), LABELS]
     if MEAN in shapes:
+        # right after the line that reads X
         lines.insert(lines.index(HEAD[-1]) + 1, SCALED)
     return lines
 
 
 def _nearest(decision: NearestPrototype, width: int, shapes: Shapes) -> list[str]:
-    several, pooling = len(shapes.get("prototypes", ())) == 3, decision.pooling
     lines = [*HEAD]
+    pooling = decision.pooling
     if pooling > 1:
         columns = width // pooling
-        lines += [
+        lines.append(
             f"X = X[:, :{columns * pooling}].reshape(len(X), {columns}, {pooling}).mean(axis=2)"
-        ]
+        )
+
+    # prototypes are of shape (C, d), or (C, k, d) with several for each class
+    several = len(shapes.get("prototypes", ())) == 3
     if decision.metric == "euclidean":
-        each = "[np.linalg.norm(X - one, axis=1) for one in prototypes]"
-        if several:
-            each = (
-                "[[np.linalg.norm(X - one, axis=1) for one in of_class] for of_class in prototypes]"
-            )
-        scores = f"scores = -np.array({each}){'.mean(axis=1)' if several else ''}.T"
-        return [*lines, 'prototypes = arrays["prototypes"].astype(float)', scores]
-    rows, of_prototypes = (
-        _normalised(shapes),
-        "unit" if decision.centred == "rows" else _normalised(shapes),
-    )
-    mean, axes = ("directions.mean(axis=1)", "(1, 2)") if several else ("directions", "1")
+        return [*lines, *_distances(several)]
+    return [*lines, *_unit(shapes), *_cosines(decision, shapes, several)]
+
+
+def _distances(several: bool) -> list[str]:
+    """Scores by the distance to a prototype, or by the mean distance to those of a class."""
+    distances = "[np.linalg.norm(X - one, axis=1) for one in prototypes]"
+    mean = ""
+    if several:
+        distances = (
+            "[[np.linalg.norm(X - one, axis=1) for one in of_class] for of_class in prototypes]"
+        )
+        mean = ".mean(axis=1)"
     return [
-        *lines,
-        *_unit(shapes),
-        f'directions = {of_prototypes}(arrays["prototypes"].astype(float))',
-        f"scores = {rows}(X) @ {mean}.T",
+        'prototypes = arrays["prototypes"].astype(float)',
+        f"scores = -np.array({distances}){mean}.T",
+    ]
+
+
+def _cosines(decision: NearestPrototype, shapes: Shapes, several: bool) -> list[str]:
+    """Scores by the cosine with a prototype, or by the mean cosine with those of a class."""
+    normalise_rows = _normalised(shapes)
+    normalise_prototypes = _normalised(shapes)
+    if decision.centred == "rows":
+        # rows alone are centred
+        normalise_prototypes = "unit"
+
+    directions = "directions"
+    axes = "1"
+    if several:
+        directions = "directions.mean(axis=1)"
+        axes = "(1, 2)"
+    return [
+        f'directions = {normalise_prototypes}(arrays["prototypes"].astype(float))',
+        f"scores = {normalise_rows}(X) @ {directions}.T",
         f"scores[:, ~directions.any({axes})] = -np.inf",
     ]
 
@@ -117,40 +147,59 @@ def _quadratic(decision: QuadraticHead, width: int, shapes: Shapes) -> list[str]
 
 
 def _unit(shapes: Shapes) -> list[str]:
-    return [UNIT, ABOUT] if "centre" in shapes else [UNIT]
+    """The definitions of the functions that normalise rows."""
+    if "centre" in shapes:
+        return [UNIT, ABOUT]
+    return [UNIT]
 
 
 def _normalised(shapes: Shapes) -> str:
-    return "about" if "centre" in shapes else "unit"
+    """The name of the function that normalises rows."""
+    if "centre" in shapes:
+        return "about"
+    return "unit"
 
 
 def _network(decision: NetworkHead, width: int, shapes: Shapes) -> list[str]:
-    scaled = "X" if decision.scale == 1 else f"X / {decision.scale}"
-    if decision.network in ("linear", "mlp"):
-        hidden = ['x = np.maximum(x @ arrays["1.weight"].T + arrays["1.bias"], 0)'] * (
-            decision.network == "mlp"
-        )
-        return [*HEAD, f"x = np.float32({scaled})", *hidden, _last("x", 3 if hidden else 1)]
-    picture = f"x = np.float32({scaled}).reshape{(-1, *decision.shape)}.transpose(0, 2, 3, 1)"
+    inputs = "X"
+    if decision.scale != 1:
+        inputs = f"X / {decision.scale}"
+    if decision.network == "linear":
+        return [*HEAD, f"x = np.float32({inputs})", _last("x", 1)]
+    if decision.network == "mlp":
+        hidden = 'x = np.maximum(x @ arrays["1.weight"].T + arrays["1.bias"], 0)'
+        return [*HEAD, f"x = np.float32({inputs})", hidden, _last("x", 3)]
+
+    # torch has channels before height and width, these lines have them last
+    picture = f"x = np.float32({inputs}).reshape{(-1, *decision.shape)}.transpose(0, 2, 3, 1)"
     flat = "x.transpose(0, 3, 1, 2).reshape(len(x), -1)"
+    lines = [*HEAD[:-1], WINDOWS, HEAD[-1], *CONVOLUTION]
     if decision.network == "cnn":
-        return [
-            *(*HEAD[:-1], WINDOWS, HEAD[-1], *CONVOLUTION, POOL, RELU, picture),
-            'x = relu(pool(convolution(relu(pool(convolution(x, "0"))), "3")))',
-            f'x = relu({flat} @ arrays["7.weight"].T + arrays["7.bias"])',
-            _last("x", 9),
-        ]
-    lines = [*HEAD[:-1], WINDOWS, HEAD[-1], *CONVOLUTION, *NORM, RELU]
+        return [*lines, POOL, RELU, picture, *_cnn(flat)]
     if decision.network == "vgg":
-        return [
-            *(*lines, POOL, picture),
-            "for i in (0, 7, 14):",
-            '    x = relu(norm(convolution(x, f"{i}"), f"{i + 1}"))',
-            '    x = relu(pool(norm(convolution(x, f"{i + 3}"), f"{i + 4}")))',
-            _last(flat, 22),
-        ]
+        return [*lines, *NORM, RELU, POOL, picture, *_vgg(flat)]
+    return [*lines, *NORM, RELU, picture, *_resnet(flat)]
+
+
+def _cnn(flat: str) -> list[str]:
     return [
-        *(*lines, picture),
+        'x = relu(pool(convolution(relu(pool(convolution(x, "0"))), "3")))',
+        f'x = relu({flat} @ arrays["7.weight"].T + arrays["7.bias"])',
+        _last("x", 9),
+    ]
+
+
+def _vgg(flat: str) -> list[str]:
+    return [
+        "for i in (0, 7, 14):",
+        '    x = relu(norm(convolution(x, f"{i}"), f"{i + 1}"))',
+        '    x = relu(pool(norm(convolution(x, f"{i + 3}"), f"{i + 4}")))',
+        _last(flat, 22),
+    ]
+
+
+def _resnet(flat: str) -> list[str]:
+    return [
         'x = relu(norm(convolution(x, "0"), "1"))',
         'for block, step in (("3", 1), ("4", 2), ("5", 2)):',
         (

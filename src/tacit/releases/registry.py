@@ -17,12 +17,14 @@ from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE
 from tacit.releases.schema import NOT_STATED, Document, Utility
 
-_HEAD = (
+_COMMENT = (
     "# Entry for the OpenDP deployments registry. Before submitting it, fill in what is"
     ' "not stated", and add the sector\n'
     "# (data_product_sector) under basic. How many records there were is left out: the release"
     " does not tell.\n"
 )
+
+# The registry's names of the variants in item 2 of a document.
 _VARIANTS = {"pure": "Pure DP", "zCDP": "Zero-concentrated DP", "approximate": "Approximate DP"}
 
 
@@ -123,15 +125,21 @@ def registry_yaml(document: Document) -> str:
         raise ReleaseError(
             f"{document.product.name!r} is {document.stamp}; register a release with secure noise"
         )
-    slug = re.sub(r"[^a-z0-9]+", "-", document.product.name.lower()).strip("-") or "release"
+
+    name = document.product.name.lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", name).strip("-") or "release"
     entry = Entry(url_slug=slug, deployment=_deployment(document))
-    return _HEAD + yaml.safe_dump(
-        entry.model_dump(), sort_keys=False, allow_unicode=True, width=10**6
-    )
+
+    # a text stays on one line, however long
+    text = yaml.safe_dump(entry.model_dump(), sort_keys=False, allow_unicode=True, width=10**6)
+    return _COMMENT + text
 
 
 def _deployment(document: Document) -> Deployment:
-    product, variant, accounting = document.product, document.variant, document.accounting
+    """All parts of the entry but its address and status."""
+    product = document.product
+    variant = document.variant
+    accounting = document.accounting
     return Deployment(
         basic=Basic(
             name=product.name,
@@ -169,31 +177,37 @@ def _deployment(document: Document) -> Deployment:
 
 
 def _privacy_loss(document: Document) -> PrivacyLoss:
-    parameters, unit = document.parameters, document.privacy_unit
-    at_delta = next(point for point in parameters.epsilons if point.delta == DECISIVE)
-    pure = parameters.pure_epsilon != "inf"
-    stated: dict[str, Any] = {
-        "epsilon": parameters.pure_epsilon if pure else at_delta.epsilon,
-        "delta": 0.0 if pure else at_delta.delta,
-    }
+    """The unit, and the pure epsilon if there is one, else epsilon at DECISIVE."""
+    unit = document.privacy_unit
+    parameters = document.parameters
+
+    numbers: dict[str, Any] = {"epsilon": parameters.pure_epsilon, "delta": 0.0}
+    if parameters.pure_epsilon == "inf":
+        point = next(point for point in parameters.epsilons if point.delta == DECISIVE)
+        numbers = {"epsilon": point.epsilon, "delta": point.delta}
+    if parameters.rho != "inf":
+        numbers["rho"] = parameters.rho
+
     return PrivacyLoss(
         privacy_unit=Unit(unit.adjacency).entity,
         privacy_unit_details=f"{unit.adjacency}: {unit.hides}; {unit.contribution_bound}",
-        privacy_parameters=stated | ({} if parameters.rho == "inf" else {"rho": parameters.rho}),
+        privacy_parameters=numbers,
         privacy_parameters_details=document.accounting.statement,
     )
 
 
 def _implementation(document: Document) -> Implementation:
+    """How the release was computed."""
     implementation = document.implementation
-    versions = _listed(implementation.versions)
+    mechanisms = _listing(document.mechanisms.facts)
+    versions = _listing(implementation.versions)
     return Implementation(
         preprocessing_and_hyperparameter_tuning=(
             f"covered: {document.accesses.covered}; not covered: {document.accesses.outside}"
         ),
         mechanisms=(
-            f"{_listed(document.mechanisms.facts)}; randomness: {implementation.randomness};"
-            f" floating point: {implementation.float_defences}; versions: {versions}; commit:"
+            f"{mechanisms}; randomness: {implementation.randomness}; floating point:"
+            f" {implementation.float_defences}; versions: {versions}; commit:"
             f" {implementation.commit}"
         ),
         justification="; ".join(document.accounting.assumptions),
@@ -201,8 +215,10 @@ def _implementation(document: Document) -> Implementation:
 
 
 def _utility(utility: Utility | str) -> str:
+    """Item 15 on one line; "not stated" if nothing was measured."""
     if isinstance(utility, str):
         return utility
+
     low, high = utility.interval
     return (
         f"on {utility.test_set} ({utility.rows} rows, {utility.protection}): accuracy"
@@ -211,9 +227,11 @@ def _utility(utility: Utility | str) -> str:
     )
 
 
-def _listed(facts: dict[str, Any]) -> str:
-    texts = {
-        name: ", ".join(map(str, fact)) if isinstance(fact, tuple) else fact
-        for name, fact in facts.items()
-    }
-    return "; ".join(f"{name}: {text}" for name, text in texts.items()) or NOT_STATED
+def _listing(facts: dict[str, Any]) -> str:
+    """Facts by name on one line; "not stated" if there are none."""
+    parts = []
+    for name, fact in facts.items():
+        if isinstance(fact, tuple):
+            fact = ", ".join(map(str, fact))
+        parts.append(f"{name}: {fact}")
+    return "; ".join(parts) or NOT_STATED

@@ -17,9 +17,13 @@ from tacit.compute.extras import check_installed
 from tacit.errors import InputError, ReleaseError, excerpt
 from tacit.releases.reading import AGAIN, OF_TRANSPORT, SIGNATURE
 
+# The files that errors ask for.
 PRIVATE = "an unencrypted PEM file of a P-256, P-384 or P-521 private key"
 PUBLIC = "the PEM file of a P-256, P-384 or P-521 public key"
-LARGEST = 2**20  # bytes of a signature
+
+# Most bytes of a signature.
+LARGEST = 2**20
+
 CURVES = ("secp256r1", "secp384r1", "secp521r1")
 
 
@@ -63,38 +67,51 @@ def check_signature(folder: Path | str, key: Path | str) -> str:
     _check_installed()
     from model_signing import verifying
 
-    folder, key = Path(folder), Path(key)
-    real = folder.resolve()  # a link to a folder is followed, links within are not
-    found = fingerprint(key, private=False)
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if path.name not in OF_TRANSPORT and (
-            path.is_symlink() or (path.exists() and not path.is_file())
-        ):
-            raise ReleaseError(
-                f"{path} is a link or not a plain file, which a signature does not cover; {AGAIN}"
-            )
-    if not (folder / SIGNATURE).is_file():
+    folder = Path(folder)
+    key = Path(key)
+    signer = fingerprint(key, private=False)
+
+    _check_files(folder)
+    signature = folder / SIGNATURE
+    if not signature.is_file():
         raise ReleaseError(
             f"{folder} has no signature ({SIGNATURE}); get a signed release, or leave the key out"
         )
-    if (size := (folder / SIGNATURE).stat().st_size) > LARGEST:
-        raise ReleaseError(
-            f"{folder / SIGNATURE} has {size} bytes, at most {LARGEST} are read; {AGAIN}"
-        )
+    size = signature.stat().st_size
+    if size > LARGEST:
+        raise ReleaseError(f"{signature} has {size} bytes, at most {LARGEST} are read; {AGAIN}")
+
+    # A link to the folder is followed; links within it were refused.
+    target = folder.resolve()
     config = verifying.Config().use_elliptic_key_verifier(public_key=key)
     try:
-        config.set_hashing_config(_hashing()).verify(real, real / SIGNATURE)
-    except Exception as error:  # a forged signature may raise anything
+        config.set_hashing_config(_hashing()).verify(target, target / SIGNATURE)
+    except Exception as error:
+        # a forged signature may raise anything
         raise ReleaseError(f"{folder}: {_fault(error, key)}; {AGAIN}") from error
-    return found
+    return signer
 
 
 def _check_installed() -> None:
     check_installed("model_signing")
-    check_installed("OpenSSL")  # which model_signing needs, and does not bring
+    # which model_signing needs, and does not bring
+    check_installed("OpenSSL")
+
+
+def _check_files(folder: Path) -> None:
+    """Refuse links and folders in a folder, if it exists: a signature does not cover them."""
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        is_other_kind = path.is_symlink() or (path.exists() and not path.is_file())
+        if is_other_kind and path.name not in OF_TRANSPORT:
+            raise ReleaseError(
+                f"{path} is a link or not a plain file, which a signature does not cover; {AGAIN}"
+            )
 
 
 def _hashing() -> Any:
+    """The files that are hashed: all but the signature and those of git and of model hubs."""
     from model_signing import hashing
 
     return hashing.Config().set_ignored_paths(
@@ -103,15 +120,17 @@ def _hashing() -> Any:
 
 
 def _fault(error: Exception, key: Path) -> str:
-    said = str(error)
-    if said.startswith("Signature mismatch"):
-        differences = [
-            one.partition(": Expected")[0] for one in literal_eval(said.partition(": ")[2])
-        ]
-        return f"not what was signed: {excerpt('; '.join(differences))}"
-    if said.startswith("Key mismatch"):
+    """Say what model_signing found wrong, by the beginning of its message."""
+    message = str(error)
+    if message.startswith("Signature mismatch"):
+        # the rest is a list of sentences, of which those on a changed file end with its hashes
+        sentences = literal_eval(message.partition(": ")[2])
+        without_hashes = [sentence.partition(": Expected")[0] for sentence in sentences]
+        return f"not what was signed: {excerpt('; '.join(without_hashes))}"
+    if message.startswith("Key mismatch"):
         return f"{SIGNATURE} was made by another key than {key}"
-    return f"{SIGNATURE} is no valid signature by {key} ({excerpt(said) or type(error).__name__})"
+    reason = excerpt(message) or type(error).__name__
+    return f"{SIGNATURE} is no valid signature by {key} ({reason})"
 
 
 def fingerprint(key: Path, *, private: bool) -> str:
@@ -121,40 +140,51 @@ def fingerprint(key: Path, *, private: bool) -> str:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    try:
-        if not stat.S_ISREG(key.stat().st_mode):
-            raise _no_key(key, private, "is not a plain file")
-        data = key.read_bytes()
-    except OSError as error:
-        raise _no_key(key, private, f"cannot be read ({error.strerror})") from error
-    try:
-        public = (
-            serialization.load_pem_private_key(data, None).public_key()
-            if private
-            else serialization.load_pem_public_key(data)
-        )
-    except TypeError as error:
-        raise _no_key(key, private, "is encrypted") from error
-    except ValueError as error:
-        other = b"PUBLIC KEY" if private else b"PRIVATE KEY"
-        said = f"is a {other.decode().lower()}" if other in data else "cannot be parsed"
-        raise _no_key(key, private, said) from error
-    if not isinstance(public, ec.EllipticCurvePublicKey):
-        raise _no_key(
-            key,
-            private,
-            f"is a key of another algorithm ({type(public).__name__.removesuffix('PublicKey')})",
-        )
-    if public.curve.name not in CURVES:
-        raise _no_key(key, private, f"is a key of the curve {public.curve.name}")
-    pem = public.public_bytes(
+    public_key = _public_key(key, _key_file(key, private), private)
+    if not isinstance(public_key, ec.EllipticCurvePublicKey):
+        algorithm = type(public_key).__name__.removesuffix("PublicKey")
+        raise _no_key(key, private, f"is a key of another algorithm ({algorithm})")
+    if public_key.curve.name not in CURVES:
+        raise _no_key(key, private, f"is a key of the curve {public_key.curve.name}")
+
+    pem = public_key.public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     return hashlib.sha256(pem).hexdigest()
 
 
+def _key_file(key: Path, private: bool) -> bytes:
+    """Read the file of a key."""
+    try:
+        if not stat.S_ISREG(key.stat().st_mode):
+            raise _no_key(key, private, "is not a plain file")
+        return key.read_bytes()
+    except OSError as error:
+        raise _no_key(key, private, f"cannot be read ({error.strerror})") from error
+
+
+def _public_key(key: Path, data: bytes, private: bool) -> Any:
+    """Return the public key in the bytes of a PEM file, or that of the private key in them."""
+    from cryptography.hazmat.primitives import serialization
+
+    try:
+        if private:
+            return serialization.load_pem_private_key(data, None).public_key()
+        return serialization.load_pem_public_key(data)
+    except TypeError as error:
+        raise _no_key(key, private, "is encrypted") from error
+    except ValueError as error:
+        fault = "cannot be parsed"
+        if private and b"PUBLIC KEY" in data:
+            fault = "is a public key"
+        elif not private and b"PRIVATE KEY" in data:
+            fault = "is a private key"
+        raise _no_key(key, private, fault) from error
+
+
 def _no_key(key: Path, private: bool, fault: str) -> InputError:
-    needed = PRIVATE if private else PUBLIC
+    """The error for a file that is not a key of the kind that is needed."""
+    remedy = PRIVATE if private else PUBLIC
     return InputError(
-        f"key {key} {fault}; give {needed}, docs/using-a-release.md shows how to make one"
+        f"key {key} {fault}; give {remedy}, docs/using-a-release.md shows how to make one"
     )
