@@ -30,6 +30,7 @@ from contracts.replay import (
     equal,
     taped,
 )
+from tacit.learners.prototypes import auto
 from tacit.privacy.unit import Unit
 
 PAIRS = 40
@@ -193,21 +194,21 @@ def test_the_route_of_auto_follows_what_was_released_and_nothing_else(monkeypatc
     another route.
     """
     data, signals = next(iter(data_sets(30))), []
-    signal = tacit.AutoPrototypes._signal
+    signal = auto.signal
 
-    def noted(learner, posterior):
-        signals.append(signal(learner, posterior))
+    def noted(posterior, noise_of_sums):
+        signals.append(signal(posterior, noise_of_sums))
         return signals[-1]
 
     def fit(data, tape):
         return fitted(monkeypatch, make("auto", {}, budget=budget), data, tape)
 
     with monkeypatch.context() as patched:
-        patched.setattr(tacit.AutoPrototypes, "_signal", noted)
+        patched.setattr(auto, "signal", noted)
         fit(data, Tape(7))
     assert signals
     for bar in signals:
-        monkeypatch.setattr("tacit.learners.prototypes.auto.CLEAR", bar)
+        monkeypatch.setattr(auto, "CLEAR", bar)
         first = Tape(7)
         learner = fit(data, first)
         for other in neighbours("add-remove", data, np.random.default_rng(0), 8):

@@ -2,6 +2,8 @@
 before a charge.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -96,15 +98,17 @@ def test_wide_rows_get_two_gigabytes_however_much_there_is(available, monkeypatc
 
 
 @pytest.mark.parametrize("kind", ["auto", "least-squares", "newton"])
-def test_infinite_budgets_and_research_noise_draw_no_secure_noise(kind):
+def test_the_time_counts_no_draws_under_infinite_budgets_and_research_noise(kind, monkeypatch):
+    monkeypatch.setattr(matrices, "DRAW", 1e9)
     for given, draws in (
         ({}, True),
         ({"budget": "rho=inf"}, False),
         ({"noise": "research"}, False),
     ):
-        learner = make(kind).set_params(**given)
-        learner.classes_ = np.arange(2)
-        assert (learner._matrices().noised > 0) == draws
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            make(kind, **given).check(len(X), WIDTH)
+        assert bool(caught) == draws
 
 
 @pytest.mark.parametrize("budget", ["rho=1e4", "rho=0.001"])

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,13 @@ from messages import stating
 from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
-from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.linear import least_squares
-from tacit.learners.linear.least_squares import SHARE_OF_MOMENTS, ridge_regression
-from tacit.mechanisms.noise import ResearchNoise
+from tacit.learners.linear.least_squares import (
+    SHARE_OF_MOMENTS,
+    Noises,
+    noisy_moments,
+    ridge_regression,
+)
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
 
@@ -167,17 +172,23 @@ def test_each_part_has_the_noise_of_its_sensitivity_and_the_budget_is_spent(
 
 
 @pytest.mark.parametrize("alpha", [None, 0.5])
-def test_noise_of_each_part_agrees_with_its_event(alpha):
+def test_noise_of_each_part_agrees_with_its_event(monkeypatch, alpha):
     """Variances over 2,000 draws, and a record's contribution of norm 1, against the events."""
     x, y = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]]), np.array([0, 1, 1])
-    model = tacit.LeastSquares("rho=2", classes=2, alpha=alpha, noise="research")
-    model.classes_ = np.array([0, 1])
-    noise, records = ResearchNoise(0), UnitRows(x, y)
-    drawn = [model._moments(records, noise) for _ in range(2000)]
-    of_all, of_sums, of_classes = model._noises()
-    without_noise = tacit.LeastSquares("rho=inf", alpha=alpha)
-    without_noise.classes_ = model.classes_
-    exact = without_noise._moments(records, noise)
+    model = tacit.LeastSquares("rho=2", classes=2, alpha=alpha, noise="research", random_state=0)
+    calls = []
+
+    def noted(*arguments, **settings):
+        calls.append((arguments, settings))
+        return noisy_moments(*arguments, **settings)
+
+    monkeypatch.setattr(least_squares, "noisy_moments", noted)
+    model.fit(x, y)
+    (((records, noises, counts), settings),) = calls
+    drawn = [noisy_moments(records, noises, counts, **settings) for _ in range(2000)]
+    of_all, of_sums, of_classes = noises
+    no_noise = Noises(0.0, 0.0, None if alpha is None else 0.0)
+    exact = noisy_moments(records, no_noise, replace(counts, noise=0.0), **settings)
     upper = np.triu_indices(2)
     moments = np.stack([draw[0] for draw in drawn]) - exact[0]
     assert moments[:, *upper].var(axis=0) == pytest.approx([of_all**2] * 3, rel=0.15)
@@ -193,7 +204,7 @@ def test_noise_of_each_part_agrees_with_its_event(alpha):
     multipliers = [
         part for event, n in model.promise().event.counted() for part in [event.mu**-1] * n
     ]
-    stated = [z for z in (of_all, of_sums, of_classes, model._counts().noise) if z]
+    stated = [z for z in (of_all, of_sums, of_classes, counts.noise) if z]
     assert sorted(multipliers) == pytest.approx(sorted(stated))
 
 
@@ -243,7 +254,7 @@ def test_persons_of_one_record_each_are_records(parameters):
     assert of_persons.guarantee_.rho == pytest.approx(2)
 
 
-def test_second_moments_of_persons_weigh_as_much_as_their_counts():
+def test_second_moments_of_persons_weigh_as_much_as_their_counts(monkeypatch):
     """Five records of a class each: what a person adds is shortened by another factor in each
     sum.
     """
@@ -252,9 +263,12 @@ def test_second_moments_of_persons_weigh_as_much_as_their_counts():
         "rho=1e8", classes=4, unit="add-remove-person", noise="research", random_state=0
     )
     seen = []
-    model._discriminants = lambda *arguments: (
-        seen.append(arguments) or (np.zeros((4, 12)), np.zeros(4))
-    )
+
+    def noted(*arguments, **settings):
+        seen.append(arguments)
+        return np.zeros((4, 12)), np.zeros(4)
+
+    monkeypatch.setattr(least_squares, "discriminants", noted)
     model.fit(X[order], Y[order], persons=persons)
     moments, _, counts, ridge = seen[0]
     deviation = model.released_.mechanism["noise multiplier of the second moments"]

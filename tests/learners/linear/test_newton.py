@@ -10,7 +10,13 @@ from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.preconditioning import NOISE_IN_LOGIT, spectrum
 from tacit.learners.common.softmax import logits
 from tacit.learners.linear import newton
-from tacit.learners.linear.newton import expected_second_derivatives, pooled, weighted
+from tacit.learners.linear.newton import (
+    exact_derivatives,
+    expected_second_derivatives,
+    noisy_derivatives,
+    pooled,
+    weighted,
+)
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded, weighted_product_sums
@@ -143,19 +149,29 @@ def test_the_budget_is_spent_in_gradients_hessians_and_counts():
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0])
-def test_noise_of_each_part_agrees_with_its_event(alpha):
+def test_noise_of_each_part_agrees_with_its_event(monkeypatch, alpha):
     """Variances over 2,000 draws: (s f)^2 and (s f/4)^2 with f^2 = 1 + (K - 1) alpha^2, fresh for
     each class.
     """
-    model = tacit.Newton("rho=2", classes=3, alpha=alpha, epochs=2, counts=1)
-    model.classes_ = np.arange(3)
+    settings = {"noise": "research", "random_state": 0, "balanced": False}
+    model = tacit.Newton("rho=2", classes=3, alpha=alpha, epochs=2, **settings)
     ((event, count),) = model.promise().event.counted()
     assert count == 4
-    rows, labels, noise = np.array([[0.6, 0.8], [1.0, 0.0]]), np.array([0, 2]), ResearchNoise(0)
-    parts = [Block(rounded(rows), labels)]
-    drawn = [model._noisy(np.zeros((3, 2)), np.zeros(3), parts, noise) for _ in range(2000)]
+    rows, labels = np.array([[0.6, 0.8], [1.0, 0.0]]), np.array([0, 2])
+    calls = []
+
+    def noted(*arguments, **settings):
+        calls.append((arguments, settings))
+        return noisy_derivatives(*arguments, **settings)
+
+    monkeypatch.setattr(newton, "noisy_derivatives", noted)
+    model.fit(rows, labels)
+    (head, offsets, blocks), settings = calls[0]
+    assert not head.any()
+    assert not offsets.any()
+    drawn = [noisy_derivatives(head, offsets, blocks, **settings) for _ in range(2000)]
     gradients, hessians = (np.stack([draw[i] for draw in drawn]) for i in (0, 1))
-    exact = model._exact(np.zeros((3, 2)), np.zeros(3), [Block(rows, labels)])
+    exact = exact_derivatives(head, offsets, [Block(rows, labels)], alpha=alpha)
     deviation = event.noise_multiplier * (1 + 2 * alpha**2) ** 0.5
     assert gradients.var(axis=0).mean() == pytest.approx(deviation**2, rel=0.05)
     upper = hessians[:, :, *np.triu_indices(2)]

@@ -115,8 +115,8 @@ def test_a_persons_records_are_sampled_together(monkeypatch):
         assert owners.tolist() == np.unique(ids[rows], return_inverse=True)[1].tolist()
         return found(module, x, y, rows, owners, n)
 
-    found = dp_sgd._set_gradients_of_persons
-    monkeypatch.setattr(dp_sgd, "_set_gradients_of_persons", observed)
+    found = dp_sgd.set_gradients_of_persons
+    monkeypatch.setattr(dp_sgd, "set_gradients_of_persons", observed)
     ids = np.random.default_rng(0).permutation(np.repeat(np.arange(20), np.arange(1, 21)))
     model = learner(**PERSONAL, sampling_rate=0.25, epochs=50, base="linear").fit(
         X[:210], Y[:210], persons=ids

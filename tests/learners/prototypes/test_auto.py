@@ -18,6 +18,8 @@ from tacit.learners.prototypes.auto import (
     LONGEST_START,
     SMALL_CLASSES,
     START,
+    signal,
+    sums_with_counts,
 )
 from tacit.learners.prototypes.refinement import BALANCE, RIDGE, STEPS, clip_norm
 from tacit.mechanisms import gaussian, outer_products
@@ -72,7 +74,7 @@ def test_names_change_no_promise():
 def take(route, monkeypatch):
     """Spend this share of the budget on sums, whatever the signal."""
     signals = itertools.cycle(ROUTES[route])
-    monkeypatch.setattr(tacit.AutoPrototypes, "_signal", lambda *_: next(signals))
+    monkeypatch.setattr(module, "signal", lambda *_: next(signals))
 
 
 def test_each_route_is_taken_at_some_budget():
@@ -234,20 +236,18 @@ def test_clarity_is_at_the_noise_of_all_sums(monkeypatch, route):
     )
 
 
-def ready(budget, width=3, n_classes=2):
-    """A learner as `fit` has it when `_fit` begins."""
-    model = tacit.AutoPrototypes(budget, public=np.ones((1, width)) + np.eye(width))
-    model.classes_ = np.arange(n_classes)
-    return model
-
-
 def test_noise_of_the_sums_agrees_with_their_event():
     """Over 2,000 draws from no records."""
-    model, noise = ready("rho=0.02"), noise_source("research", 0)
-    event = model.promise().event.counted()
+    noise = noise_source("research", 0)
+    event = tacit.AutoPrototypes("rho=0.02", public=PUBLIC).promise().event.counted()
     (multiplier,) = (own.event.noise_multiplier for own, _ in event if isinstance(own, Parallel))
     nothing = UnitRows(np.zeros((2, 3)), np.array([0, 1]))
-    drawn = np.stack([model._noisy_sums(nothing, multiplier, noise) for _ in range(2000)])
+    drawn = np.stack(
+        [
+            sums_with_counts(nothing, n_classes=2, multiplier=multiplier, noise=noise)
+            for _ in range(2000)
+        ]
+    )
     assert multiplier == pytest.approx(10)
     assert drawn[:, :, :-1].var(axis=0).mean() == pytest.approx(
         multiplier**2 / (1 - COUNT_SHARE), rel=0.05
@@ -259,15 +259,15 @@ def test_noise_of_the_sums_agrees_with_their_event():
 
 
 def test_sums_and_counts_are_exact_at_a_huge_budget_and_unbiased_at_others():
-    model = tacit.AutoPrototypes("rho=1e9", **FIT).fit(X, Y)
-    records = UnitRows(X, Y, CENTRE)
-    exact = model._noisy_sums(records, 1e-6, noise_source("research", 0))
-    assert np.allclose(exact, SUMS, atol=1e-4)
-    assert np.allclose(
-        model._noisy_sums(records, 0.0, noise_source("research", 0)), SUMS, rtol=1e-12
-    )
     noise = noise_source("research", 0)
-    drawn = np.stack([model._noisy_sums(records, 5.0, noise) for _ in range(400)])
+
+    def draw(multiplier):
+        records = UnitRows(X, Y, CENTRE)
+        return sums_with_counts(records, n_classes=4, multiplier=multiplier, noise=noise)
+
+    assert np.allclose(draw(1e-6), SUMS, atol=1e-4)
+    assert np.allclose(draw(0.0), SUMS, rtol=1e-12)
+    drawn = np.stack([draw(5.0) for _ in range(400)])
     z = (drawn.mean(axis=0) - SUMS) / drawn.std(axis=0) * 20
     assert np.abs(z).max() < 4
     assert z.std() == pytest.approx(1, abs=0.3)
@@ -283,9 +283,8 @@ def test_a_row_and_its_count_have_norm_1_and_a_row_of_zeros_has_neither(monkeypa
         return spied(blocks, **settings)
 
     monkeypatch.setattr(module.gaussian, "noisy_class_sums", spy)
-    model = ready("rho=1", width=12, n_classes=4)
     records = UnitRows(np.concatenate([X, np.zeros((3, 12))]), np.append(Y, [0, 1, 2]))
-    model._noisy_sums(records, 1.0, noise_source("research", 0))
+    sums_with_counts(records, n_classes=4, multiplier=1.0, noise=noise_source("research", 0))
     rows = np.concatenate(seen)
     assert len(rows) == 500
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-14)
@@ -298,14 +297,11 @@ def test_a_row_and_its_count_have_norm_1_and_a_row_of_zeros_has_neither(monkeypa
 def test_the_signal_is_that_of_small_classes_under_trust_and_else_of_average_ones(
     multiplier, within, trust
 ):
-    model = tacit.AutoPrototypes(
-        f"rho={0.5 / multiplier**2}" if multiplier else "rho=inf", public=PUBLIC
-    )
     sizes = np.array([7.0, 100.0, 30.0, 900.0, 12.0])
     posterior = ClassPosterior(np.zeros((5, 12)), np.ones((5, 12)), sizes, trust, within)
     n = trust * np.quantile(sizes, SMALL_CLASSES) + (1 - trust) * sizes.mean()
     expected = n * posterior.between / (12 * multiplier**2 + n * within) ** 0.5
-    assert model._signal(posterior) == pytest.approx(expected, rel=1e-9)
+    assert signal(posterior, multiplier) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -319,9 +315,16 @@ def test_the_signal_is_that_of_small_classes_under_trust_and_else_of_average_one
 )
 def test_the_route_follows_the_signal(monkeypatch, signals, spent, refined):
     left = iter(signals)
-    monkeypatch.setattr(tacit.AutoPrototypes, "_signal", lambda *_: next(left))
+    noises = []
+
+    def next_signal(posterior, noise):
+        noises.append(noise)
+        return next(left)
+
+    monkeypatch.setattr(module, "signal", next_signal)
     model = tacit.AutoPrototypes("rho=0.5", **FIT).fit(X, Y)
     assert (model.spent_on_sums_, model.refined_) == (spent, refined)
+    assert noises == pytest.approx([1.0] * len(noises))  # of sums that cost all of rho = 0.5
 
 
 def unit_deviation(scores):

@@ -9,12 +9,15 @@ from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
 from tacit.learners.common.softmax import residuals
 from tacit.learners.common.unit_rows import FARTHEST
-from tacit.learners.prototypes.projected import pulls
+from tacit.learners.prototypes.projected import gradient_rows, pulls
+from tacit.learners.prototypes.scores.arithmetic import scoring
+from tacit.learners.prototypes.split import Split, calibrated
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Exponential, Gaussian, Parallel, compose
+from tacit.privacy.unit import Unit
 
 ZERO = np.zeros(4)
 
@@ -89,9 +92,9 @@ def test_the_gradient_is_that_of_the_cross_entropy_with_prototypes_held(step):
 def test_clipping_is_that_of_every_single_gradient(clip, size):
     rng = np.random.default_rng(1)
     layer, sums = rng.normal(size=(3, 12)) * size, rng.normal(size=(4, 12))
-    model = tacit.ProjectedPrototypes(scale=7.0, clip=clip)
     parts = [Block(rounded(unit(X[half])), Y[half]) for half in (slice(0, 200), slice(200, 500))]
-    found = product_sums(model._products(layer, sums, ZERO, parts), shape=(3, 12)) / UNIT * clip
+    left_and_right = gradient_rows(layer, sums, ZERO, parts, scale=7.0, clip=clip)
+    found = product_sums(left_and_right, shape=(3, 12)) / UNIT * clip
     assert np.allclose(found, naive_gradients(unit(X), Y, layer, sums, 7.0, clip), atol=0.02)
 
 
@@ -199,9 +202,11 @@ def test_public_prototypes_are_drawn_at_the_epsilon_of_their_event(monkeypatch, 
         steps_drawn.clear()
         model = tacit.ProjectedPrototypes("rho=0.1", unit=neighbours, random_state=0, **settings)
         model.fit(X, Y)
-        sensitivity = model._prepare(X, Y).scoring.sensitivity
+        sensitivity = scoring(PUBLIC, *model.window_, centre=model.centre_).sensitivity
         # of one record that is added or removed, which is what the samplers take
-        uses = dict(model._shares().event(model._multiplier()).counted())
+        split = Split(model.share, COUNT_SHARE, 12, chosen=True)
+        z = calibrated(Budget.parse("rho=0.1"), Unit(neighbours), split)
+        uses = dict(split.event(z).counted())
         (choice,) = (event.base() for event in uses if isinstance(event.base(), Exponential))
         assert drawn == [(sensitivity, choice.epsilon, "exponential")] * 4
         assert {uses[Gaussian(z)] for z, _ in steps_drawn} == {12}

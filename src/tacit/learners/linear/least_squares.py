@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,14 @@ WITHIN_NOISE = 4.0
 # Weight of the variance of a mean's noise, added to the variance within classes. Chosen on
 # CIFAR-10.
 NOISE_IN_MEAN = 4.0
+
+
+class Noises(NamedTuple):
+    """Standard deviations of the noise on an entry of G, of b and of A; A may not be bought."""
+
+    moments: float
+    sums: float
+    class_moments: float | None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -134,13 +143,10 @@ class LeastSquares(UnitRowClassifier):
             return parts | {COUNTS: Part(counts.share, gaussian.CLASS_SUMS, by_class=True)}
         return parts | counts.parts
 
-    def _noises(self) -> tuple[float, float, float | None]:
-        """Standard deviations of the noise on entries of G, of b, and of A (None where it is not
-        bought).
-        """
+    def _noises(self) -> Noises:
         split = self._split()
         class_noise = None if self.alpha is None else split.noise(CLASS_MOMENTS)
-        return split.noise(MOMENTS), split.noise(SUMS), class_noise
+        return Noises(split.noise(MOMENTS), split.noise(SUMS), class_noise)
 
     def _event(self) -> Event:
         self._intercept()
@@ -158,7 +164,15 @@ class LeastSquares(UnitRowClassifier):
         return Matrices(held=n_classes + 5, decomposed=n_classes, noised=noised)
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        moments, sums, counts, class_moments = self._moments(prepared, noise)
+        noises = self._noises()
+        moments, sums, counts, class_moments = noisy_moments(
+            prepared,
+            noises,
+            self._counts(),
+            n_classes=len(self.classes_),
+            rows_are_public=self._public_rows(),
+            noise=noise,
+        )
 
         # under a unit per person, G and the sums may give a person different weights
         weight = 1.0
@@ -169,7 +183,15 @@ class LeastSquares(UnitRowClassifier):
         # scores: rows times theta, (C, width), plus intercepts, (C,)
         ridge = self._ridge(prepared.width, weight)
         if class_moments is None:
-            theta, intercepts = self._discriminants(moments, sums, counts, ridge)
+            theta, intercepts = discriminants(
+                moments,
+                sums,
+                counts,
+                ridge,
+                least_count=self._counts().uncertainty,
+                sum_noise=noises.sums,
+                normalise=self.normalise,
+            )
             if self._infinite():
                 intercepts = intercepts + scores_of_empty(sums)
         else:
@@ -179,13 +201,12 @@ class LeastSquares(UnitRowClassifier):
                 norms = np.linalg.norm(theta, axis=1, keepdims=True)
                 theta = theta / np.where(norms > 0, norms, 1.0)
 
-        z_moments, z_sums, z_classes = self._noises()
         facts = {
             "row norm": 1.0,
-            "noise multiplier of the second moments": z_moments,
-            "noise multiplier of the class sums": z_sums,
+            "noise multiplier of the second moments": noises.moments,
+            "noise multiplier of the class sums": noises.sums,
             "noise multiplier of the class moments": (
-                "not bought" if z_classes is None else z_classes
+                "not bought" if noises.class_moments is None else noises.class_moments
             ),
             **self._counts().facts(),
             "ridge": ridge,
@@ -193,86 +214,6 @@ class LeastSquares(UnitRowClassifier):
         }
         summary = "one linear score per class, solved for from noisy moments"
         return self._head(prepared, summary, theta, facts, intercepts)
-
-    @phase(SET_UP)
-    def _moments(
-        self, records: UnitRows, noise: NoiseSource
-    ) -> tuple[Floats, Floats, Floats, Floats | None]:
-        """Noisy G, b and counts or, with `alpha`, A; exact ones under an infinite budget."""
-        z_moments, z_sums, z_classes = self._noises()
-        width = records.width
-        n_classes = len(self.classes_)
-        counts = self._counts()
-
-        moments = second_moments(
-            records.blocks("second moments"),
-            width=width,
-            multiplier=z_moments,
-            noise=noise,
-            rows_are_public=self._public_rows(),
-        )
-
-        blocks = records.blocks("class sums")
-        if records.persons is not None and counts.noise > 0:
-            # a person's sums and counts are scaled as one vector
-            sums, noisy_counts = gaussian.noisy_sums_and_counts(
-                blocks,
-                n_classes=n_classes,
-                width=width,
-                noise_multipliers=(z_sums, counts.noise),
-                noise=noise,
-            )
-            return moments, sums, noisy_counts, None
-
-        sums = class_sums(blocks, n_classes=n_classes, width=width, multiplier=z_sums, noise=noise)
-        if z_classes is None:
-            noisy_counts = counts.draw(records.blocks("counts"), n_classes, noise)
-            return moments, sums, noisy_counts, None
-
-        blocks = records.blocks("class moments")
-        class_moments = class_second_moments(
-            blocks, n_classes=n_classes, width=width, multiplier=z_classes, noise=noise
-        )
-        # regression needs no counts
-        return moments, sums, np.zeros(n_classes), class_moments
-
-    @phase(SOLVING)
-    def _discriminants(
-        self, moments: Floats, sums: Floats, counts: Floats, ridge: float
-    ) -> tuple[Floats, Floats]:
-        """Return one theta per class, and the intercepts of its scores; `moments` are
-        overwritten.
-        """
-        # (C, 1); at least the noise, so that no mean is divided by almost 0
-        counts = np.maximum(counts, self._counts().uncertainty)[:, None]
-        total = counts.sum()
-        _, z_sums, _ = self._noises()
-        means = sums / counts
-        centre = sums.sum(axis=0) / total
-
-        # W = G - sum_c n_c m_c m_c', in the memory of G, since matrices may be large
-        within = moments
-        for start in range(0, len(within), STRIP):
-            within[start : start + STRIP] -= means[:, start : start + STRIP].T @ sums
-        # noise in the sums raised what was subtracted: on the diagonal by its variance
-        np.einsum("ii->i", within)[:] += z_sums**2 * np.sum(1 / counts)
-
-        # from here on along the axes of W
-        values, axes = spectrum(within)
-        variances = (values + ridge) / total
-        along_axes = (means - centre) @ axes
-        centre_along_axes = centre @ axes
-        theta = along_axes / (variances + NOISE_IN_MEAN * (z_sums / counts) ** 2)
-
-        if not self.normalise:
-            # linear discriminants: the score of a class is largest at its mean
-            intercepts = -np.sum(theta * (along_axes / 2 + centre_along_axes), axis=1)
-            return theta @ axes.T, intercepts
-
-        # scores of standard deviation 1 within classes
-        deviations = np.sqrt(np.sum(theta**2 * variances, axis=1, keepdims=True))
-        theta /= np.where(deviations > 0, deviations, 1.0)
-        return theta @ axes.T, -theta @ centre_along_axes
 
     def _relative_weight(self, moments: Floats, counts: Floats) -> float:
         """Return the total weight of persons in counts and sums over that in G.
@@ -307,6 +248,99 @@ class LeastSquares(UnitRowClassifier):
         else:
             deviation = weight * z_moments
         return 1.0 + deviation * math.sqrt(width)
+
+
+@phase(SET_UP)
+def noisy_moments(
+    records: UnitRows,
+    noises: Noises,
+    counts: ClassCounts,
+    *,
+    n_classes: int,
+    rows_are_public: bool,
+    noise: NoiseSource,
+) -> tuple[Floats, Floats, Floats, Floats | None]:
+    """Noisy G, b and counts or, where it is bought, A; exact ones under an infinite budget."""
+    z_moments, z_sums, z_classes = noises
+    width = records.width
+
+    moments = second_moments(
+        records.blocks("second moments"),
+        width=width,
+        multiplier=z_moments,
+        noise=noise,
+        rows_are_public=rows_are_public,
+    )
+
+    blocks = records.blocks("class sums")
+    if records.persons is not None and counts.noise > 0:
+        # a person's sums and counts are scaled as one vector
+        sums, noisy_counts = gaussian.noisy_sums_and_counts(
+            blocks,
+            n_classes=n_classes,
+            width=width,
+            noise_multipliers=(z_sums, counts.noise),
+            noise=noise,
+        )
+        return moments, sums, noisy_counts, None
+
+    sums = class_sums(blocks, n_classes=n_classes, width=width, multiplier=z_sums, noise=noise)
+    if z_classes is None:
+        noisy_counts = counts.draw(records.blocks("counts"), n_classes, noise)
+        return moments, sums, noisy_counts, None
+
+    blocks = records.blocks("class moments")
+    class_moments = class_second_moments(
+        blocks, n_classes=n_classes, width=width, multiplier=z_classes, noise=noise
+    )
+    # regression needs no counts
+    return moments, sums, np.zeros(n_classes), class_moments
+
+
+@phase(SOLVING)
+def discriminants(
+    moments: Floats,
+    sums: Floats,
+    counts: Floats,
+    ridge: float,
+    *,
+    least_count: float,
+    sum_noise: float,
+    normalise: bool,
+) -> tuple[Floats, Floats]:
+    """Return one theta per class, and the intercepts of its scores; `moments` are overwritten.
+
+    Counts are raised to `least_count`, their noise at least, so that no mean is divided by almost
+    0. `sum_noise` is the standard deviation of the noise on an entry of the sums.
+    """
+    counts = np.maximum(counts, least_count)[:, None]  # (C, 1)
+    total = counts.sum()
+    means = sums / counts
+    centre = sums.sum(axis=0) / total
+
+    # W = G - sum_c n_c m_c m_c', in the memory of G, since matrices may be large
+    within = moments
+    for start in range(0, len(within), STRIP):
+        within[start : start + STRIP] -= means[:, start : start + STRIP].T @ sums
+    # noise in the sums raised what was subtracted: on the diagonal by its variance
+    np.einsum("ii->i", within)[:] += sum_noise**2 * np.sum(1 / counts)
+
+    # from here on along the axes of W
+    values, axes = spectrum(within)
+    variances = (values + ridge) / total
+    along_axes = (means - centre) @ axes
+    centre_along_axes = centre @ axes
+    theta = along_axes / (variances + NOISE_IN_MEAN * (sum_noise / counts) ** 2)
+
+    if not normalise:
+        # linear discriminants: the score of a class is largest at its mean
+        intercepts = -np.sum(theta * (along_axes / 2 + centre_along_axes), axis=1)
+        return theta @ axes.T, intercepts
+
+    # scores of standard deviation 1 within classes
+    deviations = np.sqrt(np.sum(theta**2 * variances, axis=1, keepdims=True))
+    theta /= np.where(deviations > 0, deviations, 1.0)
+    return theta @ axes.T, -theta @ centre_along_axes
 
 
 @phase(SOLVING)

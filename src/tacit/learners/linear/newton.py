@@ -158,10 +158,7 @@ class Newton(SecondOrderClassifier):
         return float(self.alpha)
 
     def _sensitivity(self) -> float:
-        """Norm of a record's weights in all classes: of its gradients, and four times that of its
-        Hessians.
-        """
-        return math.sqrt(1 + (len(self.classes_) - 1) * self._alpha() ** 2)
+        return weights_norm(len(self.classes_), self._alpha())
 
     def _matrices(self) -> Matrices:
         n_classes = len(self.classes_)
@@ -182,9 +179,16 @@ class Newton(SecondOrderClassifier):
             blocks = prepared.block_list(exact=exact)
             offsets = self._offsets(blocks, noise)
 
-        derivatives: Derivatives = self._exact
+        derivatives: Derivatives = partial(exact_derivatives, alpha=self._alpha())
         if not exact:
-            derivatives = partial(self._noisy, noise=noise)
+            derivatives = partial(
+                noisy_derivatives,
+                alpha=self._alpha(),
+                gradient_noise=self._gradient_noise(),
+                hessian_noise=self._hessian_noise(),
+                rows_are_public=self._public_rows(),
+                noise=noise,
+            )
 
         # heads of all classes, (K, d)
         theta = np.zeros((len(self.classes_), prepared.width))
@@ -220,67 +224,6 @@ class Newton(SecondOrderClassifier):
         log_odds: Floats = np.log(positives / (self._alpha() * negatives))
         return log_odds
 
-    def _noisy(
-        self, head: Floats, offsets: Floats, blocks: Blocks, noise: NoiseSource
-    ) -> tuple[Floats, Floats]:
-        """Noisy sums of gradients and of Hessians, as `Derivatives` returns them."""
-        bound = self._sensitivity()
-        n = sum(len(block.rows) for block in blocks)
-
-        # first and second derivatives of the losses in the logits, (b, K) each, by block
-        slopes = [self._slopes(logits(rows, head) + offsets, labels) for rows, labels, _ in blocks]
-
-        # mechanisms take rows and weights of norm 1, so both are divided by their bound
-        left_rows = (
-            Block(first / bound, rows, ends)
-            for (first, _), (rows, _, ends) in zip(slopes, blocks, strict=True)
-        )
-        gradients = outer_products.noisy_products(
-            left_rows,
-            shape=head.shape,
-            noise_multiplier=self._gradient_noise(),
-            noise=noise,
-        )
-
-        weights = (
-            Block(rows, second / (STEEPEST * bound), ends)
-            for (_, second), (rows, _, ends) in zip(slopes, blocks, strict=True)
-        )
-        reported = progress(weights, "Hessians", n, lambda block: len(block[0]))
-        shape = {"n_weights": len(head), "width": head.shape[1]}
-        if self._public_rows():
-            hessians = outer_products.bounded_weighted_second_moments(reported, **shape)
-        else:
-            hessians = outer_products.noisy_weighted_second_moments(
-                reported, **shape, noise_multiplier=self._hessian_noise(), noise=noise
-            )
-
-        return gradients * bound, hessians * (STEEPEST * bound)
-
-    def _slopes(self, logits: Floats, labels: Integers) -> tuple[Floats, Floats]:
-        """First and second derivatives of each record's loss; where rows are public, expected
-        second derivatives.
-        """
-        first, second = weighted(logits, labels, self._alpha())
-        if self._public_rows():
-            second = expected_second_derivatives(logits, self._alpha())
-        return first, second
-
-    def _exact(self, head: Floats, offsets: Floats, blocks: Blocks) -> tuple[Floats, Floats]:
-        """Exact sums of gradients and of Hessians, as `Derivatives` returns them."""
-        gradients = np.zeros_like(head)
-        hessians = np.zeros((*head.shape, head.shape[1]))
-        n = sum(len(block.rows) for block in blocks)
-
-        for rows, labels, _ in progress(blocks, "Hessians", n, lambda block: len(block.rows)):
-            first, second = weighted(logits(rows, head) + offsets, labels, self._alpha())
-            gradients += first.T @ rows
-            for k in range(len(head)):
-                scaled = rows * np.sqrt(second[:, k : k + 1])
-                hessians[k] += scaled.T @ scaled
-
-        return gradients, hessians
-
     def _step(self, theta: Floats, gradients: Floats, hessians: Floats) -> Floats:
         """Return the heads after an epoch, of shape (K, d)."""
         rate = 1.0 if self.learning_rate is None else float(self.learning_rate)
@@ -304,6 +247,84 @@ class Newton(SecondOrderClassifier):
                 damping = damping_for(values, noise_of_all_steps, least_damping)
             result[k] = theta[k] - rate * divided(gradients[k], values, vectors, damping)
         return result
+
+
+def weights_norm(n_classes: int, alpha: float) -> float:
+    """Norm of a record's weights in all classes: of its gradients, and four times that of its
+    Hessians.
+    """
+    return math.sqrt(1 + (n_classes - 1) * alpha**2)
+
+
+def noisy_derivatives(
+    head: Floats,
+    offsets: Floats,
+    blocks: Blocks,
+    *,
+    alpha: float,
+    gradient_noise: float,
+    hessian_noise: float,
+    rows_are_public: bool,
+    noise: NoiseSource,
+) -> tuple[Floats, Floats]:
+    """Noisy sums of gradients and of Hessians, as `Derivatives` returns them.
+
+    `gradient_noise` is in units of `weights_norm`, `hessian_noise` in units of a quarter of it.
+    Where rows are public, Hessians are of expected weights and have no noise.
+    """
+    bound = weights_norm(len(head), alpha)
+    n = sum(len(block.rows) for block in blocks)
+
+    # first and second derivatives of the losses in the logits, (b, K) each, by block
+    slopes = []
+    for rows, labels, _ in blocks:
+        values = logits(rows, head) + offsets
+        first, second = weighted(values, labels, alpha)
+        if rows_are_public:
+            second = expected_second_derivatives(values, alpha)
+        slopes.append((first, second))
+
+    # mechanisms take rows and weights of norm 1, so both are divided by their bound
+    left_rows = (
+        Block(first / bound, rows, ends)
+        for (first, _), (rows, _, ends) in zip(slopes, blocks, strict=True)
+    )
+    gradients = outer_products.noisy_products(
+        left_rows, shape=head.shape, noise_multiplier=gradient_noise, noise=noise
+    )
+
+    weights = (
+        Block(rows, second / (STEEPEST * bound), ends)
+        for (_, second), (rows, _, ends) in zip(slopes, blocks, strict=True)
+    )
+    reported = progress(weights, "Hessians", n, lambda block: len(block[0]))
+    shape = {"n_weights": len(head), "width": head.shape[1]}
+    if rows_are_public:
+        hessians = outer_products.bounded_weighted_second_moments(reported, **shape)
+    else:
+        hessians = outer_products.noisy_weighted_second_moments(
+            reported, **shape, noise_multiplier=hessian_noise, noise=noise
+        )
+
+    return gradients * bound, hessians * (STEEPEST * bound)
+
+
+def exact_derivatives(
+    head: Floats, offsets: Floats, blocks: Blocks, *, alpha: float
+) -> tuple[Floats, Floats]:
+    """Exact sums of gradients and of Hessians, as `Derivatives` returns them."""
+    gradients = np.zeros_like(head)
+    hessians = np.zeros((*head.shape, head.shape[1]))
+    n = sum(len(block.rows) for block in blocks)
+
+    for rows, labels, _ in progress(blocks, "Hessians", n, lambda block: len(block.rows)):
+        first, second = weighted(logits(rows, head) + offsets, labels, alpha)
+        gradients += first.T @ rows
+        for k in range(len(head)):
+            scaled = rows * np.sqrt(second[:, k : k + 1])
+            hessians[k] += scaled.T @ scaled
+
+    return gradients, hessians
 
 
 def weighted(logits: Floats, labels: Integers, alpha: float) -> tuple[Floats, Floats]:

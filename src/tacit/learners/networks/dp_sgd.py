@@ -255,7 +255,7 @@ class DPSGD(ModelClassifier):
                 _set_gradients(module, x, y, sample)
             else:
                 rows, owners = _records_of(persons, sample)
-                _set_gradients_of_persons(module, x, y, rows, owners, len(sample))
+                set_gradients_of_persons(module, x, y, rows, owners, len(sample))
             _drop_overflows(list(module.parameters()))
             # clips each gradient, adds them up, and adds noise
             optimiser.step()
@@ -298,7 +298,7 @@ def _set_gradients(module: Any, x: Tensor, y: Tensor, rows: Integers) -> None:
         loss.backward()
 
 
-def _set_gradients_of_persons(
+def set_gradients_of_persons(
     module: Any, x: Tensor, y: Tensor, rows: Integers, owners: Integers, n_persons: int
 ) -> None:
     """Set `grad_sample` of each parameter to each person's sum, (n_persons, ...).

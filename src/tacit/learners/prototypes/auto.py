@@ -296,18 +296,18 @@ class AutoPrototypes(UnitRowClassifier):
         sum is proportional to its share.
         """
         share = QUARTER
-        sums = self._noisy_sums(records, self._noise_of_sums(QUARTER), noise)
+        sums = self._noisy_sums(records, QUARTER, noise)
         plain = class_posterior(prior, self._release(prior, sums, share))
 
-        if self._signal(plain) < CLEAR and not self._infinite():
-            second_sums = self._noisy_sums(records, self._noise_of_sums(QUARTER), noise)
+        if signal(plain, self._noise_of_sums(1.0)) < CLEAR and not self._infinite():
+            second_sums = self._noisy_sums(records, QUARTER, noise)
             sums = (sums + second_sums) / 2
             share = 2 * QUARTER
             plain = class_posterior(prior, self._release(prior, sums, share))
 
-        self.refined_ = self._signal(plain) >= CLEAR
+        self.refined_ = signal(plain, self._noise_of_sums(1.0)) >= CLEAR
         if not self.refined_ and not self._infinite():
-            last_sums = self._noisy_sums(records, self._noise_of_sums(1 - share), noise)
+            last_sums = self._noisy_sums(records, 1 - share, noise)
             sums = share * sums + (1 - share) * last_sums
             share = 1.0
             plain = class_posterior(prior, self._release(prior, sums, share))
@@ -318,44 +318,14 @@ class AutoPrototypes(UnitRowClassifier):
         arrays = {"coefficients": self.coefficients_, "intercepts": self.intercepts_}
         return arrays | centre_array(self.centre_)
 
-    def _signal(self, posterior: ClassPosterior) -> float:
-        """Squared length of a class mean over the noise of its sum at the whole budget.
-
-        The class is a small one where public rows can be trusted, since more sums would help it;
-        otherwise it is a class of mean size. The trust mixes the two sizes.
-        """
-        trust = posterior.trust
-        small_size = float(np.quantile(posterior.sizes, SMALL_CLASSES))
-        mean_size = float(posterior.sizes.mean())
-        n = trust * small_size + (1 - trust) * mean_size
-
-        # noise of all coordinates, and the sampling of records within the class
-        width = posterior.mean.shape[1]
-        noise = width * self._noise_of_sums(1.0) ** 2 + n * posterior.within
-        return n * posterior.between / math.sqrt(noise)
-
-    @phase(SET_UP)
-    def _noisy_sums(self, records: UnitRows, multiplier: float, noise: NoiseSource) -> Floats:
-        """Noisy sum of the rows of each class, (C, d + 1); the last column is their number.
-
-        Each row carries its count of 1 as one more column. Both are scaled down, so that the longer
-        row has norm 1 too; dividing the sums by the scales undoes this.
-        """
-        row_scale = math.sqrt(1 - COUNT_SHARE)
-        count_scale = math.sqrt(COUNT_SHARE)
-
-        def with_count(block: Block) -> Block:
-            counts = np.full(len(block.rows), count_scale)
-            return block._replace(rows=np.column_stack([block.rows * row_scale, counts]))
-
-        rows = map(with_count, records.blocks("class sums"))
-        n_classes = len(self.classes_)
-        width = records.width + 1
-        sums = class_sums(
-            rows, n_classes=n_classes, width=width, multiplier=multiplier, noise=noise
+    def _noisy_sums(self, records: UnitRows, share: float, noise: NoiseSource) -> Floats:
+        """Noisy sums and counts that cost this share of the budget."""
+        return sums_with_counts(
+            records,
+            n_classes=len(self.classes_),
+            multiplier=self._noise_of_sums(share),
+            noise=noise,
         )
-        scales = np.append(np.full(records.width, row_scale), count_scale)
-        return np.asarray(sums / scales)
 
     def _release(self, prior: PublicPrior, sums: Floats, share: float) -> NoisySums:
         """Sums and counts along the axes, with the noise of this share of the budget."""
@@ -366,6 +336,47 @@ class AutoPrototypes(UnitRowClassifier):
             sums[:, -1],
             multiplier / math.sqrt(COUNT_SHARE),
         )
+
+
+def signal(posterior: ClassPosterior, noise: float) -> float:
+    """Return the squared length of a class mean over the noise of its sum.
+
+    The class is a small one where public rows can be trusted, since more sums would help it;
+    otherwise it is a class of mean size. The trust mixes the two sizes. `noise` is the standard
+    deviation on a coordinate of a sum, at the whole budget.
+    """
+    trust = posterior.trust
+    small_size = float(np.quantile(posterior.sizes, SMALL_CLASSES))
+    mean_size = float(posterior.sizes.mean())
+    n = trust * small_size + (1 - trust) * mean_size
+
+    # noise of all coordinates, and the sampling of records within the class
+    width = posterior.mean.shape[1]
+    variance = width * noise**2 + n * posterior.within
+    return n * posterior.between / math.sqrt(variance)
+
+
+@phase(SET_UP)
+def sums_with_counts(
+    records: UnitRows, *, n_classes: int, multiplier: float, noise: NoiseSource
+) -> Floats:
+    """Noisy sum of the rows of each class, (C, d + 1); the last column is their number.
+
+    Each row carries its count of 1 as one more column. Both are scaled down, so that the longer row
+    has norm 1 too; dividing the sums by the scales undoes this.
+    """
+    row_scale = math.sqrt(1 - COUNT_SHARE)
+    count_scale = math.sqrt(COUNT_SHARE)
+
+    def with_count(block: Block) -> Block:
+        counts = np.full(len(block.rows), count_scale)
+        return block._replace(rows=np.column_stack([block.rows * row_scale, counts]))
+
+    rows = map(with_count, records.blocks("class sums"))
+    width = records.width + 1
+    sums = class_sums(rows, n_classes=n_classes, width=width, multiplier=multiplier, noise=noise)
+    scales = np.append(np.full(records.width, row_scale), count_scale)
+    return np.asarray(sums / scales)
 
 
 def _posterior(

@@ -311,9 +311,11 @@ class ProjectedPrototypes(UnitRowClassifier):
         def gradient(layer: Floats) -> Floats:
             if z == 0:
                 return exact_gradient(layer)
-            products = self._products(layer, sums, offsets, blocks)
+            left_and_right = gradient_rows(
+                layer, sums, offsets, blocks, scale=self.scale, clip=self.clip
+            )
             total = outer_products.noisy_products(
-                products, shape=layer.shape, noise_multiplier=z, noise=noise
+                left_and_right, shape=layer.shape, noise_multiplier=z, noise=noise
             )
             return total * self.clip
 
@@ -321,16 +323,6 @@ class ProjectedPrototypes(UnitRowClassifier):
         start: Floats = axes[: self.dimension]
         self.learning_rate_ = self._learning_rate(n, sums.shape[1])
         return descend(gradient, start, rate=self.learning_rate_ / n, steps=self.steps)
-
-    def _products(
-        self, layer: Floats, sums: Floats, offsets: Floats, blocks: Blocks
-    ) -> Iterator[Block]:
-        """Yield the left and the right row of each record's gradient, in units of `clip`."""
-        unit = _unit(sums @ layer.T)
-        head = self.scale * (unit @ layer)
-        for rows, labels, ends in blocks:
-            left = pulls(residuals(rows, labels, head, offsets), unit) / self.clip
-            yield Block(left, rows, ends)
 
     def _scores_of_empty(self, counts: Floats) -> Floats:
         """Return `scores_of_empty` where counts are exact.
@@ -354,6 +346,20 @@ class ProjectedPrototypes(UnitRowClassifier):
         if noise == 0:
             return longest
         return min(longest, NOISE_IN_LAYER * 3 * n / noise)
+
+
+def gradient_rows(
+    layer: Floats, sums: Floats, offsets: Floats, blocks: Blocks, *, scale: float, clip: float
+) -> Iterator[Block]:
+    """Yield the left and the right row of each record's gradient by the layer, in units of `clip`.
+
+    The gradient of a record is the outer product of the two rows.
+    """
+    prototypes = _unit(sums @ layer.T)
+    head = scale * (prototypes @ layer)
+    for rows, labels, ends in blocks:
+        left = pulls(residuals(rows, labels, head, offsets), prototypes) / clip
+        yield Block(left, rows, ends)
 
 
 def pulls(residuals: Floats, prototypes: Floats) -> Floats:

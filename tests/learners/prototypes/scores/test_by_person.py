@@ -13,6 +13,7 @@ from messages import lacking, stating
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import engine_from
 from tacit.data.persons import Persons
+from tacit.learners.prototypes import projected
 from tacit.learners.prototypes import scores as module
 from tacit.learners.prototypes.scores import clipped
 from tacit.learners.prototypes.scores.arithmetic import scoring
@@ -423,7 +424,7 @@ def test_an_infinite_budget_takes_no_account_of_persons():
         assert np.array_equal(by_person.utilities_, fit(given, "epsilon=inf", **form).utilities_)
 
 
-def test_a_projection_of_chosen_rows_shares_scores_and_is_one_event_a_choice():
+def test_a_projection_of_chosen_rows_shares_scores_and_is_one_event_a_choice(monkeypatch):
     public, x, y, persons = data(8)
     facts = {
         "classes": 3,
@@ -433,16 +434,24 @@ def test_a_projection_of_chosen_rows_shares_scores_and_is_one_event_a_choice():
         "noise": "research",
         "random_state": 0,
     }
-    model = tacit.ProjectedPrototypes("rho=0.5", unit="add-remove-person", **facts).fit(
-        x, y, persons.codes
-    )
+    shared_over = []
+
+    def noted(*arguments, classes, **settings):
+        shared_over.append(classes)
+        return scoring(*arguments, classes=classes, **settings)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(projected, "scoring", noted)
+        model = tacit.ProjectedPrototypes("rho=0.5", unit="add-remove-person", **facts).fit(
+            x, y, persons.codes
+        )
+    assert shared_over == [3]
     assert model.guarantee_ == model.promise()
     assert {type(event).__name__ for event in model.guarantee_.events} == {
         "Exponential",
         "Gaussian",
     }
     assert model.guarantee_.rho == pytest.approx(0.5)
-    assert model._prepare(x, y).scoring.classes == 3
     alone = np.arange(len(x))
     for budget in ("rho=0.5", "rho=inf"):
         by_person = tacit.ProjectedPrototypes(budget, unit="add-remove-person", **facts).fit(
