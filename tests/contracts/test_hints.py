@@ -8,6 +8,7 @@ budget are listed below, each after a person read it; a message about a budget t
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -82,14 +83,17 @@ def texts():
                 yield path.relative_to(SOURCE).as_posix(), "".join(parts)
 
 
-PROPOSALS = [(file, text) for file, text in texts() if " " in text]
+@cache
+def proposals():
+    """The texts that may be sentences, each with its file."""
+    return [(file, text) for file, text in texts() if " " in text]
 
 
 @pytest.mark.parametrize(
     "rule", [LARGER, FROM_LABELS, TO_TRAIN_ON_TESTS], ids=["larger", "labels", "tests"]
 )
 def test_no_message_proposes_it(rule):
-    assert [(file, text) for file, text in PROPOSALS if rule.search(text)] == []
+    assert [(file, text) for file, text in proposals() if rule.search(text)] == []
 
 
 def test_the_rules_find_what_messages_used_to_say():
@@ -108,7 +112,7 @@ def test_the_rules_find_what_messages_used_to_say():
 
 
 def test_every_amount_of_a_budget_in_a_message_was_reviewed():
-    amounts = [(file, text) for file, text in PROPOSALS if AMOUNT.search(text)]
+    amounts = [(file, text) for file, text in proposals() if AMOUNT.search(text)]
     unknown = [
         (file, text)
         for file, text in amounts
@@ -119,12 +123,12 @@ def test_every_amount_of_a_budget_in_a_message_was_reviewed():
 
 def test_every_reviewed_message_is_there():
     for place, part in REVIEWED:
-        assert any(file == place and part in text for file, text in PROPOSALS), (place, part)
+        assert any(file == place and part in text for file, text in proposals()), (place, part)
 
 
 def commands():
     """Every command line of tacit in a message, with its file."""
-    for file, text in PROPOSALS:
+    for file, text in proposals():
         for line in text.splitlines():
             for command in re.findall(r"\btacit (?:[a-z]+) [^;)]*", line):
                 yield file, command

@@ -21,6 +21,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 # fields of a node that hold a name
@@ -115,7 +116,8 @@ def bound_names(function: ast.AST) -> set[str]:
     return names - {None, own_name}
 
 
-def public_names(module: ast.Module) -> set[str]:
+@lru_cache(maxsize=256)
+def public_names(module: ast.Module) -> frozenset[str]:
     """Names that keep their meaning in a whole module: builtins, imports, and what is defined at
     its top.
     """
@@ -132,7 +134,7 @@ def public_names(module: ast.Module) -> set[str]:
                 for part in ast.walk(node)
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
             }
-    return {name for name in names if not is_private(name)}
+    return frozenset(name for name in names if not is_private(name))
 
 
 @dataclass
@@ -140,7 +142,7 @@ class Comparison:
     """Compare patterns with nodes inside one function, or outside all of them."""
 
     local: set[str]
-    public: set[str]
+    public: frozenset[str]
 
     def same_name(self, pattern: str | None, name: str | None, match: Match) -> bool:
         """Compare a name of the pattern with one of the code, and note what it stands for."""
@@ -322,16 +324,8 @@ def places(module: ast.Module, address: str, wanted: ast.expr | list[ast.stmt]) 
             if isinstance(value, ast.AST):
                 yield from below(value, comparison.local)
 
-    around: set[str] = set()
-    top = addressed(module, address)
-    for node in ast.walk(module):
-        if (
-            isinstance(node, FUNCTIONS)
-            and node is not top
-            and any(part is top for part in ast.walk(node))
-        ):
-            around |= bound_names(node)
-    return list(below(top, around))
+    # no function is around it, since an address leads through classes alone
+    return list(below(addressed(module, address), set()))
 
 
 def unknown_names(module: ast.Module, old: str, new: str) -> set[str]:
@@ -348,8 +342,11 @@ def unknown_names(module: ast.Module, old: str, new: str) -> set[str]:
     return read - in_pattern - bound_names(tree) - public_names(module)
 
 
-def mutated(source: str, address: str, old: str, new: str) -> str:
-    """The source of a module with the one place that matches `old` replaced by `new`.
+def changed_place(
+    module: ast.Module, address: str, old: str, new: str
+) -> tuple[Place, list[ast.AST]]:
+    """The one place that matches `old`, and the nodes of `new` to put there; the module is not
+    changed.
 
     Raises
     ------
@@ -358,7 +355,6 @@ def mutated(source: str, address: str, old: str, new: str) -> str:
         replacement changes nothing, has another number of `...` than the pattern, or uses a name
         that would stand for something else after a rename.
     """
-    module = ast.parse(source)
     pattern, replacement = parsed(old, new)
     matches = places(module, address, pattern)
     if len(matches) != 1:
@@ -383,5 +379,14 @@ def mutated(source: str, address: str, old: str, new: str) -> str:
         *map(ast.unparse, place.nodes)
     ]:
         raise NoSuchPlace(f"{new!r} changes nothing")
-    place.replaced_by(holder.body)
+    return place, holder.body
+
+
+def mutated(source: str, address: str, old: str, new: str) -> str:
+    """The source of a module with the one place that matches `old` replaced by `new`; raises as
+    `changed_place`.
+    """
+    module = ast.parse(source)
+    place, nodes = changed_place(module, address, old, new)
+    place.replaced_by(nodes)
     return ast.unparse(ast.fix_missing_locations(module))

@@ -3,6 +3,7 @@ names change.
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from contracts.mutants import (
     NAMES,
     NoSuchPlace,
     bound_names,
+    changed_place,
     is_private,
     mutated,
     public_names,
@@ -48,21 +50,28 @@ class Renaming(ast.NodeTransformer):
         return node
 
 
-def renamed(source):
-    """The source with other local and private names."""
-    tree = ast.parse(source)
+@cache
+def text_of(file):
+    return (ROOT / file).read_text(encoding="utf-8")
+
+
+@cache
+def module_of(file):
+    """The syntax tree of a file, which many mutants share: nothing may change it."""
+    return ast.parse(text_of(file))
+
+
+@cache
+def renamed(file):
+    """The source of a file with other local and private names."""
+    tree = ast.parse(text_of(file))
     return ast.unparse(Renaming(public_names(tree)).visit(tree))
-
-
-def source_of(mutant):
-    return (ROOT / mutant.file).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_each_mutant_changes_one_place_and_names_tests_that_exist(mutant):
-    source = source_of(mutant)
     try:
-        mutated(source, mutant.address, mutant.old, mutant.new)
+        changed_place(module_of(mutant.file), mutant.address, mutant.old, mutant.new)
     except NoSuchPlace as error:
         pytest.fail(f"update the mutant {mutant.name!r} in tests/mutants/lists: {error}")
 
@@ -72,16 +81,16 @@ def test_each_mutant_changes_one_place_and_names_tests_that_exist(mutant):
             f"{file}, the tests of the mutant {mutant.name!r}, is not there"
         )
         if name:
-            text = (ROOT / file).read_text(encoding="utf-8")
             function = f"def {name.partition('[')[0]}("
-            assert function in text, f"{test}, the test of the mutant {mutant.name!r}, is not there"
+            assert function in text_of(file), (
+                f"{test}, the test of the mutant {mutant.name!r}, is not there"
+            )
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_rename_of_private_and_local_names_touches_no_mutant(mutant):
-    source = source_of(mutant)
-    before = mutated(source, mutant.address, mutant.old, mutant.new)
-    after = mutated(renamed(source), mutant.address, mutant.old, mutant.new)
+    before = mutated(text_of(mutant.file), mutant.address, mutant.old, mutant.new)
+    after = mutated(renamed(mutant.file), mutant.address, mutant.old, mutant.new)
     assert SUFFIX in after
     assert after.replace(SUFFIX, "") == before
 

@@ -1,5 +1,6 @@
 import math
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from tacit.privacy import accounting
 from tacit.privacy.events import SampledGaussian
 from tacit.privacy.unit import Unit
 
-opacus = pytest.importorskip("opacus", reason="Opacus is not installed; it is an extra")
+# Opacus is imported by the tests alone, since that takes seconds
+if find_spec("opacus") is None:
+    pytest.skip("Opacus is not installed; it is an extra", allow_module_level=True)
 torch = pytest.importorskip("torch", reason="torch is not installed; it is an extra")
 
 FREE = "epsilon=inf,delta=1e-5"
