@@ -204,7 +204,7 @@ def test_public_prototypes_are_drawn_at_the_epsilon_of_their_event(monkeypatch, 
         model.fit(X, Y)
         sensitivity = scoring(PUBLIC, *model.window_, centre=model.centre_).sensitivity
         # of one record that is added or removed, which is what the samplers take
-        split = Split(model.share, COUNT_SHARE, 12, chosen=True)
+        split = Split(model.share, COUNT_SHARE, 12, True)
         z = calibrated(Budget.parse("rho=0.1"), Unit(neighbours), split)
         uses = dict(split.event(z).counted())
         (choice,) = (event.base() for event in uses if isinstance(event.base(), Exponential))
