@@ -99,19 +99,29 @@ def load_encoder(
             " it out"
         )
     if kind not in FAMILIES[family].takes:
-        takes, instead = (
-            ("pictures", "sentence-transformers") if kind == "text" else ("texts", "timm")
-        )
+        other_kind = "texts"
+        alternative = "timm"
+        if kind == "text":
+            other_kind = "pictures"
+            alternative = "sentence-transformers"
         raise OtherKindError(
-            f"{encoder} takes {takes}, and the source holds {kind}s; choose {instead}:"
+            f"{encoder} takes {other_kind}, and the source holds {kind}s; choose {alternative}:"
         )
     if mirror and kind == "text":
         raise InputError("mirror=True is for pictures, and the source holds texts; leave it out")
+
     matrix = None if projection is None else read_projection(Path(projection))
-    paths = [None if path is None else existing(path) for path in (weights, sidecar)]
-    backbone = import_module(f"{__name__}.{family.replace('-', '_')}").load(
-        Request(name, paths[0], kind, device, precision, paths[1])
+    request = Request(
+        name,
+        weights=None if weights is None else existing(weights),
+        kind=kind,
+        device=device,
+        precision=precision,
+        sidecar=None if sidecar is None else existing(sidecar),
     )
+    module = import_module(f"{__name__}.{family.replace('-', '_')}")
+    backbone = module.load(request)
+
     facts: dict[str, Any] = {}
     if backbone.input is not None:
         facts["input"] = backbone.input.model_dump(mode="json")
@@ -124,7 +134,7 @@ def load_encoder(
 
 def read_projection(path: Path) -> NDArray[np.float32]:
     """The public matrix (dim, new_dim) of a file; anything else is refused."""
-    """The public matrix (dim, new_dim) of a file; anything else is refused."""
+    """Read the public matrix, (dim, new_dim), of a file; anything else is refused."""
     matrix = map_npy(existing(path))
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not np.isfinite(matrix).all():
         raise InputError(

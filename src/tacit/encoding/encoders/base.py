@@ -21,8 +21,12 @@ from tacit.encoding.sources.base import Kind
 from tacit.errors import InputError
 
 BATCH = 32
-SLICE = 4  # pictures that a thread takes at once
-TEXT_WINDOW = 16  # batches of texts that are sorted by length together, so that little is padded
+
+# pictures that a thread takes at once
+SLICE = 4
+
+# batches of texts that are sorted by length together, so that little is padded
+TEXT_WINDOW = 16
 
 
 class OtherKindError(InputError):
@@ -65,8 +69,8 @@ class Backbone(ABC):
 
     @abstractmethod
     def forward(self, inputs: Any) -> NDArray[np.float32]:
-        """Features, (n, dim), of an array that `PictureInput.scaled` returned, or of a list of
-        texts.
+        """Compute the features, (n, dim), of an array that `PictureInput.scaled` returned, or of a
+        list of texts.
         """
 
 
@@ -85,7 +89,7 @@ class Features:
     def __call__(
         self, batch: NDArray[Any] | Sequence[str], dtype: Any = np.float32
     ) -> NDArray[np.float32]:
-        """Features, (n, dim), of prepared pictures, (n, 3, height, width), or of texts.
+        """Compute the features, (n, dim), of prepared pictures, (n, 3, height, width), or of texts.
 
         They are rounded to `dtype`, in which rows are stored, before the projection: a store that
         is projected later has the same rows.
@@ -97,33 +101,40 @@ class Features:
         if self.projection is None:
             return rows
         if rows.shape[1] != len(self.projection):
-            said = (
+            fault = (
                 f"the projection has {len(self.projection)} rows and the encoder gives"
                 f" {rows.shape[1]} features"
             )
-            raise InputError(f"{said}; give one of this encoder")
+            raise InputError(f"{fault}; give one of this encoder")
         with np.errstate(over="ignore"):
-            return rows.astype(dtype).astype(np.float32) @ self.projection
+            rounded = rows.astype(dtype).astype(np.float32)
+            return rounded @ self.projection
 
-    def _forward_pictures(self, wanted: PictureInput, batch: NDArray[Any]) -> NDArray[np.float32]:
+    def _forward_pictures(self, input: PictureInput, batch: NDArray[Any]) -> NDArray[np.float32]:
+        """Compute the features of prepared pictures; with `mirror`, the mean with mirror images."""
         n = len(batch)
-        # fill the batch: the last bits of a row depend on the batch size
         if n < self.backbone.batch:
-            batch = np.concatenate([batch, np.repeat(batch[-1:], self.backbone.batch - n, axis=0)])
-        rows = self._forward(wanted.scaled(batch))
+            # fill the batch: the last bits of a row depend on the batch size
+            filling = np.repeat(batch[-1:], self.backbone.batch - n, axis=0)
+            batch = np.concatenate([batch, filling])
+        rows = self._forward(input.scaled(batch))
         if self.mirror:
-            rows = rows + self._forward(wanted.scaled(batch[..., ::-1]))
+            rows = rows + self._forward(input.scaled(batch[..., ::-1]))
             rows *= np.float32(0.5)
         return rows[:n]
 
     def _forward(self, inputs: Any) -> NDArray[np.float32]:
-        """The backbone's features, checked: a row for each record, all of one width."""
-        n, name = len(inputs), self.backbone.card["name"]
+        """Compute the backbone's features, and check them: a row for each record, all of one
+        width.
+        """
+        n = len(inputs)
+        name = self.backbone.card["name"]
         try:
             rows = self.backbone.forward(inputs)
-        except Exception as error:  # a user's own module may raise anything
-            said = f"{name} fails on {n} records ({type(error).__name__}: {one_line(error)})"
-            raise InputError(f"{said}; check what it takes, or try a smaller batch") from error
+        except Exception as error:
+            # a user's module may raise anything
+            fault = f"{name} fails on {n} records ({type(error).__name__}: {one_line(error)})"
+            raise InputError(f"{fault}; check what it takes, or try a smaller batch") from error
         self._width = self._width or rows.shape[-1]
         if rows.shape != (n, self._width):
             raise InputError(
@@ -143,26 +154,27 @@ def in_slices(
     threads: int,
     prepare_thread: Callable[[], object] | None = None,
 ) -> NDArray[np.float32]:
-    """Features by several threads, each of which runs the model on a few pictures by itself.
+    """Compute features in several threads, each of which runs the model on a few pictures.
 
     The threads of a library that share each layer wait for each other, longest where another
     process takes a core; slices do not, and their rows have the same bits for any number of
     threads.
     """
     n = len(pictures)
-    if n <= SLICE:
-        slices = [pictures]
-    else:  # fill the last slice: the last bits of a row depend on the slice size
-        padded = (
-            np.concatenate([pictures, np.repeat(pictures[-1:], -n % SLICE, axis=0)])
-            if n % SLICE
-            else pictures
-        )
-        slices = [padded[first : first + SLICE] for first in range(0, n, SLICE)]
+    slices = [pictures]
+    if n > SLICE:
+        if n % SLICE:
+            # fill the last slice: the last bits of a row depend on the slice size
+            filling = np.repeat(pictures[-1:], -n % SLICE, axis=0)
+            pictures = np.concatenate([pictures, filling])
+        slices = [pictures[first : first + SLICE] for first in range(0, n, SLICE)]
     with ThreadPoolExecutor(threads, initializer=prepare_thread) as pool:
-        return np.concatenate(list(pool.map(run, slices)))[:n]
+        rows = np.concatenate(list(pool.map(run, slices)))
+    return rows[:n]
 
 
-def flat(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows of features from feature maps, (n, ...)."""
-    return rows.reshape(len(rows), -1) if rows.ndim > 2 else rows
+def flat(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Flatten feature maps, (n, ...), to rows."""
+    if features.ndim > 2:
+        return features.reshape(len(features), -1)
+    return features

@@ -51,7 +51,9 @@ class OnTorch(Backbone):
         self.device = _device(request.device)
         self.bfloat16 = _bfloat16(request.precision, self.device)
         self.module = module.eval().to(self.device).requires_grad_(False)
-        self.run, self.input, self.tokenize = run, input, tokenize
+        self.run = run
+        self.input = input
+        self.tokenize = tokenize
         self.slices = slices and input is not None and self.device == "cpu"
         self.card = {
             "name": name,
@@ -63,12 +65,13 @@ class OnTorch(Backbone):
             self.card["files_sha256"] = combined_hash(file_hash(path) for path in files)
 
     def forward(self, inputs: Any) -> NDArray[np.float32]:
-        torch = load_torch("encoders")
         if not self.slices:
             return self._features(inputs)
-        return in_slices(
-            self._features, inputs, torch.get_num_threads(), partial(torch.set_num_threads, 1)
-        )
+        torch = load_torch("encoders")
+
+        # each slice runs in one thread
+        use_one_thread = partial(torch.set_num_threads, 1)
+        return in_slices(self._features, inputs, torch.get_num_threads(), use_one_thread)
 
     def _features(self, inputs: Any) -> NDArray[np.float32]:
         torch = load_torch("encoders")
@@ -76,15 +79,18 @@ class OnTorch(Backbone):
             inputs = torch.from_numpy(inputs).to(self.device)
         elif self.tokenize is not None:
             inputs = self.tokenize(inputs).to(self.device)
-        mixed: AbstractContextManager[Any] = nullcontext()
+
+        precision: AbstractContextManager[Any] = nullcontext()
         if self.bfloat16:
-            mixed = torch.autocast(self.device.split(":")[0], torch.bfloat16)
-        with torch.inference_mode(), mixed:
+            device_type = self.device.split(":")[0]
+            precision = torch.autocast(device_type, torch.bfloat16)
+        with torch.inference_mode(), precision:
             rows = self.run(inputs)
         return flat(rows.float().cpu().numpy())
 
 
 def _device(name: str) -> str:
+    """Return the device that is used: by default a GPU where there is one."""
     torch = load_torch("encoders")
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
@@ -106,17 +112,22 @@ def _bfloat16(precision: str, device: str) -> bool:
         return precision == "bfloat16"
     if device.startswith("cuda"):
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    native = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, name)() for name in native if hasattr(torch.cpu, name))
+
+    # torch has no public function that tells
+    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, name)() for name in checks if hasattr(torch.cpu, name))
 
 
 def _hash_of_tensors(state: Any) -> str:
-    """SHA-256 over the names, types and values of a model's tensors, whatever file they came in."""
+    """Return the SHA-256 over the names, types and values of a model's tensors, whatever file they
+    came in.
+    """
     torch = load_torch("encoders")
     total = hashlib.sha256()
     for name in sorted(state):
         tensor = state[name].detach().cpu().contiguous()
         total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\0".encode())
-        if tensor.numel():
-            total.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+        if tensor.numel() > 0:
+            values = tensor.reshape(-1).view(torch.uint8)
+            total.update(values.numpy().data)
     return total.hexdigest()

@@ -13,8 +13,8 @@ HUB = "sentence-transformers"
 
 
 def load(request: Request) -> Backbone:
-    """A model saved with `SentenceTransformer.save`; code that a repository brings along is never
-    run.
+    """Load a model saved with `SentenceTransformer.save`; code that a repository brings along is
+    never run.
     """
     ready("sentence_transformers")
     from sentence_transformers import SentenceTransformer

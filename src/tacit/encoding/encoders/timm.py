@@ -11,7 +11,7 @@ from tacit.errors import InputError
 
 
 def load(request: Request) -> Backbone:
-    """A model of timm from a folder as the hub has it (config.json and weights), or of weights
+    """Load a model of timm from a folder as the hub has it (config.json and weights), or of weights
     alone.
     """
     ready("timm")
@@ -21,11 +21,13 @@ def load(request: Request) -> Backbone:
     if not timm.is_model(name):
         hint = suggestion(name, timm.list_models(pretrained=True), "timm.list_models()")
         raise InputError(f"timm knows no model {name!r}; {hint}")
-    listed = timm.get_pretrained_cfg(name)
-    repository = (listed and listed.hf_hub_id) or "timm/"
-    folder = folder_of(
-        repository + name if repository.endswith("/") else repository, request.weights
-    )
+
+    # timm's table states a repository, or a namespace in which it has the model's name
+    pretrained = timm.get_pretrained_cfg(name)
+    repository = (pretrained and pretrained.hf_hub_id) or "timm/"
+    if repository.endswith("/"):
+        repository += name
+    folder = folder_of(repository, request.weights)
     with loading(f"timm:{name}", folder):
         if (folder / "config.json").is_file():
             module = timm.create_model(f"local-dir:{folder}", pretrained=True, num_classes=0)
@@ -34,15 +36,17 @@ def load(request: Request) -> Backbone:
             module = timm.create_model(
                 name, pretrained=True, num_classes=0, pretrained_cfg_overlay=overlay
             )
+
+    # a name is ARCHITECTURE.TAG
     architecture = module.pretrained_cfg.get("architecture", name)
     if architecture != name.partition(".")[0]:
         raise InputError(f"{folder} holds {architecture}, not {name}; name the model that it holds")
-    wanted = picture_input(input_facts(timm.data.resolve_model_data_config(module)), f"timm:{name}")
-    return OnTorch(module, module, request, f"timm:{name}", wanted)
+    facts = input_facts(timm.data.resolve_model_data_config(module))
+    return OnTorch(module, module, request, f"timm:{name}", picture_input(facts, f"timm:{name}"))
 
 
 def input_facts(facts: dict[str, Any]) -> dict[str, Any]:
-    """The fields of `PictureInput` for timm's evaluation transform."""
+    """Return the fields of `PictureInput` for timm's evaluation transform."""
     _, height, width = facts["input_size"]
     fields = {
         "size": (height, width),
@@ -50,12 +54,14 @@ def input_facts(facts: dict[str, Any]) -> dict[str, Any]:
         "mean": facts["mean"],
         "std": facts["std"],
     }
-    larger = tuple(math.floor(side / facts["crop_pct"]) for side in (height, width))
+
+    # pictures are resized to more than is cut out
+    resize_to = tuple(math.floor(side / facts["crop_pct"]) for side in (height, width))
     if facts["crop_mode"] == "squash":
-        return fields | {"resize_to": larger}
+        return fields | {"resize_to": resize_to}
     if facts["crop_mode"] != "center" or height != width:
         raise InputError(
             f"timm's crop_mode {facts['crop_mode']!r} is not supported; use onnx: with a sidecar"
             " instead"
         )
-    return fields | {"resize_to": larger[0]}
+    return fields | {"resize_to": resize_to[0]}

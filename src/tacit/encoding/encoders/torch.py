@@ -25,49 +25,64 @@ ATTRIBUTE = "picture_input"
 
 
 def load(request: Request) -> Backbone:
-    """The module that the path leads to; modules in the working directory are found too."""
+    """Load the module that the path leads to; modules in the working directory are found too."""
     name = f"torch:{request.name}"
     module = _module(request.name)
     if request.weights is not None:
-        files = weight_files(request.weights) if request.weights.is_dir() else [request.weights]
-        if not files or not files[0].is_file():
-            raise InputError(
-                f"--weights {request.weights} holds no weights; give a state dict (.safetensors or"
-                " .pt)"
-            )
-        with loading(name, files[0]):
-            module.load_state_dict(state_of(files[0]))
-    stated = (
-        getattr(module, ATTRIBUTE, {})
-        if request.sidecar is None
-        else read_sidecar(request.sidecar, name)
-    )
-    code = inspect.getsourcefile(type(module)) if type(module).__module__ in sys.modules else None
-    files = [] if code is None else [Path(code)]
+        _load_weights(module, request.weights, name)
+
+    if request.sidecar is None:
+        input_facts = getattr(module, ATTRIBUTE, {})
+    else:
+        input_facts = read_sidecar(request.sidecar, name)
+
+    # the code of the module decides the features too
+    files = []
+    if type(module).__module__ in sys.modules:
+        code = inspect.getsourcefile(type(module))
+        if code is not None:
+            files = [Path(code)]
+
     if request.kind == "text":
-        if stated is not None:
-            said = f"{name} takes pictures, and the source holds texts"
-            raise OtherKindError(f"{said}; set {ATTRIBUTE} = None if it takes texts")
+        if input_facts is not None:
+            fault = f"{name} takes pictures, and the source holds texts"
+            raise OtherKindError(f"{fault}; set {ATTRIBUTE} = None if it takes texts")
         return OnTorch(module, module, request, name, files=files)
-    if not stated:
-        said = f"{name} does not say what pictures it takes"
-        raise InputError(f"{said}; set its attribute {ATTRIBUTE}, or give --sidecar")
-    return OnTorch(
-        module, module, request, name, picture_input(stated, name), files=files, slices=False
-    )
+    if not input_facts:
+        fault = f"{name} does not say what pictures it takes"
+        raise InputError(f"{fault}; set its attribute {ATTRIBUTE}, or give --sidecar")
+
+    # a user's module need not be safe to run in several threads
+    input = picture_input(input_facts, name)
+    return OnTorch(module, module, request, name, input, files=files, slices=False)
+
+
+def _load_weights(module: Any, path: Path, name: str) -> None:
+    """Load the state dict of a file, or of the first file of weights in a folder."""
+    files = weight_files(path) if path.is_dir() else [path]
+    if not files or not files[0].is_file():
+        raise InputError(
+            f"--weights {path} holds no weights; give a state dict (.safetensors or .pt)"
+        )
+    with loading(name, files[0]):
+        module.load_state_dict(state_of(files[0]))
 
 
 def _module(path: str) -> Any:
+    """Return the torch module that a path names, or that the function there makes."""
     torch = load_torch("encoders")
-    if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # as python -m does
+    working_directory = str(Path.cwd())
+    if working_directory not in sys.path:
+        # as python -m does
+        sys.path.insert(0, working_directory)
     try:
         module = resolve_name(path)
         if not isinstance(module, torch.nn.Module):
             module = module()
-    except Exception as error:  # the user's code may raise anything
-        said = f"{type(error).__name__}: {one_line(error)}"
-        raise InputError(f"torch:{path} cannot be made ({said}); check the path") from error
+    except Exception as error:
+        # the user's code may raise anything
+        reason = f"{type(error).__name__}: {one_line(error)}"
+        raise InputError(f"torch:{path} cannot be made ({reason}); check the path") from error
     if not isinstance(module, torch.nn.Module):
         raise InputError(
             f"torch:{path} is a {type(module).__name__}; give a torch.nn.Module, or what makes one"

@@ -17,29 +17,36 @@ from tacit.errors import InputError
 def folder_of(
     repository: str, weights: Path | None, *, config: str | None = None, tensors: bool = True
 ) -> Path:
-    """The folder `weights`, or the cached one of a repository; it must hold the file `config`, and
-    tensors.
+    """Return the folder `weights`, or the cached one of a repository; it must hold the file
+    `config`, and tensors.
     """
-    folder = _cached(repository) if weights is None else weights
+    folder = _cached_folder(repository) if weights is None else weights
     if not folder.is_dir():
         raise InputError(
             f"--weights {folder} is not a folder; give the one that holds the model's files"
         )
-    if (config is None or (folder / config).is_file()) and (not tensors or weight_files(folder)):
+    has_config = config is None or (folder / config).is_file()
+    has_tensors = not tensors or bool(weight_files(folder))
+    if has_config and has_tensors:
         return folder
+
     if weights is None:
         raise _missing(repository)
-    needed = [
-        name
-        for name in (config, "weights (*.safetensors, *.bin, *.pt)" if tensors else None)
-        if name
-    ]
+    required_files = []
+    if config is not None:
+        required_files.append(config)
+    if tensors:
+        required_files.append("weights (*.safetensors, *.bin, *.pt)")
     raise InputError(
-        f"--weights {folder} needs {' and '.join(needed)}; give the folder as the hub has it"
+        f"--weights {folder} needs {' and '.join(required_files)}; give the folder as the hub has"
+        " it"
     )
 
 
-def _cached(repository: str) -> Path:
+def _cached_folder(repository: str) -> Path:
+    """Return the folder of a repository in the cache of the hub; a local folder stands for
+    itself.
+    """
     if Path(repository).is_dir():
         return Path(repository)
     hub = load_huggingface_hub()
@@ -62,40 +69,42 @@ def _missing(repository: str) -> InputError:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Files of tensors in a folder, safetensors first."""
-    return [
-        path
-        for ending in (".safetensors", ".bin", ".pt", ".pth")
-        for path in sorted(folder.glob(f"*{ending}"))
-    ]
+    """Return the files of tensors in a folder, safetensors first."""
+    files: list[Path] = []
+    for ending in (".safetensors", ".bin", ".pt", ".pth"):
+        files += sorted(folder.glob(f"*{ending}"))
+    return files
 
 
 def other_files(folder: Path) -> list[Path]:
-    """Files of a model besides its weights: settings, vocabularies, pooling."""
+    """Return the files of a model besides its weights: settings, vocabularies, pooling."""
     endings = (".json", ".txt", ".model", ".jinja")
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in endings)
 
 
-def suggestion(name: str, known: Iterable[str], listing: str) -> str:
-    """The names that resemble an unknown one, or the call that lists all."""
-    near = get_close_matches(name, list(known), n=3)
-    return f"did you mean {', '.join(near)}?" if near else f"{listing} lists them"
+def suggestion(name: str, valid_names: Iterable[str], listing: str) -> str:
+    """Return the names that resemble an unknown name, or the call that lists all names."""
+    matches = get_close_matches(name, list(valid_names), n=3)
+    if matches:
+        return f"did you mean {', '.join(matches)}?"
+    return f"{listing} lists them"
 
 
 @contextmanager
-def loading(what: str, where: Path) -> Iterator[None]:
+def loading(model: str, path: Path) -> Iterator[None]:
     """Turn any error of loading a model into a one-line InputError."""
     try:
         yield
     except InputError:
         raise
-    except Exception as error:  # damaged files and a dozen libraries may raise anything
-        said = f"{what} cannot be loaded from {where} ({one_line(error)})"
-        raise InputError(f"{said}; check its name and its files") from error
+    except Exception as error:
+        # damaged files and a dozen libraries may raise anything
+        fault = f"{model} cannot be loaded from {path} ({one_line(error)})"
+        raise InputError(f"{fault}; check its name and its files") from error
 
 
 def state_of(path: Path) -> dict[str, Any]:
-    """The tensors of a safetensors or torch file; of the latter only tensors are unpickled."""
+    """Load the tensors of a safetensors or torch file; of the latter only tensors are unpickled."""
     torch = load_torch("encoders")
     with loading("weights", path):
         if path.suffix == ".safetensors":
@@ -103,9 +112,11 @@ def state_of(path: Path) -> dict[str, Any]:
 
             return dict(load_file(path))
         state = torch.load(path, map_location="cpu", weights_only=True)
-    inner = state.get("state_dict", state) if isinstance(state, dict) else None
-    if not isinstance(inner, dict):
+
+    # checkpoints of a training hold the state dict beside others
+    tensors = state.get("state_dict", state) if isinstance(state, dict) else None
+    if not isinstance(tensors, dict):
         raise InputError(
             f"{path} holds no state dict; save one with torch.save(model.state_dict(), ...)"
         )
-    return inner
+    return tensors
