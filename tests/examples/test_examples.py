@@ -104,10 +104,32 @@ def test_label_privacy(tmp_path, capsys):
     rows = [
         line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")
     ]
-    epsilons = [float(row[1]) for row in rows]
-    assert epsilons == pytest.approx([1, 2.05, 1, 1, 1, float("inf")])
-    assert rows[-1][2] == "0.0%"
-    assert float(rows[-1][3].rstrip("% |")) > 90
+    names = [row[0].strip("| ") for row in rows]
+    assert [float(row[1]) for row in rows] == pytest.approx([1, 2.05, 1, 1, 1, 1, float("inf")])
+    flipped = dict(zip(names, [row[2] for row in rows], strict=True))
+    right = {name: float(row[3].rstrip("% |")) for name, row in zip(names, rows, strict=True)}
+
+    # Randomized response flips 9 / (e + 9) of 1,397 labels, with a standard deviation of 1.1 %.
+    share = 100 * 9 / (np.e + 9)
+    assert float(flipped["randomized response"].rstrip("%")) == pytest.approx(share, abs=5.5)
+    assert float(flipped["more clusters: .4 for them, .6 for answers"].rstrip("%")) < 30
+    assert flipped["labels as they are"] == "0.0%"
+    assert flipped["blocks of classes"] == ""
+    assert right["labels as they are"] > 90
     assert "<img" in (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
-    assert (tmp_path / "out" / "table.md").read_text(encoding="utf-8").count("\n") == 8
+    assert (tmp_path / "out" / "table.md").read_text(encoding="utf-8").count("\n") == 9
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_page_on_mnist_has_the_rows_that_the_example_prints():
+    """The stored table (`--mnist`, ten minutes) against the methods and what they must flip."""
+    stored = (EXAMPLES.parent / "benchmarks/label_dp/mnist.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in stored.splitlines()[2:]]
+    methods = example("label_privacy.py")["methods"](60_000)
+    assert [row[0] for row in rows] == [*methods, "DP-SGD, for whole records"]
+
+    # 9 / (e + 9) of 60,000 labels, with a standard deviation of .17 %
+    flipped = {row[0]: row[2] for row in rows}
+    share = 100 * 9 / (np.e + 9)
+    assert float(flipped["randomized response"].rstrip("%")) == pytest.approx(share, abs=0.9)
+    assert flipped["blocks of classes"] == ""
