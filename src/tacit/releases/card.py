@@ -48,7 +48,7 @@ def render_card(document: Document) -> str:
 
 
 def _recipe(document: Document) -> list[str]:
-    """How to predict without tacit."""
+    """The section on predicting without tacit."""
     rows = f"rows `X` of the same encoder, an array of shape (n, {document.contents.width})"
     needs = "They need numpy and safetensors alone."
     return [

@@ -81,22 +81,28 @@ class FittedClassifier(ABC):
             If the labels are of another type than the classes (text or numbers), or not one for
             each row.
         """
-        labels, predicted = np.asarray(y), self.predict(X)
-        given, expected = (_kinds(values) for values in (labels, self.classes))
-        if not given <= expected:
+        labels = np.asarray(y)
+        predictions = self.predict(X)
+
+        label_kinds = _kinds(labels)
+        class_kinds = _kinds(self.classes)
+        if not label_kinds <= class_kinds:
             fault = (
-                f"y holds {' and '.join(sorted(given))}, and the classes of the release are"
-                f" {', '.join(expected)}"
+                f"y holds {' and '.join(sorted(label_kinds))}, and the classes of the release are"
+                f" {', '.join(class_kinds)}"
             )
             raise InputError(
                 f"{fault}; give labels as in its class list, such as"
                 f" {quoted(self.classes[0].item())}"
             )
-        if labels.shape != predicted.shape:
-            fault = f"y has shape {labels.shape} and must have shape {predicted.shape}"
+        if labels.shape != predictions.shape:
+            fault = f"y has shape {labels.shape} and must have shape {predictions.shape}"
             raise InputError(f"{fault}; give a label for each row")
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return float(np.average(predicted == labels, weights=weights))
+
+        weights = None
+        if sample_weight is not None:
+            weights = np.asarray(sample_weight, dtype=np.float64)
+        return float(np.average(predictions == labels, weights=weights))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return no parameters: there are none."""
@@ -121,9 +127,9 @@ class FittedClassifier(ABC):
         """Refuse to change what is set and to replace methods; scikit-learn notes in private
         attributes who fits it.
         """
-        if (
-            name in vars(self) or callable(getattr(type(self), name, None))
-        ) and not name.startswith("_"):
+        is_set = name in vars(self)
+        is_method = callable(getattr(type(self), name, None))
+        if (is_set or is_method) and not name.startswith("_"):
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
         super().__setattr__(name, value)
 
@@ -155,9 +161,16 @@ def _kinds(labels: NDArray[Any]) -> set[str]:
     """Name the kinds of labels: text, numbers (true and false among them), or else their types by
     name.
     """
-    types = set(map(type, labels.ravel())) if labels.dtype.kind == "O" else {labels.dtype.type}
-    known = {str: "text", Number: "numbers", np.bool_: "numbers"}
-    return {
-        next((name for base, name in known.items() if issubclass(kind, base)), kind.__name__)
-        for kind in types
-    }
+    types: set[type] = {labels.dtype.type}
+    if labels.dtype.kind == "O":
+        types = set(map(type, labels.ravel()))
+    return {_kind(label_type) for label_type in types}
+
+
+def _kind(label_type: type) -> str:
+    """Name the kind of labels of one type."""
+    if issubclass(label_type, str):
+        return "text"
+    if issubclass(label_type, Number | np.bool_):
+        return "numbers"
+    return label_type.__name__

@@ -80,6 +80,7 @@ def steps_of(clf: Any) -> tuple[Any, Scaling | None]:
         for name, step in clf.steps[:-1]:
             if step is None or step == "passthrough":
                 continue
+
             # not a subclass, which could transform by something else
             if type(step) is PublicScaler and scaling is None:
                 scaling = _scaling_of(name, step)
@@ -181,7 +182,9 @@ def of_learner(
     if scaled:
         guarantee = _with_overlap_unprotected(guarantee)
     items = privacy_items(guarantee)
-    account = None if ledger is None else ledger.account()
+    account = None
+    if ledger is not None:
+        account = ledger.account()
     try:
         return Document(
             stamp=stamp(guarantee, clf.noise_),  # type: ignore[arg-type]  # pydantic checks
@@ -327,8 +330,11 @@ def _contents(
 
 
 def _plain(value: Any) -> Any:
+    """A fact as JSON can state it."""
     if isinstance(value, list | tuple):
         return tuple(_plain(part) for part in value)
     if isinstance(value, np.generic):
         value = value.item()
-    return "inf" if value == float("inf") else value
+    if value == float("inf"):
+        return "inf"
+    return value

@@ -10,13 +10,19 @@ from tacit.data.imports import Data
 from tacit.data.names import ClassNames
 from tacit.releases.schema import NOT_STATED, Provenance
 
-MAX_LETTERS = 1000  # of a fact on a card
+# Most letters of a fact on a card.
+MAX_LETTERS = 1000
+
+# Facts of an encoder on the card of a release, and their keys on the card of the data.
 ENCODER_KEYS = {"name": "name", "revision": "weights_commit", "hash": "weights_sha256"}
 
-# of an encoder's card: how records are prepared, which of its outputs is used, and what is done
-# with its features; neither the library nor the precision, which change only a row's last bits
+# Keys of an encoder's card that say how records are prepared, which of its outputs is used, and
+# what is done with its features; neither the library nor the precision, which change only a row's
+# last bits.
 RECIPE_KEYS = ("files_sha256", "input", "mirror", "projection_sha256", "settings", "tensors")
-KEYS_BY_HAND = ("how", "pixel_size", "preprocessing")  # of cards that people wrote themselves
+
+# The same on cards that people wrote themselves.
+KEYS_BY_HAND = ("how", "pixel_size", "preprocessing")
 
 
 def public_facts(public: Data) -> dict[str, str]:

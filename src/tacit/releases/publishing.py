@@ -78,16 +78,20 @@ def publish(
         raise InputError(
             f"{folder} is signed and would be replaced by a folder that is not; {remedy}"
         )
-    files = release.verify().files() | {README: readme(release.document, license).encode("utf-8")}
-    with TemporaryDirectory() as signed:
-        made = Path(signed) / (folder.name or "release")  # a signature states the folder's name
-        made.mkdir()
+
+    files = release.verify().files()
+    files[README] = readme(release.document, license).encode("utf-8")
+    with TemporaryDirectory() as temporary:
+        # a signature states the folder's name, so the folder is signed under its final name
+        named_folder = Path(temporary) / (folder.name or "release")
+        named_folder.mkdir()
         for name, data in files.items():
-            (made / name).write_bytes(data)
+            (named_folder / name).write_bytes(data)
         if key is not None:
-            sign(made, Path(key))
+            sign(named_folder, Path(key))
+
         with atomic_folder(folder, force=force, ours=_is_published) as part:
-            shutil.copytree(made, part, dirs_exist_ok=True, copy_function=shutil.copyfile)
+            shutil.copytree(named_folder, part, dirs_exist_ok=True, copy_function=shutil.copyfile)
     return folder
 
 
@@ -107,7 +111,8 @@ def upload(folder: Path | str, repository: str) -> None:
         hub = client.HfApi()
         hub.create_repo(repository, exist_ok=True)
         hub.upload_folder(repo_id=repository, folder_path=folder, delete_patterns=[SIGNATURE])
-    except Exception as error:  # of the network, the login, the name or the client
+    except Exception as error:
+        # of the network, the login, the name or the client
         fault = excerpt(str(error)) or type(error).__name__
         raise InputError(
             f"repository {repository} cannot be written ({fault}); log in with hf auth login"
@@ -122,11 +127,13 @@ def readme(document: Document, license: str | None = None) -> str:
 
     header: dict[str, Any] = {"library_name": "tacit", "pipeline_tag": TASK, "tags": TAGS}
     if license is not None:
-        header["license"] = _checked(license)
+        _check_license(license)
+        header["license"] = license
     if isinstance(document.utility, Utility):
-        header["model-index"] = [
-            {"name": document.product.name, "results": [_result(document.utility)]}
-        ]
+        results = [_result(document.utility)]
+        header["model-index"] = [{"name": document.product.name, "results": results}]
+
+    # a text stays on one line, however long
     text = yaml.safe_dump(header, sort_keys=False, allow_unicode=True, width=10**6)
     return f"---\n{text}---\n\n{render_card(document)}"
 
@@ -138,22 +145,23 @@ def _result(utility: Utility) -> dict[str, Any]:
         "balanced_accuracy": utility.balanced_accuracy,
         "minority_accuracy": utility.minority_accuracy,
     }
+    metrics = [
+        {"type": name, "value": share} for name, share in shares.items() if share is not None
+    ]
     return {
         "task": {"type": TASK},
         "dataset": {"type": "embeddings", "name": utility.test_set},
-        "metrics": [
-            {"type": name, "value": value} for name, value in shares.items() if value is not None
-        ],
+        "metrics": metrics,
     }
 
 
-def _checked(license: str) -> str:
+def _check_license(license: str) -> None:
+    """Refuse what cannot be the identifier of a license."""
     if not license.isprintable() or not license.strip() or len(license) > 80:
         raise InputError(
             f"license={license!r:.60} must be the identifier of a license; pass for example"
             " 'apache-2.0'"
         )
-    return license
 
 
 def _is_published(folder: Path) -> bool:

@@ -33,10 +33,15 @@ OF_TRANSPORT = (".git", ".gitattributes", ".cache")
 NEVER_OPENED = (README, "LICENSE", SIGNATURE, *OF_TRANSPORT)
 LIMITS = {DOCUMENT: 4 * 2**20, ARRAYS: 4 * 2**30, CARD: 8 * 2**20}
 HEADER_LIMIT = 2**20
-LFS = b"version https://git-lfs"  # how such a pointer starts
+
+# The beginning of a pointer of git-lfs, which stands for a large file.
+LFS = b"version https://git-lfs"
+
+# Events and uses of a guarantee that are accounted.
 MAX_EVENTS = 50
 MAX_USES = 10**6
-# parameters of events, beside 0 and inf
+
+# Bounds on the parameters of events, beside 0 and inf.
 SMALLEST = 1e-30
 LARGEST = 1e30
 AGAIN = "get the release again from its owner"
@@ -53,7 +58,8 @@ def read_files(folder: Path) -> dict[str, bytes]:
     if not folder.is_dir():
         raise ReleaseError(f"{folder} is not a folder; give the folder of a release")
     if not (folder / DOCUMENT).exists() and any(folder.iterdir()):
-        from tacit.data.manifest import holds_stores, is_store  # predicting needs no code of stores
+        # imported here, since predicting needs no code of stores
+        from tacit.data.manifest import holds_stores, is_store
 
         if is_store(folder) or holds_stores(folder):
             kind = "an embedding store" if is_store(folder) else "a folder of embedding stores"

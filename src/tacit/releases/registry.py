@@ -197,7 +197,7 @@ def _privacy_loss(document: Document) -> PrivacyLoss:
 
 
 def _implementation(document: Document) -> Implementation:
-    """How the release was computed."""
+    """Steps before and after the mechanisms, the mechanisms, and why they are private."""
     implementation = document.implementation
     mechanisms = _listing(document.mechanisms.facts)
     versions = _listing(implementation.versions)

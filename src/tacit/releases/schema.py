@@ -19,10 +19,11 @@ FORMAT = "tacit-release"
 Version = Literal[3, 4, 5]
 VERSIONS = get_args(Version)
 VERSION = VERSIONS[-1]
-NOT_STATED, NOT_FOR_RELEASE = "not stated", "NOT FOR RELEASE"
+NOT_STATED = "not stated"
+NOT_FOR_RELEASE = "NOT FOR RELEASE"
 CLASS_SIZES = "training class sizes (through minority accuracy)"
 
-# no control characters, line separators or switches of the writing direction
+# No control characters, line separators or switches of the writing direction.
 ONE_LINE = r"^[^\p{Cc}\p{Zl}\p{Zp}\x{202A}-\x{202E}\x{2066}-\x{2069}]*$"
 Text = Annotated[str, Field(max_length=4000, pattern=ONE_LINE)]
 Number = Annotated[float, Field(ge=0)] | Literal["inf"]
@@ -180,21 +181,24 @@ class Contents(Model):
 
     @field_validator("decision", mode="before")
     @classmethod
-    def _complete(cls, decision: Any) -> Any:
-        if isinstance(decision, dict):
-            for kind in get_args(AnyDecision):
-                absent = {field.name for field in fields(kind)} - set(decision)
-                if decision.get("rule") == kind.rule and absent:
-                    raise ValueError(f"Field required: {', '.join(sorted(absent))}")
-            return {
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in decision.items()
-            }
-        return decision
+    def _check_complete(cls, decision: Any) -> Any:
+        """Refuse a decision that leaves out a field with a default, and read lists as tuples."""
+        if not isinstance(decision, dict):
+            return decision
+
+        for kind in get_args(AnyDecision):
+            missing = {field.name for field in fields(kind)} - set(decision)
+            if decision.get("rule") == kind.rule and missing:
+                raise ValueError(f"Field required: {', '.join(sorted(missing))}")
+        return {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in decision.items()
+        }
 
     @field_validator("classes")
     @classmethod
-    def _of_one_type(cls, classes: tuple[Label, ...]) -> tuple[Label, ...]:
+    def _check_labels(cls, classes: tuple[Label, ...]) -> tuple[Label, ...]:
+        """Refuse labels of several types, and a label twice."""
         if len({type(label) for label in classes}) > 1:
             raise ValueError("labels must be all ints, all floats, all strings or all bools")
         if len(set(classes)) < len(classes):
@@ -290,7 +294,8 @@ class Utility(Model):
     seeds: Text = "this one release; the interval is over test rows"
 
     @model_validator(mode="after")
-    def _in_order(self) -> "Utility":
+    def _check_interval(self) -> "Utility":
+        """Refuse an interval whose ends are exchanged."""
         if self.interval[0] > self.interval[1]:
             raise ValueError("the interval's lower end is above its upper end")
         return self
@@ -385,16 +390,24 @@ class Document(Model):
     audit: Audit = Field(title="Empirical audit")
 
     @model_validator(mode="after")
-    def _of_its_version(self) -> "Document":
-        if isinstance(self.profile, Profile) != (self.version >= 5):
+    def _check_version(self) -> "Document":
+        """Refuse statements that documents of this version do not have, and the lack of those that
+        they have.
+        """
+        from_version_4 = self.version >= 4
+        from_version_5 = self.version >= 5
+
+        if isinstance(self.profile, Profile) != from_version_5:
             raise ValueError("rates_are is stated from version 5 on, and there always")
-        if {isinstance(self.profile, ProfileOf4), isinstance(self.accounting, Accounting)} != {
-            self.version >= 4
-        }:
+
+        states_advantage = isinstance(self.profile, ProfileOf4)
+        states_words = isinstance(self.accounting, Accounting)
+        if states_advantage != from_version_4 or states_words != from_version_4:
             raise ValueError(
                 "advantage and in_words are stated from version 4 on, and there always"
             )
-        if isinstance(self.public_inputs.encoder, EncoderProvenance) != (self.version >= 5):
+
+        if isinstance(self.public_inputs.encoder, EncoderProvenance) != from_version_5:
             raise ValueError(
                 "the recipe of the encoder is stated from version 5 on, and there always"
             )

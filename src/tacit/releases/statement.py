@@ -45,13 +45,22 @@ from tacit.releases.schema import (
     Utility,
 )
 
-OLDER_DELTAS = (1e-6, 1e-9)  # of documents of version 3
+# The deltas of documents of version 3.
+OLDER_DELTAS = (1e-6, 1e-9)
+
 ATTAINED = "those of the best attack"
 BOUNDS = "at most so large"
+
+# Relative error of a stated number; a bound may also be above the true one by EXCESS, since bounds
+# have become tighter.
 TOLERANCE = 1e-6
-EXCESS = 1e-4  # by which a stated bound may be above the true one, since bounds have become tighter
-MAX_WORK = 2e6  # microseconds, about, to compute the numbers of a release
-SEEDED = "Were its seeded noise secret and exact: "  # the premise of numbers of research noise
+EXCESS = 1e-4
+
+# Microseconds, about, to compute the numbers of a release.
+MAX_WORK = 2e6
+
+# The premise of the numbers of research noise.
+SEEDED = "Were its seeded noise secret and exact: "
 
 _BOUNDS = {
     "record": (
@@ -228,7 +237,9 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
             true = _computed(expected)
             if isinstance(stated, float) and isinstance(true, float):
                 excess = EXCESS if isinstance(expected, Computation) else TOLERANCE
-                if not true * (1 - TOLERANCE) - 1e-12 <= stated <= true * (1 + excess) + 1e-12:
+                lowest = true * (1 - TOLERANCE) - 1e-12
+                highest = true * (1 + excess) + 1e-12
+                if not lowest <= stated <= highest:
                     return f"{place[1:]} is stated as {stated:.10g} and the events give {true:.10g}"
             elif stated != true:
                 return f"{place[1:]} is stated as {stated!r:.80} and the events give {true!r:.80}"
@@ -314,7 +325,9 @@ def _parameters(guarantee: Guarantee, version: int) -> dict[str, Any]:
 
 def _of_version(guarantee: Guarantee, version: int) -> Guarantee | OlderNumbers:
     """Return the object whose methods compute the numbers of a document of this version."""
-    return guarantee if version >= 5 else OlderNumbers(guarantee, version)
+    if version >= 5:
+        return guarantee
+    return OlderNumbers(guarantee, version)
 
 
 def _profile(guarantee: Guarantee, version: int) -> dict[str, Any]:
@@ -345,8 +358,12 @@ def _numbers(guarantee: Guarantee, version: int, group: str | None = None) -> di
     """Pure epsilon, and epsilon at each stated delta, of a unit or of a group."""
     totals = guarantee.totals(group)
     epsilon_at = _of_version(guarantee, version).epsilon
+    deltas: tuple[float, ...] = DELTAS
+    if version < 4:
+        deltas = OLDER_DELTAS
+
     epsilons = []
-    for delta in DELTAS if version >= 4 else OLDER_DELTAS:
+    for delta in deltas:
         epsilon = Computation(partial(epsilon_at, delta, group), totals, (delta,))
         epsilons.append({"epsilon": epsilon, "delta": delta})
     return {
@@ -378,11 +395,14 @@ def _variant(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def _kind(guarantee: Guarantee) -> str:
+    """Name the strongest kind of differential privacy of which a bound holds."""
     if not guarantee.bounded:
         return "none"
     if guarantee.rho is None:
         return "approximate"
-    return "pure" if math.isfinite(guarantee.epsilon()) else "zCDP"
+    if math.isfinite(guarantee.epsilon()):
+        return "pure"
+    return "zCDP"
 
 
 def _assumptions(guarantee: Guarantee, noise: str) -> tuple[str, ...]:
