@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from problems import IMAGES, TINY, Problem, read
 from rivals import accuracies, report
-from routes import measured
+from routes import resumed_results
 
 import tacit
 from tacit.cli.main import main as command
@@ -27,61 +27,83 @@ from tacit.compute.atomic import atomic_file
 from tacit.data.imbalance import imbalanced_subset
 
 SIDECAR = Path(__file__).resolve().parents[2] / "examples" / "mobilenetv2_in1k_160.json"
-SETS = (("fashion_mnist",), ("mnist",), ("fashion_mnist", "mnist"))
+
+# pictures of each split that are encoded
+NAMES = ("fashion_mnist", "mnist")
 ROWS = {"train": 10_000, "test": 2_500}
-POOLS = (("own", 1_000), ("own", 1_500), ("foreign", 1_000), ("foreign", 30_000))  # public rows
-RATIOS, EPSILONS = (1, 10, 100), (0.1, 0.5, 2.0)
+
+# the axes of the cells: private data sets, kind and number of public rows, imbalance, rough epsilon
+SETS = (("fashion_mnist",), ("mnist",), NAMES)
+POOLS = (("own", 1_000), ("own", 1_500), ("foreign", 1_000), ("foreign", 30_000))
+RATIOS = (1, 10, 100)
+EPSILONS = (0.1, 0.5, 2.0)
 CELLS = list(itertools.product(SETS, POOLS, RATIOS, EPSILONS))
+
+# random stream of the public rows
+STREAM = 7
 
 
 def encode(embeddings: Path, data: Path, out: Path) -> None:
     """Write the stores that are missing."""
-    for (name,), (split, count) in itertools.product(SETS[:2], ROWS.items()):
-        if (out / name / split).exists():
+    for name, (split, n_pictures) in itertools.product(NAMES, ROWS.items()):
+        store = out / name / split
+        if store.exists():
             continue
-        (out / name).mkdir(exist_ok=True)
+
+        store.parent.mkdir(exist_ok=True)
         pixels = out / f"{name}_{split}.npz"
         with np.load(data / f"{name}.npz") as arrays:
-            np.savez(pixels, x=arrays[f"{split}_x"][:count], y=arrays[f"{split}_y"][:count])
-        given = {
-            "encoder": f"onnx:{data / 'mobilenetv2_in1k_160.onnx'}",
-            "sidecar": SIDECAR,
-            "projection": embeddings / IMAGES / "public_svd256_basis.npy",
-            "classes": 10,
-            "out": out / name / split,
-        }
-        options = [str(word) for option, value in given.items() for word in (f"--{option}", value)]
-        if command(["encode", str(pixels), "--mirror", *options]):
+            x = arrays[f"{split}_x"][:n_pictures]
+            y = arrays[f"{split}_y"][:n_pictures]
+        np.savez(pixels, x=x, y=y)
+
+        words = ["encode", pixels, "--mirror", "--classes", 10, "--out", store]
+        words += ["--encoder", f"onnx:{data / 'mobilenetv2_in1k_160.onnx'}"]
+        words += ["--sidecar", SIDECAR]
+        words += ["--projection", embeddings / IMAGES / "public_svd256_basis.npy"]
+        if command(list(map(str, words))):
             raise SystemExit(f"{pixels} could not be encoded")
 
 
 def rows_of(
     out: Path, names: tuple[str, ...], split: str
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Rows of these data sets, and labels that tell their classes apart."""
-    stores = [tacit.EmbeddingStore.open(out / name / split) for name in names]
-    labels = [np.asarray(store.y) + 10 * number for number, store in enumerate(stores)]
-    return np.concatenate([np.asarray(store.x) for store in stores]), np.concatenate(labels)
+    """Return the rows of these data sets, and labels that tell their classes apart."""
+    rows = []
+    labels = []
+    for position, name in enumerate(names):
+        store = tacit.EmbeddingStore.open(out / name / split)
+        rows.append(np.asarray(store.x))
+        labels.append(np.asarray(store.y) + 10 * position)
+    return np.concatenate(rows), np.concatenate(labels)
 
 
 def problem(embeddings: Path, out: Path, number: int) -> tuple[Problem, float]:
-    """A cell: its records, and its rough epsilon."""
-    names, (kind, count), ratio, rough = CELLS[number]
-    (x, y), (test_x, test_y) = rows_of(out, names, "train"), rows_of(out, names, "test")
-    rng = np.random.default_rng([7, CELLS.index((names, (kind, count), RATIOS[0], EPSILONS[0]))])
+    """Return the records of a cell, and its rough epsilon."""
+    names, pool, ratio, rough_epsilon = CELLS[number]
+    x, y = rows_of(out, names, "train")
+    test_x, test_y = rows_of(out, names, "test")
+
+    # the first cell with these data sets and public rows, so that all of them hold back the same
+    first_cell = CELLS.index((names, pool, RATIOS[0], EPSILONS[0]))
+    rng = np.random.default_rng([STREAM, first_cell])
     order = rng.permutation(len(x))
+    kind, n_public = pool
     if kind == "own":
-        public, order = x[order[:count]], order[count:]
+        public = x[order[:n_public]]
+        order = order[n_public:]
     else:
-        pool = read(embeddings, TINY, "train")[0]
-        public = pool[rng.permutation(len(pool))[:count]]
-    x, y = x[order], y[order]
-    kept = imbalanced_subset(y, ratio, number)
-    return Problem(x[kept], y[kept], test_x, test_y, public, 10 * len(names)), rough
+        foreign, _ = read(embeddings, TINY, "train")
+        public = foreign[rng.permutation(len(foreign))[:n_public]]
+
+    x = x[order]
+    y = y[order]
+    rows = imbalanced_subset(y, ratio, number)
+    return Problem(x[rows], y[rows], test_x, test_y, public, 10 * len(names)), rough_epsilon
 
 
 def work(embeddings: Path, number: int, *, stores: Path) -> dict[str, Any]:
-    """Facts of a cell, and each method's accuracies."""
+    """Return facts of a cell, and each method's accuracies."""
     return accuracies(*problem(embeddings, stores, number))
 
 
@@ -94,15 +116,19 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=2)
-    given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    encode(given.embeddings, given.data, given.out)
-    of_cell = partial(work, stores=given.out)
-    found = measured(
-        of_cell, given.embeddings, given.out / "cells", range(len(CELLS)), given.workers
+    arguments = parser.parse_args()
+    out = arguments.out
+    out.mkdir(parents=True, exist_ok=True)
+    encode(arguments.embeddings, arguments.data, out)
+    problems = resumed_results(
+        partial(work, stores=out),
+        arguments.embeddings,
+        out / "cells",
+        range(len(CELLS)),
+        arguments.workers,
     )
-    with atomic_file(given.out / "pictures.md", force=True) as part:
-        part.write_text("\n".join(report(found)) + "\n", encoding="utf-8")
+    with atomic_file(out / "pictures.md", force=True) as part:
+        part.write_text("\n".join(report(problems)) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""The problems of the table: real embeddings as private data, made imbalanced, and public knowledge
-about them.
+"""The problems of the table: real embeddings as private data, made imbalanced.
+
+Beside them stands what is public: rows of the same kind, and rows of class names.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,7 +13,9 @@ from numpy.typing import NDArray
 
 from tacit.data.imbalance import imbalanced_subset
 
-IMAGES, TEXT = "mobilenetv2-in1k-160", "all-minilm-l6-v2"
+# folders of the encoders, and stores within them
+IMAGES = "mobilenetv2-in1k-160"
+TEXT = "all-minilm-l6-v2"
 TINY = f"{IMAGES}/tiny_imagenet"
 NEWS = (f"{TEXT}/agnews", f"{TEXT}/sst2")
 
@@ -51,7 +55,9 @@ SETTINGS = {
     "sst2, 1,200 own rows": Setting(f"{TEXT}/sst2", held_back=1_200),
     "tiny imagenet of 20 classes, 1,500 own rows": Setting(TINY, held_back=1_500, n_classes=20),
 }
-STREAM = 20  # of the classes that are chosen and the rows that are held back
+
+# random stream of the classes and of the rows that are held back
+STREAM = 20
 
 
 @dataclass(frozen=True)
@@ -73,61 +79,68 @@ class Problem:
 
 
 def read(folder: Path, store: str, split: str) -> tuple[NDArray[np.float16], NDArray[np.int64]]:
-    """Rows and labels of a split of a stored data set."""
-    x, y = (np.load(folder / store / f"{split}_{part}.npy") for part in "xy")
+    """Return rows and labels of a split of a stored data set."""
+    x = np.load(folder / store / f"{split}_x.npy")
+    y = np.load(folder / store / f"{split}_y.npy")
     return x, y.astype(np.int64)
+
+
+def read_rows(folder: Path, stores: Sequence[str]) -> NDArray[np.float16]:
+    """Return the training rows of several stored data sets."""
+    return np.concatenate([read(folder, store, "train")[0] for store in stores])
+
+
+def with_classes(
+    x: NDArray[np.float16], y: NDArray[np.int64], classes: NDArray[np.int64]
+) -> tuple[NDArray[np.float16], NDArray[np.int64]]:
+    """Return the rows of some classes, with the position in `classes` as label."""
+    # position of each class, -1 for those that are left out
+    positions = np.full(max(int(y.max()), int(classes.max())) + 1, -1)
+    positions[classes] = np.arange(len(classes))
+    labels = positions[y]
+    rows = labels >= 0
+    return x[rows], labels[rows]
 
 
 @lru_cache(maxsize=1)
 def balanced(folder: Path, name: str, seed: int, names: Path | None) -> Problem:
-    """All private records of a setting; the seed determines which classes and public rows are
-    chosen.
-    """
-    setting, rng = SETTINGS[name], np.random.default_rng([STREAM, seed])
-    (x, y), (test_x, test_y) = (
-        read(folder, setting.private, "train"),
-        read(folder, setting.private, "test"),
-    )
-    of_names = None if names is None else np.load(names).get(setting.private)
+    """Return all private records of a setting; the seed decides which rows are held back."""
+    setting = SETTINGS[name]
+    x, y = read(folder, setting.private, "train")
+    test_x, test_y = read(folder, setting.private, "test")
+    name_rows = None
+    if names is not None:
+        name_rows = np.load(names).get(setting.private)
+
     if setting.n_classes is not None:
-        chosen = np.sort(
-            np.random.default_rng(STREAM).permutation(int(y.max()) + 1)[: setting.n_classes]
-        )
-        position = np.full(int(y.max()) + 1, -1)
-        position[chosen] = np.arange(len(chosen))
-        x, y, test_x, test_y = (
-            x[position[y] >= 0],
-            position[y],
-            test_x[position[test_y] >= 0],
-            position[test_y],
-        )
-        y, test_y = y[y >= 0], test_y[test_y >= 0]
-        of_names = None if of_names is None else of_names[chosen]
+        # the same classes at all seeds
+        all_classes = np.random.default_rng(STREAM).permutation(int(y.max()) + 1)
+        classes = np.sort(all_classes[: setting.n_classes])
+        x, y = with_classes(x, y, classes)
+        test_x, test_y = with_classes(test_x, test_y, classes)
+        if name_rows is not None:
+            name_rows = name_rows[classes]
+
     if setting.held_back:
-        order = rng.permutation(len(x))
-        aside, kept = order[: setting.held_back], np.sort(order[setting.held_back :])
-        public, x, y = x[aside], x[kept], y[kept]
+        order = np.random.default_rng([STREAM, seed]).permutation(len(x))
+        public = x[order[: setting.held_back]]
+        private_rows = np.sort(order[setting.held_back :])
+        x = x[private_rows]
+        y = y[private_rows]
     else:
-        public = np.concatenate([read(folder, store, "train")[0] for store in setting.foreign])[
-            : setting.rows
-        ]
-    return Problem(x, y, test_x, test_y, public, int(y.max()) + 1, of_names)
+        public = read_rows(folder, setting.foreign)[: setting.rows]
+    return Problem(x, y, test_x, test_y, public, int(y.max()) + 1, name_rows)
 
 
 def problem(folder: Path, name: str, ratio: float, seed: int, names: Path | None = None) -> Problem:
-    """The setting with this imbalance ratio; the seed determines which classes are small and which
-    rows are kept.
+    """Return a setting with this imbalance ratio.
+
+    The seed decides which classes are small and which of their rows stay.
     """
-    whole = balanced(folder, name, seed if SETTINGS[name].held_back else 0, names)
+    # without rows that are held back, all seeds share the rows in memory
+    held_back_seed = seed if SETTINGS[name].held_back else 0
+    whole = balanced(folder, name, held_back_seed, names)
     if ratio == 1:
         return whole
-    kept = imbalanced_subset(whole.y, ratio, seed)
-    return Problem(
-        whole.x[kept],
-        whole.y[kept],
-        whole.test_x,
-        whole.test_y,
-        whole.public,
-        whole.n_classes,
-        whole.names,
-    )
+    rows = imbalanced_subset(whole.y, ratio, seed)
+    return replace(whole, x=whole.x[rows], y=whole.y[rows])

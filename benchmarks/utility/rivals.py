@@ -12,98 +12,142 @@ chance favours it. Noise is `research`, since nothing is released.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from methods import IN_FEW, METHODS
 from numpy.typing import NDArray
 from problems import Problem
-from routes import CLASSES, RATIOS, command, drawn
+from routes import CLASSES, RATIOS, command, random_problem
 
 from tacit.models.metrics import evaluate
 
-FIRST, SEEDS = 6000, 3
-LEVEL = 1.0  # points
-WORST = 8
+FIRST = 6000
+SEEDS = 3
+
+# points that `auto` may be behind where it counts as level with the best
+LEVEL = 1.0
+
+# losses that the report lists
+N_LOSSES = 8
+MEASURES = ("balanced", "minority")
+RIVALS = IN_FEW[1:]
 
 
-def work(embeddings: Path, number: int, most: int = CLASSES[1]) -> dict[str, Any]:
-    """What `accuracies` finds of a problem of at most so many classes; nothing if it cannot be
-    drawn.
+def work(embeddings: Path, number: int, most_classes: int = CLASSES[1]) -> dict[str, Any]:
+    """Return facts and accuracies of a problem of at most so many classes.
+
+    A problem that cannot be drawn has none.
     """
-    problem = drawn(embeddings, number, most)
+    problem = random_problem(embeddings, number, most_classes)
     if problem is None:
         return {}
     return accuracies(*problem)
 
 
-def accuracies(data: Problem, rough: float) -> dict[str, Any]:
-    """Facts of a problem, and each method's accuracies by seed, in percent."""
-    found: dict[str, list[list[float]]] = {name: [] for name in IN_FEW}
-    for name, seed in ((name, seed) for name in IN_FEW for seed in range(SEEDS)):
-        ((_, predicted),) = METHODS[name](data, seed, [rough])
-        scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
-        found[name].append([100 * scores.balanced, 100 * scores.minority])
-    facts = {
+def accuracies(data: Problem, rough_epsilon: float) -> dict[str, Any]:
+    """Return facts of a problem, and each method's accuracies by seed, in percent."""
+    accuracies_by_method: dict[str, list[list[float]]] = {}
+    for name in IN_FEW:
+        accuracies_by_method[name] = []
+        for seed in range(SEEDS):
+            ((_, predicted),) = METHODS[name](data, seed, [rough_epsilon])
+            scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
+            accuracies_by_method[name].append([100 * scores.balanced, 100 * scores.minority])
+    return {
         "classes": data.n_classes,
         "records": len(data.x),
         "public": len(data.public),
-        "e": rough,
+        "e": rough_epsilon,
+        "ratio": float(data.sizes.max() / data.sizes.min()),
+        "accuracies": accuracies_by_method,
     }
-    return facts | {"ratio": float(data.sizes.max() / data.sizes.min()), "accuracies": found}
 
 
 def gaps(problem: dict[str, Any]) -> NDArray[np.float64]:
-    """Points that `auto` is ahead of each other method: shape (methods, seeds, 2), balanced and
-    minority.
+    """Return the points that `auto` is ahead of each rival, by seed and measure.
+
+    The shape is (rivals, seeds, 2).
     """
-    found = {name: np.array(values) for name, values in problem["accuracies"].items()}
-    return np.array([found["auto"] - found[name] for name in IN_FEW[1:]])
+    arrays = {name: np.array(values) for name, values in problem["accuracies"].items()}
+    return np.array([arrays["auto"] - arrays[name] for name in RIVALS])
 
 
 def nearest_ratio(problem: dict[str, Any]) -> int:
-    """The imbalance that was drawn, which rounding of class sizes changes a little."""
+    """Return the imbalance that was drawn, which rounding of class sizes changes a little."""
     return min(RATIOS, key=lambda ratio: abs(np.log(problem["ratio"] / ratio)))
 
 
-def report(found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The table and the worst losses in Markdown."""
-    problems = [problem for problem in found if problem]
+class Comparison(NamedTuple):
+    """`auto` and the best rival on a problem, by one measure: the gap in points, and its error."""
+
+    gap: float
+    error: float
+    measure: int
+    rival: str
+    problem: dict[str, Any]
+
+
+def best_rivals(problem: dict[str, Any]) -> list[Comparison]:
+    """Compare `auto` with the best rival by each measure."""
+    comparisons = []
+    for measure in range(len(MEASURES)):
+        # (rivals, seeds)
+        gaps_of_measure = gaps(problem)[:, :, measure]
+        best = int(np.argmin(gaps_of_measure.mean(axis=1)))
+        gaps_to_best = gaps_of_measure[best]
+        error = gaps_to_best.std(ddof=1) / np.sqrt(SEEDS)
+        comparisons.append(Comparison(gaps_to_best.mean(), error, measure, RIVALS[best], problem))
+    return comparisons
+
+
+def report(results: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the table and the worst losses in Markdown."""
+    problems = [problem for problem in results if problem]
     yield f"{len(problems)} problems, {SEEDS} seeds.\n"
-    yield (
-        "| imbalance | problems | "
-        + " | ".join(f"ahead of `{name}`" for name in IN_FEW[1:])
-        + " | level | ahead |"
-    )
-    yield "|---" * (len(IN_FEW) + 3) + "|"
-    groups: dict[str, list[dict[str, Any]]] = {
+    yield from table(problems)
+    yield from worst_losses(problems)
+
+
+def table(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield a row for each imbalance, and one for all problems."""
+    header = [f"ahead of `{name}`" for name in RIVALS]
+    yield f"| imbalance | problems | {' | '.join(header)} | level | ahead |"
+    yield "|---" * (len(RIVALS) + 4) + "|"
+    groups = {
         str(ratio): [problem for problem in problems if nearest_ratio(problem) == ratio]
         for ratio in RATIOS
     }
-    losses = []
-    for name, group in (groups | {"all": problems}).items():
-        if not group:
-            continue
-        ahead = np.array([gaps(problem).mean(axis=1) for problem in group])
-        level, first = np.zeros(2), np.zeros(2)
-        for problem in group:
-            of_seeds = gaps(problem)
-            for k in range(2):
-                rival = int(np.argmin(of_seeds[:, :, k].mean(axis=1)))
-                gap, error = (
-                    of_seeds[rival, :, k].mean(),
-                    of_seeds[rival, :, k].std(ddof=1) / np.sqrt(SEEDS),
-                )
-                level[k] += gap >= -max(LEVEL, 2 * error)
-                first[k] += gap >= 0
-                if name == "all":
-                    losses.append((gap, k, IN_FEW[1 + rival], problem))
-        cells = ["{:+.1f} / {:+.1f}".format(*each) for each in ahead.mean(axis=0)]
-        shares = ["{:.0f} / {:.0f} %".format(*(100 * each / len(group))) for each in (level, first)]
-        yield f"| {name} | {len(group)} | {' | '.join(cells + shares)} |"
+    for name, group in {**groups, "all": problems}.items():
+        if group:
+            yield f"| {name} | {len(group)} | {' | '.join(row(group))} |"
+
+
+def row(group: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the cells of a row of the table, over the problems of a group."""
+    # means over seeds, then over problems: (rivals, 2)
+    mean_gaps = np.array([gaps(problem).mean(axis=1) for problem in group]).mean(axis=0)
+    cells = ["{:+.1f} / {:+.1f}".format(*gaps_of_rival) for gaps_of_rival in mean_gaps]
+
+    n_level = np.zeros(len(MEASURES))
+    n_ahead = np.zeros(len(MEASURES))
+    for problem in group:
+        for comparison in best_rivals(problem):
+            tolerance = max(LEVEL, 2 * comparison.error)
+            n_level[comparison.measure] += comparison.gap >= -tolerance
+            n_ahead[comparison.measure] += comparison.gap >= 0
+    for count in (n_level, n_ahead):
+        cells.append("{:.0f} / {:.0f} %".format(*(100 * count / len(group))))
+    return cells
+
+
+def worst_losses(problems: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the problems on which `auto` is farthest behind the best rival."""
     yield "\n| points | accuracy | behind | classes | records | public rows | imbalance | e |"
     yield "|---" * 8 + "|"
-    for gap, k, rival, problem in sorted(losses, key=lambda loss: loss[0])[:WORST]:
+    comparisons = [comparison for problem in problems for comparison in best_rivals(problem)]
+    for comparison in sorted(comparisons, key=lambda comparison: comparison.gap)[:N_LOSSES]:
+        problem = comparison.problem
         facts = [
             problem["classes"],
             problem["records"],
@@ -111,10 +155,10 @@ def report(found: Sequence[dict[str, Any]]) -> Iterator[str]:
             nearest_ratio(problem),
             problem["e"],
         ]
+        fact_cells = " | ".join(f"{fact:g}" for fact in facts)
         yield (
-            f"| {gap:.1f} | {('balanced', 'minority')[k]} | `{rival}` | "
-            + " | ".join(f"{x:g}" for x in facts)
-            + " |"
+            f"| {comparison.gap:.1f} | {MEASURES[comparison.measure]} | `{comparison.rival}`"
+            f" | {fact_cells} |"
         )
 
 

@@ -16,10 +16,9 @@ FIRST = 8000
 
 def main() -> None:
     """Run."""
-    of_two = partial(work, most=2)
     command(
         "auto and its rivals on random problems of two classes.",
-        of_two,
+        partial(work, most_classes=2),
         FIRST,
         150,
         "two-classes.md",

@@ -112,10 +112,10 @@ def test_routes_are_those_of_auto_and_its_constants(utility, embeddings, monkeyp
     )
     monkeypatch.setattr(routes, "CLASSES", (8, 10))
     monkeypatch.setattr(routes, "RATIOS", (1, 4))
-    problems = [routes.drawn(embeddings, number) for number in range(6)]
+    problems = [routes.random_problem(embeddings, number) for number in range(6)]
     assert {len(np.unique(data.y)) for data, _ in problems} <= {8, 9, 10}
     data, rough = problems[0]
-    fit = {route: routes.routed(data, rough, 0, route) for route in routes.ROUTES}
+    fit = {route: routes.fit_route(data, rough, 0, route) for route in routes.ROUTES}
     settings = {
         "public": data.public,
         "classes": data.n_classes,
@@ -124,13 +124,13 @@ def test_routes_are_those_of_auto_and_its_constants(utility, embeddings, monkeyp
     }
     model = routes.tacit.AutoPrototypes(routes.budget(rough), **settings).fit(data.x, data.y)
     route = {1.0: "sums", 0.5: "half", 0.25: "quarter"}[model.spent_on_sums_]
-    assert routes.chosen(fit, CLEAR) == route
+    assert routes.route_at(fit, CLEAR) == route
     scores = routes.evaluate(
         data.test_y, model.predict(data.test_x), np.arange(data.n_classes), data.sizes
     )
     assert fit[route]["accuracies"] == [100 * scores.balanced, 100 * scores.minority]
-    assert routes.chosen(fit, 0.0) == "quarter"
-    assert routes.chosen(fit, 1e9) == "sums"
+    assert routes.route_at(fit, 0.0) == "quarter"
+    assert routes.route_at(fit, 1e9) == "sums"
     lines = list(
         routes.report([{"n_classes": data.n_classes, "fits": [fit]}, {"n_classes": 0, "fits": []}])
     )
