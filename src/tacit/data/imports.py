@@ -325,11 +325,12 @@ def _with_card(data: Data, card: Path, path: Path) -> Arrays:
     """Return the data with the class list and the facts of a card, which replace their own."""
     if not isinstance(data, Arrays):
         raise InputError(f"{path} is a store, which has a card; leave card= out")
-    stated = cards.read(card)
-    classes = data.classes if stated.classes is None else stated.classes
+    classes, card_facts = cards.read(card)
+    if classes is None:
+        classes = data.classes
 
     # the shape of pictures is read from the file, and no card states it
-    facts = dict(stated.facts)
+    facts = dict(card_facts)
     if "shape" in data.card:
         facts["shape"] = data.card["shape"]
     return make_arrays(data.x, data.labels, data.files, data.identity, classes, facts, data.persons)

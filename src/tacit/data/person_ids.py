@@ -35,8 +35,12 @@ class PersonIdsWarning(UserWarning):
 
 
 RULE = "persons must be one id for each record, all text or all whole numbers"
-FIRST_INEXACT = 2**53  # as a float it may have been 2^53 + 1
-_WHOLE_FLOAT = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0")  # as programs write it: 007.0 is none
+
+# as a float it may have been 2^53 + 1
+FIRST_INEXACT = 2**53
+
+# as programs write it: 007.0 is none
+_WHOLE_FLOAT = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0")
 
 
 def canonical_ids(ids: Any) -> NDArray[Any]:
@@ -62,14 +66,14 @@ def canonical_ids(ids: Any) -> NDArray[Any]:
     if values.dtype.kind in "iu":
         return values
     if values.dtype.kind == "f":
-        return _of_floats(values)
+        return _canonical_floats(values)
     if values.dtype.kind not in "OUT":
         raise InputError(f"persons has entries of type {values.dtype}; {RULE}, none missing")
 
-    listed = values.tolist()
-    if listed and isinstance(listed[0], str):
-        return _of_texts(listed)
-    return _of_numbers(listed)
+    id_list = values.tolist()
+    if id_list and isinstance(id_list[0], str):
+        return _canonical_texts(id_list)
+    return _canonical_numbers(id_list)
 
 
 def as_texts(ids: NDArray[Any]) -> NDArray[Any]:
@@ -107,16 +111,19 @@ def case_message(ids: NDArray[Any] | None) -> str | None:
     )
 
 
-def _of_texts(listed: list[Any]) -> NDArray[Any]:
-    _check_kinds(listed, str)
+def _canonical_texts(texts: list[Any]) -> NDArray[Any]:
+    """Return texts in their one form, as objects."""
+    _check_types(texts, str)
+
     # each spelling is normalised once, however many records a person has
-    canonical = {text: _canonical_text(text) for text in set(listed)}
-    if "" in canonical.values():
-        row = next(row for row, text in enumerate(listed) if canonical[text] == "")
+    form_of_text = {text: _canonical_text(text) for text in set(texts)}
+    forms = [form_of_text[text] for text in texts]
+    if "" in form_of_text.values():
+        row = forms.index("")
         raise InputError(f"persons has an empty id (first: row {row}); {RULE}, none missing")
-    if None in canonical.values():
-        raise _inexact(next(row for row, text in enumerate(listed) if canonical[text] is None))
-    return _objects([canonical[text] for text in listed])
+    if None in form_of_text.values():
+        raise _inexact(forms.index(None))
+    return _objects(forms)
 
 
 def _canonical_text(text: str) -> str | None:
@@ -136,10 +143,11 @@ def _canonical_text(text: str) -> str | None:
     return str(int(digits))
 
 
-def _of_numbers(listed: list[Any]) -> NDArray[Any]:
-    _check_kinds(listed, Integral, float, np.floating)
+def _canonical_numbers(values: list[Any]) -> NDArray[Any]:
+    """Return whole numbers and floats as integers, as objects."""
+    _check_types(values, Integral, float, np.floating)
     numbers: list[int] = []
-    for row, value in enumerate(listed):
+    for row, value in enumerate(values):
         if isinstance(value, np.floating):
             _check_float(float(value), row, _first_inexact(value.dtype))
         elif isinstance(value, float):
@@ -148,7 +156,7 @@ def _of_numbers(listed: list[Any]) -> NDArray[Any]:
     return _objects(numbers)
 
 
-def _of_floats(values: NDArray[Any]) -> NDArray[Any]:
+def _canonical_floats(values: NDArray[Any]) -> NDArray[Any]:
     missing = np.isnan(values)
     if missing.any():
         raise _missing(int(missing.argmax()))
@@ -186,41 +194,45 @@ def _missing(row: int) -> InputError:
     return InputError(f"{fault}; {RULE}, none missing")
 
 
-def _check_kinds(listed: list[Any], *kinds: type) -> None:
-    """Refuse an entry of another type, such as None or a truth value, and NaN."""
-    types = set(map(type, listed))
+def _check_types(values: list[Any], *allowed: type) -> None:
+    """Refuse a value of another type, such as None or a truth value, and NaN."""
+    types = set(map(type, values))
     allowed_types = {
-        kind for kind in types if issubclass(kind, kinds) and not issubclass(kind, bool)
+        kind for kind in types if issubclass(kind, allowed) and not issubclass(kind, bool)
     }
     may_have_nan = any(issubclass(kind, float | np.floating) for kind in types)
     if allowed_types == types and not may_have_nan:
         return
 
-    for row, value in enumerate(listed):
+    for row, value in enumerate(values):
         is_nan = value != value
         if type(value) not in allowed_types or is_nan:
             raise _missing(row)
 
 
-def _objects(listed: list[Any]) -> NDArray[Any]:
-    """Return values as objects: numpy's own texts drop trailing zero characters, and its integers
-    have 64 bits.
+def _objects(values: list[Any]) -> NDArray[Any]:
+    """Return values as objects: numpy's texts drop trailing zero characters, and its integers have
+    64 bits.
     """
-    values = np.empty(len(listed), dtype=object)
-    values[:] = listed
-    return values
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def _values(ids: Any) -> NDArray[Any]:
     """Return ids as an array; texts as objects."""
-    ids = of_tensor(ids.to_numpy() if hasattr(ids, "to_numpy") else ids)
+    if hasattr(ids, "to_numpy"):
+        # a column of a data frame
+        ids = ids.to_numpy()
+    ids = of_tensor(ids)
     if isinstance(ids, np.ma.MaskedArray) and np.any(ids.mask):
         raise InputError(f"persons has masked entries; {RULE}, none missing")
     if isinstance(ids, np.ndarray):
         return ids
-    if isinstance(ids, str | Mapping | Set) or not hasattr(ids, "__iter__"):  # a set has no order
+    has_order = hasattr(ids, "__iter__") and not isinstance(ids, Mapping | Set)
+    if not has_order or isinstance(ids, str):
         raise InputError(f"persons is a {type(ids).__name__}; {RULE}")
-    listed = list(ids)
-    if any(isinstance(value, list | tuple | np.ndarray) for value in listed):
+    values = list(ids)
+    if any(isinstance(value, list | tuple | np.ndarray) for value in values):
         raise InputError(f"persons has several dimensions; {RULE}")
-    return _objects(listed)
+    return _objects(values)

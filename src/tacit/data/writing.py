@@ -191,19 +191,8 @@ def append_rows(
     """Add rows to the files of a store, then its manifest; `old_table` reads the store's
     metadata.
     """
+    _check_same_parts(folder, old, X, y, persons)
     n_new = len(X)
-    if X.shape[1] != old.dim:
-        raise InputError(
-            f"X has {X.shape[1]} columns where the store has {old.dim}; embed with the same encoder"
-        )
-    if (y is not None) != old.has_labels:
-        has = "has" if old.has_labels else "has no"
-        raise InputError(f"{folder} {has} labels; append rows of the same kind")
-    if (persons is not None) != old.has_persons:
-        if old.has_persons:
-            raise InputError(f"{folder} has person ids; pass persons=")
-        raise InputError(f"{folder} has no person ids; leave persons= out")
-
     labels = None if y is None else clean_labels(y, n_new)
     if labels is not None and old.classes is None and labels.dtype.kind == "U":
         fault = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"
@@ -233,6 +222,21 @@ def append_rows(
         new.save(folder)
     finally:
         _remove_unnamed(folder)
+
+
+def _check_same_parts(folder: Path, old: Manifest, X: Any, y: Any, persons: Any) -> None:
+    """Refuse rows of another width, and labels or ids that the store has not, or lacks."""
+    if X.shape[1] != old.dim:
+        raise InputError(
+            f"X has {X.shape[1]} columns where the store has {old.dim}; embed with the same encoder"
+        )
+    if (y is not None) != old.has_labels:
+        has = "has" if old.has_labels else "has no"
+        raise InputError(f"{folder} {has} labels; append rows of the same kind")
+    if (persons is not None) != old.has_persons:
+        if old.has_persons:
+            raise InputError(f"{folder} has person ids; pass persons=")
+        raise InputError(f"{folder} has no person ids; leave persons= out")
 
 
 def _next_positions(positions: Any, n: int) -> NDArray[np.int64]:

@@ -58,22 +58,8 @@ def read(
     if not features:
         raise InputError(f"{path} has no column of features; give a column for each")
 
-    # pyarrow guesses the type of labels; ids stay as they are written
-    types = dict.fromkeys(features, pa.float64())
-    if ids is not None:
-        types[ids] = pa.string()
-    try:
-        table = _parse(
-            path, heading, column_types=types, null_values=[""], strings_can_be_null=True
-        )
-    except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:
-        # pyarrow's message quotes cells, which may be private
-        _check_cells(path, names, features)
-        raise InputError(f"{path} {_FAULT}; save it again") from error
-    if any(table[name].null_count for name in features):
-        _check_cells(path, names, features)
+    table = _checked_table(path, heading, features, ids)
     check_width(path, (table.num_rows, len(features)), width)
-
     rows = np.empty((table.num_rows, len(features)))
     for column, name in enumerate(features):
         rows[:, column] = as_numpy(table[name])
@@ -86,6 +72,26 @@ def read(
         path.stem,
         persons=None if ids is None else as_numpy(table[ids]),
     )
+
+
+def _checked_table(path: Path, heading: _Heading, features: list[str], ids: str | None) -> Any:
+    """Read all columns; features are floats, ids stay as they are written, labels are guessed."""
+    import pyarrow as pa
+
+    types = dict.fromkeys(features, pa.float64())
+    if ids is not None:
+        types[ids] = pa.string()
+    try:
+        table = _parse(
+            path, heading, column_types=types, null_values=[""], strings_can_be_null=True
+        )
+    except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:
+        # pyarrow's message quotes cells, which may be private: look for the cell again
+        _check_cells(path, heading.names, features)
+        raise InputError(f"{path} {_FAULT}; save it again") from error
+    if any(table[name].null_count for name in features):
+        _check_cells(path, heading.names, features)
+    return table
 
 
 def _heading(path: Path) -> _Heading:
