@@ -86,27 +86,14 @@ def load_encoder(
         If the family or the model is unknown, weights are not on this machine, or an option does
         not apply.
     """
-    family, _, name = encoder.partition(":")
-    if not name or family not in FAMILIES:
-        raise InputError(
-            f"encoder={encoder!r} is unknown; write FAMILY:NAME, with one of: {', '.join(FAMILIES)}"
-        )
-    if not encoder.isprintable():
-        raise InputError(f"encoder={encoder!r} is not plain text; write FAMILY:NAME")
+    family, name = _family_and_name(encoder)
     if sidecar is not None and family not in ("onnx", "torch"):
         raise InputError(
             f"sidecar={str(sidecar)!r} does not apply to {family}:, which knows its input; leave"
             " it out"
         )
     if kind not in FAMILIES[family].takes:
-        other_kind = "texts"
-        alternative = "timm"
-        if kind == "text":
-            other_kind = "pictures"
-            alternative = "sentence-transformers"
-        raise OtherKindError(
-            f"{encoder} takes {other_kind}, and the source holds {kind}s; choose {alternative}:"
-        )
+        raise _other_kind(encoder, kind)
     if mirror and kind == "text":
         raise InputError("mirror=True is for pictures, and the source holds texts; leave it out")
 
@@ -130,6 +117,27 @@ def load_encoder(
     if projection is not None:
         facts["projection_sha256"] = file_hash(Path(projection))
     return Features(backbone, mirror, matrix, facts)
+
+
+def _family_and_name(encoder: str) -> tuple[str, str]:
+    """Return the parts of FAMILY:NAME; an unknown family is refused."""
+    family, _, name = encoder.partition(":")
+    if not name or family not in FAMILIES:
+        raise InputError(
+            f"encoder={encoder!r} is unknown; write FAMILY:NAME, with one of: {', '.join(FAMILIES)}"
+        )
+    if not encoder.isprintable():
+        raise InputError(f"encoder={encoder!r} is not plain text; write FAMILY:NAME")
+    return family, name
+
+
+def _other_kind(encoder: str, kind: Kind) -> OtherKindError:
+    """Return the error for an encoder that does not take records of this kind."""
+    if kind == "text":
+        return OtherKindError(
+            f"{encoder} takes pictures, and the source holds texts; choose sentence-transformers:"
+        )
+    return OtherKindError(f"{encoder} takes texts, and the source holds pictures; choose timm:")
 
 
 def read_projection(path: Path) -> NDArray[np.float32]:

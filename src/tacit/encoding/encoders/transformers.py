@@ -126,18 +126,7 @@ def input_facts(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
             " sidecar"
         )
 
-    # a picture is resized to `target`, then the middle of size `cut` is cut out
-    target = _sides(size)
-    cut = None
-    if facts.get("do_center_crop") and facts.get("crop_size") is not None:
-        cut = _sides(facts["crop_size"])
-    is_convnext = "ConvNext" in str(facts.get("image_processor_type", ""))
-    if is_convnext and isinstance(target, int) and target < 384:
-        # its processor states the size of the cut, and resizes to more
-        cut = (target, target)
-        target = int(target / facts.get("crop_pct", DEFAULT_CROP))
-    if isinstance(cut, int):
-        cut = (cut, cut)
+    target, cut = _target_and_cut(facts)
     if cut is None and isinstance(target, int):
         raise InputError(
             f"{folder / PROCESSOR} keeps proportions and cuts nothing, so sizes differ; use onnx:"
@@ -160,6 +149,24 @@ def input_facts(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
         "mean": mean,
         "std": std,
     }
+
+
+def _target_and_cut(facts: dict[str, Any]) -> tuple[int | tuple[int, int], Any]:
+    """Return the size to which a picture is resized, and that of the middle that is cut out, if
+    any.
+    """
+    target = _sides(facts["size"])
+    is_convnext = "ConvNext" in str(facts.get("image_processor_type", ""))
+    if is_convnext and isinstance(target, int) and target < 384:
+        # its processor states the size of the cut, and resizes to more
+        return int(target / facts.get("crop_pct", DEFAULT_CROP)), (target, target)
+
+    cut = None
+    if facts.get("do_center_crop") and facts.get("crop_size") is not None:
+        cut = _sides(facts["crop_size"])
+    if isinstance(cut, int):
+        cut = (cut, cut)
+    return target, cut
 
 
 def _sides(size: Any) -> int | tuple[int, int]:

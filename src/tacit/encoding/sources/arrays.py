@@ -54,7 +54,13 @@ def read(
         if persons is not None:
             raise InputError(f"--persons {persons} is not a file; give a file with one id per line")
         return _read_npy(path, labels)
+    return _read_npz(path, split, x, y, persons)
 
+
+def _read_npz(
+    path: Path, split: str | None, x: str | None, y: str | None, persons: str | None
+) -> Source:
+    """Read pictures of an archive, and labels and ids of persons if it has them."""
     archive = Archive(path)
     picture_names: tuple[str, ...] = PICTURES
     label_names: tuple[str, ...] = LABELS

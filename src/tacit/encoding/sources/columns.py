@@ -4,10 +4,14 @@ Face data sets.
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from tacit.data.arrays import choose
 from tacit.data.formats.arrow import check_once
-from tacit.data.tables import open_table
+from tacit.data.labels import ClassValue
+from tacit.data.tables import Table, open_table
 from tacit.encoding.sources import base
 from tacit.encoding.sources.base import Record, Rows, Source, file_stamp, stamp
 from tacit.errors import InputError, excerpt
@@ -36,22 +40,15 @@ def read(path: Path, x: str | None, y: str | None, persons: str | None, public: 
     if public:
         label_column = None
 
-    # where labels are read, they are counted; to count other rows may take a pass over the table
-    column = None
+    labels = None
+    classes = None
     if label_column is None:
         n_rows = table.count(content_column)
+        if n_rows == 0:
+            raise base.empty(path, "rows")
     else:
-        column = table.column(label_column)
-        n_rows = len(column)
-    if n_rows == 0:
-        raise base.empty(path, "rows")
-
-    # labels are indexes if the table names its classes
-    names = None if label_column is None else table.class_names(label_column)
-    classes = None if names is None else base.named_classes(names, path)
-    labels = None if column is None else base.class_values(column, n_rows, path)
-    if classes is not None:
-        labels = base.by_index(labels, classes, path)
+        labels, classes = _labels_and_classes(table, label_column, path)
+        n_rows = len(labels)
 
     def records(start: int) -> Iterator[Record]:
         n_earlier = 0
@@ -73,6 +70,23 @@ def read(path: Path, x: str | None, y: str | None, persons: str | None, public: 
         classes_declared=classes is not None,
         persons=ids,
     )
+
+
+def _labels_and_classes(
+    table: Table, column: str, path: Path
+) -> tuple[NDArray[Any], list[ClassValue] | None]:
+    """Read the labels, (rows,), and the class list if the table names its classes."""
+    values = table.column(column)
+    if not values:
+        raise base.empty(path, "rows")
+    class_names = table.class_names(column)
+    if class_names is None:
+        return base.class_values(values, len(values), path), None
+
+    # labels are positions in the class list
+    classes = base.named_classes(class_names, path)
+    indexes = base.class_values(values, len(values), path)
+    return base.by_index(indexes, classes, path), classes
 
 
 def choose_column(
