@@ -1,5 +1,4 @@
-"""The utility table: method x e x imbalance x data set, balanced and minority accuracy, and a page
-of figures.
+"""The utility table: balanced and minority accuracy by method, e, imbalance and data set.
 
 python benchmarks/utility/run.py EMBEDDINGS --out FOLDER [--names FILE] [--workers 2] [--only
 cifar10/10/auto ...]
@@ -33,126 +32,130 @@ from floor import beside_the_floor
 from joblib import Parallel, delayed
 from methods import METHODS, grid, needs_names
 from problems import SETTINGS, problem
-from table import PICTURES, Cell, drawn, html, markdown, summary, with_names
+from table import PICTURES, Cell, figure, html, markdown, summary, with_names
 
 from tacit.compute.atomic import atomic_file
 from tacit.models.metrics import evaluate
 
+# data set, imbalance, method, seed
 Task = tuple[str, int, str, int]
 
 
-def tasks(only: list[str]) -> list[Task]:
-    """Tasks (data set, imbalance, method, seed) whose "data set/imbalance/method" starts with a
-    word of `only`.
+def tasks(prefixes: list[str]) -> list[Task]:
+    """Return the tasks whose "data set/imbalance/method" starts with one of the prefixes.
+
+    Without prefixes, return all. The first seed of all tasks comes before the second.
     """
-    found = [
-        (dataset, ratio, method, seed)
-        for method, dataset in product(METHODS, SETTINGS)
-        for ratio in reversed(SETTINGS[dataset].ratios)
-        for seed in range(grid(method, SETTINGS[dataset].few)[1])
-    ]
-    return sorted(
-        (
-            task
-            for task in found
-            if not only or any(f"{task[0]}/{task[1]}/{task[2]}".startswith(word) for word in only)
-        ),
-        key=lambda task: task[3],
-    )
+    all_tasks = []
+    for method, dataset in product(METHODS, SETTINGS):
+        setting = SETTINGS[dataset]
+        _, n_seeds = grid(method, setting.few)
+        for ratio, seed in product(reversed(setting.ratios), range(n_seeds)):
+            name = f"{dataset}/{ratio}/{method}"
+            if not prefixes or name.startswith(tuple(prefixes)):
+                all_tasks.append((dataset, ratio, method, seed))
+    return sorted(all_tasks, key=lambda task: task[3])
 
 
 def cell_file(out: Path, task: Task, rough: float) -> Path:
-    """The file of a cell."""
+    """Return the file of a cell."""
     dataset, ratio, method, seed = task
-    return out / "cells" / f"{dataset}-{ratio}-{method}-{rough:g}-{seed}.json".replace(" ", "_")
+    name = f"{dataset}-{ratio}-{method}-{rough:g}-{seed}.json"
+    return out / "cells" / name.replace(" ", "_")
 
 
 def work(embeddings: Path, out: Path, task: Task, names: Path | None = None) -> str:
-    """Compute the missing cells of a task; methods that take names are left out where there are
-    none.
+    """Compute the missing cells of a task, and return a line on them.
+
+    Methods that take names are left out where there are none.
     """
     dataset, ratio, method, seed = task
-    roughs = grid(method, SETTINGS[dataset].few)[0]
-    roughs = [rough for rough in roughs if not cell_file(out, task, rough).exists()]
-    if ratio == 1 and seed > 0:
-        roughs = [rough for rough in roughs if not math.isinf(rough)]
+    all_roughs, _ = grid(method, SETTINGS[dataset].few)
+    roughs = []
+    for rough in all_roughs:
+        needs_cell = not nothing_random(ratio, rough) or seed == 0
+        if needs_cell and not cell_file(out, task, rough).exists():
+            roughs.append(rough)
     if not roughs:
         return ""
-    started = time.perf_counter()
+
+    start = time.perf_counter()
     data = problem(embeddings, dataset, ratio, seed, names)
     if needs_names(method) and data.names is None:
         return ""
     for rough, predicted in METHODS[method](data, seed, roughs):
         scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
         assert scores.minority is not None
-        # rounded as in cells.csv, so that both give the same table
         cell = Cell(
-            dataset,
-            ratio,
-            seed,
-            method,
-            rough,
-            round(scores.balanced, 6),
-            round(scores.minority, 6),
+            dataset=dataset,
+            ratio=ratio,
+            seed=seed,
+            method=method,
+            rough=rough,
+            # rounded as in cells.csv, so that both give the same table
+            balanced=round(scores.balanced, 6),
+            minority=round(scores.minority, 6),
         )
         write_cell(out, cell)
-    return (
-        f"{'/'.join(map(str, task))}: {len(roughs)} cells in {time.perf_counter() - started:.0f} s"
-    )
+    seconds = time.perf_counter() - start
+    return f"{'/'.join(map(str, task))}: {len(roughs)} cells in {seconds:.0f} s"
+
+
+def nothing_random(ratio: int, rough: float) -> bool:
+    """Return true without noise and without imbalance: then all seeds give the same result.
+
+    Only the first seed has a cell then.
+    """
+    return ratio == 1 and math.isinf(rough)
 
 
 def read_cells(out: Path) -> list[Cell]:
-    """All cells. If all seeds give the same result because nothing is random, copy the computed
-    cell to every seed.
-    """
-    found = []
+    """Return all cells; where nothing is random, the computed cell once for every seed."""
+    cells = []
     for file in sorted((out / "cells").glob("*.json")):
         values = json.loads(file.read_text(encoding="utf-8"))
         cell = Cell(**values | {"rough": float(values["rough"])})
-        if not alike(cell):
-            found.append(cell)
+        if not nothing_random(cell.ratio, cell.rough):
+            cells.append(cell)
         elif cell.seed == 0:
-            seeds = range(grid(cell.method, SETTINGS[cell.dataset].few)[1])
-            found += [replace(cell, seed=seed) for seed in seeds]
-    return found
-
-
-def alike(cell: Cell) -> bool:
-    """Whether all seeds give this result: without noise and without imbalance nothing is random."""
-    return cell.ratio == 1 and math.isinf(cell.rough)
+            _, n_seeds = grid(cell.method, SETTINGS[cell.dataset].few)
+            cells += [replace(cell, seed=seed) for seed in range(n_seeds)]
+    return cells
 
 
 def write_cell(out: Path, cell: Cell) -> None:
     """Write a cell to its file."""
-    task = (cell.dataset, cell.ratio, cell.method, cell.seed)
-    with atomic_file(cell_file(out, task, cell.rough), force=True) as part:
-        part.write_text(json.dumps(asdict(cell) | {"rough": str(cell.rough)}), encoding="utf-8")
+    # JSON has no infinity
+    values = asdict(cell) | {"rough": str(cell.rough)}
+    with atomic_file(cell_file(out, task_of(cell), cell.rough), force=True) as part:
+        part.write_text(json.dumps(values), encoding="utf-8")
+
+
+def task_of(cell: Cell) -> Task:
+    """Return the task that computes a cell."""
+    return cell.dataset, cell.ratio, cell.method, cell.seed
 
 
 def unpack(out: Path, table: Path) -> None:
-    """Write the cells of an earlier run's cells.csv to files, except cells that already have a
-    file.
-    """
+    """Write the cells of an earlier run's cells.csv to files, unless they have a file."""
     with table.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             cell = Cell(**{field.name: field.type(row[field.name]) for field in fields(Cell)})
-            if alike(cell) and cell.seed > 0:
+            if nothing_random(cell.ratio, cell.rough) and cell.seed > 0:
                 continue
-            if not cell_file(
-                out, (cell.dataset, cell.ratio, cell.method, cell.seed), cell.rough
-            ).exists():
+            if not cell_file(out, task_of(cell), cell.rough).exists():
                 write_cell(out, cell)
 
 
 def csv_lines(cells: list[Cell]) -> Iterator[str]:
-    """The lines of cells.csv; names of data sets have commas."""
+    """Yield the lines of cells.csv."""
+    # by the csv module, since names of data sets have commas
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(field.name for field in fields(Cell))
     for cell in cells:
-        writer.writerow(
-            f"{value:.6g}" if isinstance(value, float) else value for value in asdict(cell).values()
-        )
+        values = asdict(cell).values()
+        writer.writerow(f"{value:.6g}" if isinstance(value, float) else value for value in values)
     yield from text.getvalue().splitlines()
 
 
@@ -173,7 +176,7 @@ def report(out: Path) -> None:
     for name, (dataset, ratio, methods) in PICTURES.items():
         if any((cell.dataset, cell.ratio) == (dataset, ratio) for cell in cells):
             with atomic_file(out / name, force=True) as part:
-                part.write_bytes(drawn(cells, dataset, ratio, methods))
+                part.write_bytes(figure(cells, dataset, ratio, methods))
     print("\n".join(summary(cells)))
 
 
@@ -189,23 +192,24 @@ def main() -> None:
     )
     parser.add_argument("--names", type=Path, help="rows of class names, written by names.py")
     parser.add_argument("--cells", type=Path, help="cells.csv of an earlier run to start from")
-    given = parser.parse_args()
-    if not given.embeddings.is_dir():
-        raise SystemExit(
-            f"{given.embeddings} is not a folder; pass the folder that holds the embeddings"
+    arguments = parser.parse_args()
+    embeddings = arguments.embeddings
+    out = arguments.out
+    if not embeddings.is_dir():
+        raise SystemExit(f"{embeddings} is not a folder; pass the folder that holds the embeddings")
+
+    (out / "cells").mkdir(parents=True, exist_ok=True)
+    if arguments.cells is not None:
+        unpack(out, arguments.cells)
+    if not arguments.report:
+        all_tasks = tasks(arguments.only)
+        lines = Parallel(arguments.workers, return_as="generator_unordered")(
+            delayed(work)(embeddings, out, task, arguments.names) for task in all_tasks
         )
-    (given.out / "cells").mkdir(parents=True, exist_ok=True)
-    if given.cells is not None:
-        unpack(given.out, given.cells)
-    if not given.report:
-        todo = tasks(given.only)
-        results = Parallel(given.workers, return_as="generator_unordered")(
-            delayed(work)(given.embeddings, given.out, task, given.names) for task in todo
-        )
-        for number, line in enumerate(results, 1):
+        for number, line in enumerate(lines, 1):
             if line:
-                print(f"[{number}/{len(todo)}] {line}", file=sys.stderr, flush=True)
-    report(given.out)
+                print(f"[{number}/{len(all_tasks)}] {line}", file=sys.stderr, flush=True)
+    report(out)
 
 
 if __name__ == "__main__":
