@@ -14,7 +14,9 @@ from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
-DELTA = 1e-6  # at which epsilon is written where no allowance states a delta
+# Delta at which epsilon is written where no allowance states a delta.
+DELTA = 1e-6
+
 _NO_BALANCE = "it does not state what is left of the allowance"
 
 
@@ -102,14 +104,12 @@ class Account:
         if self.allowance == self.first:
             return ""
         if self.allowance.kind == self.first.kind:
-            # lowered if the balance is at most what the first allowance would have left
+            # Lowered if the balance is at most what the first allowance would have left.
             left_of_first = self.first.after([charge.guarantee for charge in self.charges])
-            if (
-                left_of_first is not None
-                and self.left is not None
-                and not exceeds(self.left, left_of_first)
-            ):
-                return f"lowered after the first charge; what is guaranteed is {self.first}"
+            if left_of_first is not None and self.left is not None:
+                is_lowered = not exceeds(self.left, left_of_first)
+                if is_lowered:
+                    return f"lowered after the first charge; what is guaranteed is {self.first}"
         return (
             f"raised from {self.first} after the first charge, so it is a record and no guarantee"
         )
@@ -184,5 +184,7 @@ def balance(account: Account) -> str:
 
     spent = account.allowance.spent(account.left or NONE_LEFT)
     caveat = f" ({account.caveat})" if account.caveat else ""
-    where = f"in {charges} under unit {account.unit.value}"
-    return f"{spent} of {account.allowance} spent {where}{caveat}{unrecorded}"
+    return (
+        f"{spent} of {account.allowance} spent in {charges} under unit {account.unit.value}"
+        f"{caveat}{unrecorded}"
+    )

@@ -35,14 +35,14 @@ _FORMS = (
 # Delta of the approximate budgets that errors propose.
 _HINT_DELTA = "1e-6"
 
-# Range in which the epsilon of a mechanism is searched of which only a pure epsilon is known.
+# Range in which to search the epsilon of a mechanism of which only a pure epsilon is known.
 _LEAST_PURE = 1e-10
 _MOST_PURE = 1e6
 
 # If a budget is split over several events, noise is larger by this factor, so that the costs of the
 # events, added up in floats, stay within the budget. The factor exceeds the tolerance of the solver
 # that finds epsilon, 1e-12.
-_ROUNDED_UP = 1 + 1e-11
+_ROUNDING_FACTOR = 1 + 1e-11
 
 # Cost under a unit divided by the cost under add/remove of a record or person, for one event on
 # each of several classes: in sqrt(rho) (Gaussian sums, and selections under zCDP), and in pure
@@ -51,7 +51,7 @@ _ROUNDED_UP = 1 + 1e-11
 # A replacement is a removal and an addition. A changed label removes a record from one class and
 # adds it to another: their rho add up, and so do their pure epsilons. A person may be in several
 # classes, so a change of their labels costs as much as another person.
-_ROOT_RHO = {
+_ROOT_RHO_FACTORS = {
     Unit.ADD_REMOVE: 1.0,
     Unit.REPLACE: 2.0,
     Unit.CHANGE_LABEL: math.sqrt(2),
@@ -59,7 +59,7 @@ _ROOT_RHO = {
     Unit.REPLACE_PERSON: 2.0,
     Unit.CHANGE_LABELS_OF_PERSON: 2.0,
 }
-_PURE = _ROOT_RHO | {Unit.CHANGE_LABEL: 2.0}
+_PURE_FACTORS = _ROOT_RHO_FACTORS | {Unit.CHANGE_LABEL: 2.0}
 
 
 @dataclass(frozen=True)
@@ -212,23 +212,28 @@ class Budget:
         """
         if self.infinite:
             return 0.0
-        multiplier = self._gaussian_of_record() * _ROOT_RHO[unit]
+        multiplier = self._gaussian_of_record() * _ROOT_RHO_FACTORS[unit]
 
         # A changed label is two events, since it changes the sums of two classes.
         several_events = split or unit is Unit.CHANGE_LABEL
         if several_events:
-            multiplier *= _ROUNDED_UP
+            multiplier *= _ROUNDING_FACTOR
         return multiplier
 
     def _gaussian_of_record(self) -> float:
-        """Noise multiplier of one Gaussian event for one record added or removed."""
+        """Noise multiplier of one Gaussian event for one record added or removed.
+
+        Noise that costs more than the budget by rounding is raised, float by float.
+        """
         if self.rho is not None:
+            # rho = 1/(2 z^2)
             multiplier = 1 / math.sqrt(2 * self.rho)
             while Gaussian(multiplier).rho > self.rho:
                 multiplier = math.nextafter(multiplier, math.inf)
             return multiplier
 
         if self.mu is not None:
+            # mu = 1/z
             multiplier = 1 / self.mu
             while Gaussian(multiplier).mu > self.mu:
                 multiplier = math.nextafter(multiplier, math.inf)
@@ -254,16 +259,16 @@ class Budget:
             epsilon = math.sqrt(8 * self.rho)
             while Exponential(epsilon).rho > self.rho:
                 epsilon = math.nextafter(epsilon, 0)
-            epsilon /= _ROOT_RHO[unit]
+            epsilon /= _ROOT_RHO_FACTORS[unit]
             if unit is Unit.CHANGE_LABEL:
-                epsilon /= _ROUNDED_UP
+                epsilon /= _ROUNDING_FACTOR
             return epsilon
         if self.mu is not None:
             return calibrate(
                 self, lambda epsilon: _exponential_under(epsilon, unit), _LEAST_PURE, _MOST_PURE
             )
         assert self.epsilon is not None
-        return self.epsilon / _PURE[unit]
+        return self.epsilon / _PURE_FACTORS[unit]
 
     def laplace(self, unit: Unit = Unit.ADD_REMOVE) -> float:
         """Noise multiplier of a Laplace event, once on each of several disjoint classes, that
@@ -276,8 +281,8 @@ class Budget:
             raise BudgetError(f"budget {self} is not pure, as Laplace noise needs; {remedy}")
 
         # The quotient may be rounded down, so it is compared with the budget in exact fractions.
-        multiplier = _PURE[unit] / self.epsilon
-        while Fraction(multiplier) * Fraction(self.epsilon) < _PURE[unit]:
+        multiplier = _PURE_FACTORS[unit] / self.epsilon
+        while Fraction(multiplier) * Fraction(self.epsilon) < _PURE_FACTORS[unit]:
             multiplier = math.nextafter(multiplier, math.inf)
         return multiplier
 
@@ -416,7 +421,7 @@ def _exponential_under(epsilon: float, unit: Unit) -> Event:
     if unit is Unit.CHANGE_LABEL:
         # the record leaves one class and enters another
         return 2 * Exponential(epsilon)
-    return Exponential(_ROOT_RHO[unit] * epsilon)
+    return Exponential(_ROOT_RHO_FACTORS[unit] * epsilon)
 
 
 def calibrate(

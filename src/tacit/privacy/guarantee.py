@@ -21,9 +21,9 @@ __all__ = ["Guarantee", "guarantee_under", "implied_units", "rounded_up"]
 
 THIS_RUN = "this run only"
 DELTAS = (1e-5, 1e-6, 1e-9)
-"""At which epsilon is stated."""
+"""Deltas at which epsilon is stated."""
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
-"""At which the most that an attack reaches is stated."""
+"""False-positive rates at which the largest true-positive rate of an attack is stated."""
 STATED_AT = 1e-6
 """The delta of a statement where the budget has none."""
 

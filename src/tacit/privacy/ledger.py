@@ -110,6 +110,7 @@ class Ledger:
         if beside.path.exists():
             return beside
 
+        # The data may have been renamed without the ledger.
         candidates = [cls(file, identity) for file in sorted(beside.path.parent.glob(f"*{ENDING}"))]
         ledgers = [ledger for ledger in candidates if not ledger.account().empty]
         if len(ledgers) > 1:
@@ -121,6 +122,7 @@ class Ledger:
         if ledgers:
             return ledgers[0]
 
+        # The store may have been moved without the ledger.
         if has_note(Path(data).resolve()):
             raise LedgerError(
                 f"{data} notes a ledger of {identity!r}, and none is beside it; name it with"
@@ -216,6 +218,7 @@ class Ledger:
                 f"{data} cannot note that {self.path.name} counts what is spent on it"
                 f" ({excerpt(str(error))})"
             )
+            # where `allow` was called
             warnings.warn(
                 f"{fault}; where the store is moved, name the ledger with --ledger", stacklevel=3
             )

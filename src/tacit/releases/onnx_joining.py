@@ -69,35 +69,47 @@ def joined_model(
     input_name = facts.pop("input", None)
     output_name = facts.pop("output", None)
     pictures = picture_input(facts, sidecar)
-
-    weights = {tensor.name for tensor in model.graph.initializer}
-    inputs = {tensor.name: tensor for tensor in model.graph.input if tensor.name not in weights}
+    input_tensor = _input_tensor(model, input_name, encoder)
     outputs = [tensor.name for tensor in model.graph.output]
-    pictures_tensor = tensor_called(input_name, list(inputs), "input", encoder)
-    features_tensor = tensor_called(output_name, outputs, "output", encoder)
+    features = tensor_called(output_name, outputs, "output", encoder)
 
     # Three parts: mirrored pictures before the encoder, the encoder, what is stored of its
     # features.
     before = Graph("before")
-    encoder_input = pictures_tensor
+    encoder_input = input_tensor.name
     if mirror:
-        encoder_input = _with_mirrored(before, pictures_tensor, pictures)
-    before.add("Identity", encoder_input, output=PREFIX + pictures_tensor)
+        encoder_input = _with_mirrored(before, input_tensor.name, pictures)
+    before.add("Identity", encoder_input, output=PREFIX + input_tensor.name)
     after = Graph("after")
-    _add_stored_rows(after, PREFIX + features_tensor, mirror, matrix, dtype)
+    _add_stored_rows(after, PREFIX + features, mirror, matrix, dtype)
 
     result = head_model(head, _opset(model, encoder))
-    _put_before(result, model, inputs[pictures_tensor], before, after)
-    facts_of_encoder = {
-        "encoder": encoder.name,
-        "picture_input": pictures.model_dump_json(),
-        "mirror": str(mirror).lower(),
-    }
-    properties = {prop.key: prop.value for prop in result.metadata_props}
-    load_onnx().helper.set_model_props(result, properties | facts_of_encoder)
+    _put_before(result, model, input_tensor, before, after)
+    _add_properties(
+        result,
+        {
+            "encoder": encoder.name,
+            "picture_input": pictures.model_dump_json(),
+            "mirror": str(mirror).lower(),
+        },
+    )
     check_size(result)
     _check_fit(result, encoder)
     return result
+
+
+def _input_tensor(model: ModelProto, name: str | None, encoder: Path) -> Any:
+    """Return the input for pictures: that of this name, or the first."""
+    # some files list the weights among the inputs
+    weights = {tensor.name for tensor in model.graph.initializer}
+    inputs = {tensor.name: tensor for tensor in model.graph.input if tensor.name not in weights}
+    return inputs[tensor_called(name, list(inputs), "input", encoder)]
+
+
+def _add_properties(model: ModelProto, properties: dict[str, str]) -> None:
+    """Add entries to the metadata of a model."""
+    existing = {entry.key: entry.value for entry in model.metadata_props}
+    load_onnx().helper.set_model_props(model, existing | properties)
 
 
 def _opset(model: ModelProto, encoder: Path) -> int:
