@@ -172,6 +172,7 @@ class JsonLines(Table):
         self, name: str, rows: int = CHUNK, *, check_all: bool = False
     ) -> Iterator[list[Any]]:
         for n_earlier_chunks, chunk in enumerate(_chunked(self._rows(), rows)):
+            # all earlier chunks are full
             for number, row in enumerate(chunk, n_earlier_chunks * rows):
                 if name not in row:
                     raise InputError(f"{self.path} row {number} has no {name!r}; give one in each")

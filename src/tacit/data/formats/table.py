@@ -38,7 +38,7 @@ def read(
 
 
 def check_sizes(
-    file: Any, features: list[str], others: list[str], path: Path, width: int | None
+    file: Any, features: list[str], other_columns: list[str], path: Path, width: int | None
 ) -> None:
     """Refuse a file with too many values, or rows of another width (for lists, their mean
     length).
@@ -47,7 +47,7 @@ def check_sizes(
     counts = value_counts(path)
 
     # eight bytes a value, and a value at least in each row
-    n_values = sum(max(counts.get(name, 0), n_rows) for name in (*features, *others))
+    n_values = sum(max(counts.get(name, 0), n_rows) for name in (*features, *other_columns))
     check_unpacked(path, 8 * n_values)
 
     if not _is_list(file.schema_arrow.field(features[0]).type):

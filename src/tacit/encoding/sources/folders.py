@@ -63,23 +63,24 @@ def read(
     prefix = "" if split is None else f"{split}/"
     names = [name for name in files.names if name.startswith(prefix)]
     pictures = [name for name in names if _is_picture(name)]
-    others = (*files.others, *(name for name in names if not _is_picture(name)))
+    other_files = (*files.others, *(name for name in names if not _is_picture(name)))
     if not pictures:
         raise base.empty(files.path, f"pictures ({', '.join(PICTURES[:4])}, ...)")
 
     table = labels
     if table is None and not public:
         # labels of public pictures are not read
-        table = _table_in(files, [name for name in others if "/" not in name.removeprefix(prefix)])
+        top_files = [name for name in other_files if "/" not in name.removeprefix(prefix)]
+        table = _table_in(files, top_files)
     if table is not None:
         if level is not None:
             fault = f"--persons-folder {level} does not apply to pictures that {table} names"
             raise InputError(f"{fault}; name its column of ids with --persons")
-        return _read_by_table(files, prefix, pictures, others, table, x, y, persons)
+        return _read_by_table(files, prefix, pictures, other_files, table, x, y, persons)
     if any(name is not None for name in (x, y, persons)):
         fault = "--x, --y and --persons name columns of a table"
         raise InputError(f"{fault}; give the table with --labels, or leave them out")
-    return _read_by_folders(files, prefix, names, pictures, others, level)
+    return _read_by_folders(files, prefix, names, pictures, other_files, level)
 
 
 def _is_picture(name: str) -> bool:
@@ -91,7 +92,7 @@ def _read_by_folders(
     prefix: str,
     names: list[str],
     pictures: list[str],
-    others: tuple[str, ...],
+    other_files: tuple[str, ...],
     level: int | None,
 ) -> Source:
     """Read pictures whose folders are their classes, or that lie in a flat folder without
@@ -119,7 +120,7 @@ def _read_by_folders(
         stamp(files.stamp, pictures),
         labels,
         classes,
-        left_out=others,
+        left_out=other_files,
         persons=ids,
         hidden=0 if level is None else prefix.count("/") + level,
     )
@@ -196,7 +197,7 @@ def _read_by_table(
     files: Tree,
     prefix: str,
     pictures: list[str],
-    others: tuple[str, ...],
+    other_files: tuple[str, ...],
     path: Path,
     x: str | None,
     y: str | None,
@@ -222,9 +223,9 @@ def _read_by_table(
     picture_of_row = _pictures_of_rows(row_names, prefix, pictures, path)
     _check_picture_of_row(picture_of_row, row_names, path, files.path)
 
-    # neither the table itself is a record, nor a picture that it does not name
-    other_files = [name for name in others if files.path / name != path]
-    unnamed_pictures = sorted(set(pictures) - set(picture_of_row))
+    # pictures that the table does not name are left out; the table itself is in use
+    left_out = [name for name in other_files if files.path / name != path]
+    left_out += sorted(set(pictures) - set(picture_of_row))
     labels = base.class_values(table.column(label_column), len(row_names), path)
     ids = None
     if person_column is not None:
@@ -235,7 +236,7 @@ def _read_by_table(
         files.records(picture_of_row),
         stamp(files.stamp, file_stamp(path), file_column, label_column),
         labels,
-        left_out=(*other_files, *unnamed_pictures),
+        left_out=tuple(left_out),
         persons=ids,
     )
 
