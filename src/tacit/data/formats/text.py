@@ -105,6 +105,7 @@ def _heading(path: Path) -> _Heading:
             names = [str(place) for place in range(len(cells))]
             return _Heading(names, in_file=False, empty_lines=line - 1)
 
+        # a line of few such numbers may be a record too
         if len(cells) == len(numbers) < FEW:
             fault = f"{path} starts with {','.join(cells)}, which may be a header or a record"
             raise InputError(f"{fault}; put column names in the first line, such as x0,x1,label")
@@ -176,6 +177,7 @@ def _check_quotes(path: Path) -> None:
         blocks = iter(partial(file.read, BLOCK), b"")
         has_quotes = any(b'"' in block for block in blocks)
     if has_quotes:
+        # reading all lines refuses such a quote
         for _ in _lines(path):
             pass
 
