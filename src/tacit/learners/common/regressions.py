@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from tacit.compute.libraries.torch import Tensor
 
 POWER_STEPS = 10
-LEAST_EIGENVALUE = 1e-12  # of records that are all alike
+# of records that are all the same
+LEAST_EIGENVALUE = 1e-12
 
 
 def softmax_regressions(
@@ -65,8 +66,10 @@ def softmax_regressions(
     means = weights @ x
     x = (x - means) * (weights > 0).mT
 
-    by_records = x.shape[1] < 2 * x.shape[2]
-    gram = x @ x.mT if by_records else None
+    # on multipliers of the records, where these are few
+    gram = None
+    if x.shape[1] < 2 * x.shape[2]:
+        gram = x @ x.mT
     largest = _largest_eigenvalues(x, gram, rngs)
     rates = 1 / (largest / sizes / 2 + weight_decay)
 
@@ -86,8 +89,21 @@ def softmax_regressions(
         return residuals + weight_decay * theta
 
     targets = torch.nn.functional.one_hot(y, n_classes).mT.to(x.dtype)
-    theta = torch.zeros(len(x), n_classes, matrix.shape[1], device=x.device)
-    lookahead = theta
+    start = torch.zeros(len(x), n_classes, matrix.shape[1], device=x.device)
+    theta = _accelerated_descent(gradient, start, rates, steps)
+
+    coefficients, offsets = _weights_of_columns(theta, x, constant, is_multipliers=gram is not None)
+    # of rows before they were centred
+    intercepts = (offsets - coefficients @ means.mT)[..., 0]
+    return coefficients, intercepts
+
+
+def _accelerated_descent(
+    gradient: Callable[[Tensor], Tensor], start: Tensor, rates: Tensor, steps: int
+) -> Tensor:
+    """Take steps of Nesterov's accelerated gradient, with the momentum of Beck and Teboulle."""
+    theta = start
+    lookahead = start
     momentum = 1.0
     for _ in range(steps):
         previous = theta
@@ -95,16 +111,20 @@ def softmax_regressions(
         next_momentum = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
         lookahead = theta + (momentum - 1) / next_momentum * (theta - previous)
         momentum = next_momentum
+    return theta
 
-    if gram is None:
-        coefficients = theta[..., :-1]
-        offsets = theta[..., -1:] * constant
-    else:
-        coefficients = theta @ x
-        offsets = theta.sum(dim=2, keepdim=True) * constant**2
-    # of rows before they were centred
-    intercepts = (offsets - coefficients @ means.mT)[..., 0]
-    return coefficients, intercepts
+
+def _weights_of_columns(
+    theta: Tensor, x: Tensor, constant: Tensor, *, is_multipliers: bool
+) -> tuple[Tensor, Tensor]:
+    """Return coefficients (parts, n_classes, d), and offsets (parts, n_classes, 1).
+
+    `theta` holds multipliers of the records if `is_multipliers`, else weights of the columns and of
+    the constant.
+    """
+    if is_multipliers:
+        return theta @ x, theta.sum(dim=2, keepdim=True) * constant**2
+    return theta[..., :-1], theta[..., -1:] * constant
 
 
 def _padded(parts: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:

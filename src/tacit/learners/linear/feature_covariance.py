@@ -140,13 +140,7 @@ class FeatureCovariance(SecondOrderClassifier):
             counts = None
             if self.balanced:
                 counts = self._counts().draw(blocks, len(self.classes_), noise)
-            moments = second_moments(
-                blocks,
-                width=prepared.width,
-                multiplier=self._moments_noise(),
-                noise=noise,
-                rows_are_public=self._public_rows(),
-            )
+            moments = self._moments(blocks, prepared.width, noise)
 
         with phase(SOLVING):
             # before `spectrum`, which overwrites the moments
@@ -176,6 +170,16 @@ class FeatureCovariance(SecondOrderClassifier):
             facts = facts | name_centre.facts()
         title = "one linear score per class, by noisy gradients over noisy second moments"
         return self._head(prepared, title, theta, facts)
+
+    def _moments(self, blocks: Blocks, width: int, noise: NoiseSource) -> Floats:
+        """Return the noisy second moments G, (width, width)."""
+        return second_moments(
+            blocks,
+            width=width,
+            multiplier=self._moments_noise(),
+            noise=noise,
+            rows_are_public=self._public_rows(),
+        )
 
     def _descend(self, gradient: Gradient, values: Floats, vectors: Floats) -> Floats:
         """Return the head (C, width) after all epochs, from zero."""

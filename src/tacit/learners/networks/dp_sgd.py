@@ -217,7 +217,6 @@ class DPSGD(ModelClassifier):
     def _fit(self, records: Records, noise: NoiseSource) -> Model:
         torch = load_torch()
         from opacus import GradSampleModule
-        from opacus.optimizers import DPOptimizer
 
         view = records.view
         persons = records.persons
@@ -237,16 +236,7 @@ class DPSGD(ModelClassifier):
         network_at_start = self._module(view.shape).to(device()).train()
         module = GradSampleModule(network_at_start, loss_reduction="sum")
 
-        # a seed of 63 bits
-        generator = torch.Generator(device=device())
-        generator.manual_seed(int(noise.words(1)[0] >> np.uint64(1)))
-        optimiser = DPOptimizer(
-            torch.optim.Adam(module.parameters(), self.learning_rate),
-            noise_multiplier=self.noise_multiplier_,
-            max_grad_norm=self.clip if self.noise_multiplier_ else UNCLIPPED,
-            expected_batch_size=rate * n_for_scale,
-            generator=generator,
-        )
+        optimiser = self._optimiser(module, rate * n_for_scale, noise)
 
         for _ in progress(range(steps), "DP-SGD", steps):
             sample = poisson_sample(members, rate, noise)
@@ -262,6 +252,22 @@ class DPSGD(ModelClassifier):
 
         self.module_ = module._module.eval()
         return Model(self.module_, len(self.classes_), view)
+
+    def _optimiser(self, module: Any, batch_size: float, noise: NoiseSource) -> Any:
+        """Return Adam on noisy sums of clipped gradients, divided by the batch size."""
+        torch = load_torch()
+        from opacus.optimizers import DPOptimizer
+
+        # a seed of 63 bits
+        generator = torch.Generator(device=device())
+        generator.manual_seed(int(noise.words(1)[0] >> np.uint64(1)))
+        return DPOptimizer(
+            torch.optim.Adam(module.parameters(), self.learning_rate),
+            noise_multiplier=self.noise_multiplier_,
+            max_grad_norm=self.clip if self.noise_multiplier_ else UNCLIPPED,
+            expected_batch_size=batch_size,
+            generator=generator,
+        )
 
 
 def poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -289,10 +289,7 @@ class CoinPressPrototypes(PrivateClassifier):
         scale = records.scale
         n_classes = len(self.classes_)
 
-        # Rows of unit variance are within gamma of their mean, except with probability `FAILURE`
-        # (Laurent and Massart 2000, lemma 1).
-        log_failure = math.log(1 / FAILURE)
-        gamma = math.sqrt(width + 2 * math.sqrt(width * log_failure) + 2 * log_failure)
+        gamma = _length_bound(width)
 
         # in units of the scaled rows: centres (C, d), radii (C,)
         centre = np.zeros((n_classes, width))
@@ -304,24 +301,9 @@ class CoinPressPrototypes(PrivateClassifier):
             # and a row deviates from it by 3 at most in the direction of the centre.
             clip = np.minimum(np.sqrt(radius**2 + 6 * radius + gamma**2), radius + gamma)
 
-            # Averages are of float64; rows that are not averaged are read in their type.
-            read_blocks = pieces if self.pooling == 1 else blocks
-            parts = read_blocks(records, f"step {number}")
-            rows = (block._replace(rows=pooled(block.rows, self.pooling)) for block in parts)
             balls = (centre / scale, clip / scale)
-            if counts is None:
-                sums, weights, share = _weighted_sums(rows, balls, z, noise)
-            else:
-                sums = gaussian.noisy_class_sums(
-                    rows,
-                    n_classes=n_classes,
-                    width=width,
-                    noise_multiplier=z,
-                    noise=noise,
-                    balls=balls,
-                )
-                weights = counts
-                share = 1.0
+            rows = self._pooled_rows(records, f"step {number}")
+            sums, weights, share = self._noisy_sums(rows, balls, z, counts, noise)
 
             # sums are of rows less their centre, in units of the clip radius
             centre = centre + sums * (clip / weights)[:, None]
@@ -333,6 +315,37 @@ class CoinPressPrototypes(PrivateClassifier):
 
         self.steps_ = tuple(steps)
         self.prototypes_ = centre / scale
+
+    def _noisy_sums(
+        self,
+        rows: Iterable[Block],
+        balls: tuple[Floats, Floats],
+        z: float,
+        counts: Floats | None,
+        noise: NoiseSource,
+    ) -> tuple[Floats, Floats, float]:
+        """Return what `_weighted_sums` returns; where counts are known, they are the weights."""
+        if counts is None:
+            return _weighted_sums(rows, balls, z, noise)
+
+        centres, _ = balls
+        n_classes, width = centres.shape
+        sums = gaussian.noisy_class_sums(
+            rows,
+            n_classes=n_classes,
+            width=width,
+            noise_multiplier=z,
+            noise=noise,
+            balls=balls,
+        )
+        return sums, counts, 1.0
+
+    def _pooled_rows(self, records: ScaledRecords, label: str) -> Iterator[Block]:
+        """Yield blocks of rows with averaged columns; progress is reported under `label`."""
+        # Averages are of float64; rows that are not averaged are read in their type.
+        read_blocks = pieces if self.pooling == 1 else blocks
+        for block in read_blocks(records, label):
+            yield block._replace(rows=pooled(block.rows, self.pooling))
 
     def _scale(self, width: int) -> float:
         """Return the factor that brings the median norm of public rows to sqrt(width)."""
@@ -347,6 +360,15 @@ class CoinPressPrototypes(PrivateClassifier):
                 " are not zero"
             )
         return math.sqrt(width // self.pooling) / median_norm
+
+
+def _length_bound(width: int) -> float:
+    """Return gamma: rows of unit variance are within it of their mean.
+
+    The probability that a row is not is at most `FAILURE` (Laurent and Massart 2000, lemma 1).
+    """
+    log_failure = math.log(1 / FAILURE)
+    return math.sqrt(width + 2 * math.sqrt(width * log_failure) + 2 * log_failure)
 
 
 def _weighted_sums(

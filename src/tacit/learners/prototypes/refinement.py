@@ -97,15 +97,8 @@ def refine(
     )
     values, vectors = spectrum(moments)
 
-    # If all classes are equally likely, the Hessian of a class is about G/C, so the step of Newton
-    # has the rate C.
-    rate = min(float(n_classes), LONGEST)
-    # noise in a logit adds up as in `learning_rate`
-    deviation = rate * z * clip * STEPS**1.5 / 3
-    # The first term keeps steps of the ridge alone from overshooting; the second is of the order of
-    # the largest eigenvalue of the noise.
-    least = ridge * n_classes + moments_noise * math.sqrt(width)
-    damping = damping_for(values, deviation, least, NOISE_IN_LOGIT)
+    rate = _learning_rate(n_classes)
+    damping = _damping(values, rest, sizes, ridge, rate)
 
     def gradient(change: Floats) -> Floats:
         head = start + change
@@ -117,6 +110,26 @@ def refine(
         return divided(loss_gradient + ridge * change, values, vectors, damping)
 
     return start + descend(gradient, np.zeros_like(start), rate=rate, steps=STEPS)
+
+
+def _learning_rate(n_classes: int) -> float:
+    """Return the rate of steps that are divided by G.
+
+    If all classes are equally likely, the Hessian of a class is about G/C, so the step of Newton
+    has the rate C.
+    """
+    return min(float(n_classes), LONGEST)
+
+
+def _damping(values: Floats, rest: Rest, sizes: Floats, ridge: float, rate: float) -> float:
+    """Return the damping of G, of eigenvalues `values`, with which noise adds little to a logit."""
+    # noise in a logit adds up as in `learning_rate`
+    deviation = rate * rest.noise_of_step(sizes) * rest.clip(sizes) * STEPS**1.5 / 3
+
+    # The first term keeps steps of the ridge alone from overshooting; the second is of the order of
+    # the largest eigenvalue of the noise.
+    least = ridge * len(sizes) + rest.noise_of_moments * math.sqrt(len(values))
+    return damping_for(values, deviation, least, NOISE_IN_LOGIT)
 
 
 @dataclass(frozen=True)

@@ -115,12 +115,7 @@ def scores(
     run resumes from them; they are private and removed when the block ends well. An engine computes
     shards if one is passed, otherwise threads do.
     """
-    if len(labels) >= MOST_ROWS:
-        raise InputError(
-            f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {MOST_ROWS}"
-        )
-    if (person_sizes is None) is not (scoring.classes is None):
-        raise ValueError("person_sizes go with a scoring by person, and with no other")
+    _check_records(scoring, labels, person_sizes)
 
     def tile_scorer(array: NDArray[Any]) -> TileScorer:
         return _tile_scorer(scoring, public, X, labels, person_sizes, n_classes, array)
@@ -129,13 +124,7 @@ def scores(
         centre = scoring.centre
         return Scores([unclipped_scores(public, X, labels, person_sizes, centre, array)])
 
-    # The working array holds the private rows as integers for clipped scores, else the scores.
-    if scoring.clipped:
-        dtype = scoring.arithmetic.dtype
-        shape = (len(X), scoring.arithmetic.width(X.shape[1]))
-    else:
-        dtype = "int64"
-        shape = (n_classes, len(public))
+    dtype, shape = _working_array(scoring, X, len(public), n_classes)
     bytes_of_scores = 8 * n_classes * len(public)
     bytes_of_array = math.prod(shape) * np.dtype(dtype).itemsize
     fits_memory = max(bytes_of_scores, bytes_of_array) <= IN_MEMORY
@@ -154,11 +143,8 @@ def scores(
             array = array_in(file, dtype, shape)
             if scoring.clipped:
                 scorer = tile_scorer(array)
-                if engine is not None and len(scorer.rows):
-                    # workers map the file, so all rows must be in it
-                    array.flush()
-                    rows = np.memmap(file, dtype, "r", shape=scorer.rows.shape)
-                    scorer = replace(scorer, rows=rows)
+                if engine is not None:
+                    scorer = _scorer_for_workers(scorer, array, file)
                 checkpoint = Checkpoint(place / f"scores-{_key(scorer)}")
                 yield Scores(shards_in_folder(scorer, checkpoint, engine))
             else:
@@ -168,6 +154,39 @@ def scores(
 
         # scores of earlier runs too; some file systems keep files that are still mapped
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _check_records(scoring: Scoring, labels: Integers, person_sizes: Integers | None) -> None:
+    if len(labels) >= MOST_ROWS:
+        raise InputError(
+            f"{len(labels)} rows could overflow 64-bit scores; learn from fewer than {MOST_ROWS}"
+        )
+    if (person_sizes is None) is not (scoring.classes is None):
+        raise ValueError("person_sizes go with a scoring by person, and with no other")
+
+
+def _working_array(
+    scoring: Scoring, X: NDArray[Any], n_public: int, n_classes: int
+) -> tuple[str, tuple[int, int]]:
+    """Return the type and shape of the working array.
+
+    It holds the private rows as integers for clipped scores, else the scores.
+    """
+    if scoring.clipped:
+        return scoring.arithmetic.dtype, (len(X), scoring.arithmetic.width(X.shape[1]))
+    return "int64", (n_classes, n_public)
+
+
+def _scorer_for_workers(scorer: TileScorer, array: np.memmap[Any, Any], file: Path) -> TileScorer:
+    """Return a scorer that maps its rows from the file of the working array."""
+    if not len(scorer.rows):
+        # an empty file cannot be mapped
+        return scorer
+
+    # all rows must be in the file before workers map it
+    array.flush()
+    rows = np.memmap(file, array.dtype, "r", shape=scorer.rows.shape)
+    return replace(scorer, rows=rows)
 
 
 @contextmanager
