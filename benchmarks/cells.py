@@ -1,9 +1,8 @@
-"""Cells of a table of results: frozen dataclasses, one per line of cells.csv. A run appends each
-cell when it is done.
+"""Cells of a table of results: frozen dataclasses, one a line of cells.csv.
 
-An interrupted run resumes where it stopped. Cells hold for the code that wrote them: after a change
-of the code, start a new folder or remove lines. Noise is `research`, since benchmarks release
-nothing.
+A run appends each cell when it is done. An interrupted run resumes where it stopped. Cells hold for
+the code that wrote them: after a change of the code, start a new folder or remove lines. Noise is
+`research`, since benchmarks release nothing.
 """
 
 import argparse
@@ -22,23 +21,23 @@ from tacit.compute.atomic import atomic_file
 Task = tuple[Any, ...]
 
 
-def read_cells(path: Path, kind: type) -> list[Any]:
-    """The cells of a file; none if the file is missing."""
+def read_cells(path: Path, cell_class: type) -> list[Any]:
+    """Return the cells of a file; none if the file is missing."""
     if not path.exists():
         return []
+    cells = []
     with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file)
-        return [
-            kind(**{field.name: field.type(row[field.name]) for field in fields(kind)})
-            for row in rows
-        ]
+        for row in csv.DictReader(file):
+            values = {field.name: field.type(row[field.name]) for field in fields(cell_class)}
+            cells.append(cell_class(**values))
+    return cells
 
 
 def add_cell(path: Path, cell: Any) -> None:
     """Append a cell; after an interrupt the file is complete, with or without this cell."""
-    values = [
-        f"{value:.6g}" if isinstance(value, float) else value for value in asdict(cell).values()
-    ]
+    values = []
+    for value in asdict(cell).values():
+        values.append(f"{value:.6g}" if isinstance(value, float) else value)
     with atomic_file(path, force=True) as part:
         if path.exists():
             shutil.copyfile(path, part)
@@ -50,19 +49,21 @@ def add_cell(path: Path, cell: Any) -> None:
 
 
 def _path(task: Task) -> str:
-    """The parts of a task, joined by slashes and written as in the file of cells."""
+    """Return the parts of a task, joined by slashes and written as in the file of cells."""
     return "/".join(f"{part:g}" if isinstance(part, float) else str(part) for part in task)
 
 
 def spread(values: Sequence[float], digits: int) -> str:
-    """Mean and standard deviation over seeds; the value alone if there is one."""
+    """Return mean and standard deviation over seeds; the value alone if there is one seed."""
     mean = f"{np.mean(values):.{digits}f}"
-    return mean if len(values) == 1 else f"{mean} ± {np.std(values, ddof=1):.{digits}f}"
+    if len(values) == 1:
+        return mean
+    return f"{mean} ± {np.std(values, ddof=1):.{digits}f}"
 
 
 def command(
     description: str,
-    kind: type,
+    cell_class: type,
     n_keys: int,
     tasks: Iterable[Task],
     work: Callable[[Path, Task], tuple[Any, float]],
@@ -83,29 +84,38 @@ def command(
         "--report", action="store_true", help="only write the table from the cells there are"
     )
     parser.add_argument("--cells", type=Path, help="cells.csv of an earlier run to start from")
-    given = parser.parse_args()
-    if not given.data.is_dir():
-        raise SystemExit(f"{given.data} is not a folder; pass the folder that holds the data sets")
-    given.out.mkdir(parents=True, exist_ok=True)
-    kept = given.out / "cells.csv"
-    if given.cells is not None and not kept.exists():
-        shutil.copyfile(given.cells, kept)
-    if not given.report:
-        names = [field.name for field in fields(kind)][:n_keys]
-        done = {tuple(getattr(cell, name) for name in names) for cell in read_cells(kept, kind)}
-        asked = [
-            task for task in tasks if not given.only or _path(task).startswith(tuple(given.only))
+    arguments = parser.parse_args()
+    out = arguments.out
+    if not arguments.data.is_dir():
+        raise SystemExit(
+            f"{arguments.data} is not a folder; pass the folder that holds the data sets"
+        )
+
+    out.mkdir(parents=True, exist_ok=True)
+    cells_file = out / "cells.csv"
+    if arguments.cells is not None and not cells_file.exists():
+        shutil.copyfile(arguments.cells, cells_file)
+    if not arguments.report:
+        key_names = [field.name for field in fields(cell_class)][:n_keys]
+        finished = {
+            tuple(getattr(cell, name) for name in key_names)
+            for cell in read_cells(cells_file, cell_class)
+        }
+        # every text begins with an empty prefix
+        prefixes = tuple(arguments.only) or ("",)
+        missing = [
+            task for task in tasks if _path(task).startswith(prefixes) and task not in finished
         ]
-        todo = [task for task in asked if task not in done]
-        results = Parallel(given.workers, return_as="generator_unordered")(
-            delayed(work)(given.data, task) for task in todo
+        results = Parallel(arguments.workers, return_as="generator_unordered")(
+            delayed(work)(arguments.data, task) for task in missing
         )
         for number, (cell, seconds) in enumerate(results, 1):
-            add_cell(kept, cell)
-            print(f"{number} of {len(todo)}: {cell} in {seconds:.0f} s", flush=True)
-    cells = read_cells(kept, kind)
-    with atomic_file(given.out / "table.md", force=True) as part:
+            add_cell(cells_file, cell)
+            print(f"{number} of {len(missing)}: {cell} in {seconds:.0f} s", flush=True)
+
+    cells = read_cells(cells_file, cell_class)
+    with atomic_file(out / "table.md", force=True) as part:
         part.write_text("\n".join(table(cells)) + "\n", encoding="utf-8")
     for name, draw in (pictures or {}).items():
-        with atomic_file(given.out / name, force=True) as part:
+        with atomic_file(out / name, force=True) as part:
             part.write_bytes(draw(cells))

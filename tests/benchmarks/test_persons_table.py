@@ -73,7 +73,7 @@ def test_people_are_those_of_the_table(run):
 
 @pytest.mark.parametrize("protects", ["20 records each, mixed classes", "groups of 20 records"])
 def test_every_fit_promises_a_person_the_same(run, protects):
-    model = run.fitted(run.problem(), "noisy-sum", protects, 2.0, 0)
+    model = run.fit(run.problem(), "noisy-sum", protects, 2.0, 0)
     promise = (
         model.guarantee_
         if model.guarantee_.unit.per_person
