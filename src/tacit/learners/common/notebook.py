@@ -1,5 +1,6 @@
-"""Display of a learner in a notebook, beside scikit-learn's diagram: its budget, unit and privacy
-cost.
+"""Display of a learner's budget, unit and privacy cost in a notebook.
+
+It stands beside scikit-learn's diagram.
 """
 
 from __future__ import annotations

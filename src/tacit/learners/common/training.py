@@ -143,8 +143,9 @@ def train_many(
 
 
 def faster_batched(kind: str | Factory) -> bool:
-    """Tell whether many such networks train faster together than in turn here, as
-    benchmarks/teachers.py measures.
+    """Tell whether many such networks train faster together than in turn on this machine.
+
+    benchmarks/teachers.py measures it.
     """
     return device() == "cuda" or kind in ("linear", "mlp")
 

@@ -41,8 +41,7 @@ LONGEST = 10.0
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FeatureCovariance(SecondOrderClassifier):
-    """Classify by logistic regression, learned from noisy gradients that are divided by noisy
-    second moments.
+    """Classify by logistic regression, learned from noisy gradients over noisy second moments.
 
     Rows are divided by their norm, at fit and at predict. G, the sum of x x' over all records, is
     noised once. Then every epoch moves the head by -learning_rate (G + damping I)^-1 g, where g is

@@ -235,7 +235,6 @@ class DPSGD(ModelClassifier):
         y = torch.from_numpy(records.labels).to(device())
         network_at_start = self._module(view.shape).to(device()).train()
         module = GradSampleModule(network_at_start, loss_reduction="sum")
-
         optimiser = self._optimiser(module, rate * n_for_scale, noise)
 
         for _ in progress(range(steps), "DP-SGD", steps):

@@ -1,6 +1,4 @@
-"""Shared parts of the searches: candidates, runs with their scores, and the share of the budget
-that a run gets.
-"""
+"""Shared parts of the searches: candidates, runs with their scores, and the budget of a run."""
 
 from __future__ import annotations
 

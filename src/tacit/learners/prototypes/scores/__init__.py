@@ -106,11 +106,11 @@ def scores(
     folder: Path | None = None,
     engine: Engine | None = None,
 ) -> Iterator[Scores]:
-    """Yield exact scores of public rows (m, d) by private rows (n, d); rows of zeros contribute
-    nothing.
+    """Yield exact scores of public rows (m, d) by private rows (n, d).
 
-    Under a unit per person `person_sizes` (n,) has, for each record, the number of records of its
-    person.
+    Rows of zeros contribute nothing. Under a unit per person `person_sizes` (n,) has, for each
+    record, the number of records of its person.
+
     Public rows are read in blocks. Finished shards of clipped scores lie in `folder`, where a later
     run resumes from them; they are private and removed when the block ends well. An engine computes
     shards if one is passed, otherwise threads do.
@@ -267,8 +267,9 @@ def _tile_scorer(
 def _groups(
     labels: Integers, person_sizes: Integers | None, n_classes: int
 ) -> tuple[Integers, Integers, Integers]:
-    """Class (g,) and divisor (g,) of each group, by class, and the group (n,) of each private
-    row.
+    """Return the class (g,) and the divisor (g,) of each group, and the group (n,) of each row.
+
+    Groups are sorted by class.
     """
     if person_sizes is None:
         return np.arange(n_classes), np.ones(n_classes, np.int64), labels

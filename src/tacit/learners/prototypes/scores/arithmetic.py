@@ -211,8 +211,9 @@ class Scoring:
 
     @property
     def factor(self) -> int:
-        """Power of 2 by which clipped scores are multiplied before they are divided by the number
-        of a person's records, so that rounding takes little.
+        """Power of 2 by which clipped scores of a person are multiplied.
+
+        They are divided by the number of the person's records then, so that rounding takes little.
         """
         if self.classes is None or not self.clipped:
             return 1
@@ -326,8 +327,9 @@ def check_name(name: Any) -> None:
 
 
 def check_usable(name: str, width: int) -> None:
-    """Refuse an arithmetic that needs a library or device that is missing, or cannot take rows of
-    this width.
+    """Refuse an arithmetic that cannot take rows of this width.
+
+    It is refused too if a library or device that it needs is missing.
     """
     check_name(name)
     if not name.startswith("int8"):

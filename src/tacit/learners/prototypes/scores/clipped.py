@@ -170,9 +170,7 @@ class TileScorer:
         )
 
     def _class_blocks(self) -> Iterator[tuple[int, int, int]]:
-        """For each block of private rows of one class: the class, and the start and end of the
-        block.
-        """
+        """Yield the class, the start and the end of each block of private rows of one class."""
         # `classes` is sorted: the number of groups up to and including each class, then of rows
         n_groups = np.searchsorted(self.classes, range(self.n_classes), side="right")
         class_ends = np.concatenate([[0], self.ends])[n_groups].tolist()
@@ -184,8 +182,9 @@ class TileScorer:
             start = class_end
 
     def _row_blocks(self) -> Iterator[tuple[int, slice, Integers]]:
-        """For each block of private rows: its start, its groups, and where the rows of each group
-        end in the block.
+        """Yield the start and the groups of each block of private rows, and the ends of the groups.
+
+        Ends are positions in the block.
         """
         for start in range(0, len(self.rows), ROWS):
             end = min(start + ROWS, len(self.rows))
@@ -218,9 +217,7 @@ def shards_in_memory(scorer: TileScorer) -> list[Integers]:
 def shards_in_folder(
     scorer: TileScorer, checkpoint: Checkpoint, engine: Engine | None
 ) -> list[Integers]:
-    """Compute all shards, except those that an earlier run finished, and return them as mapped
-    files.
-    """
+    """Compute all shards that no earlier run finished, and return all as mapped files."""
     missing = [
         number for number in range(scorer.count) if not _finished(scorer, checkpoint, number)
     ]

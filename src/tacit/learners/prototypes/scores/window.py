@@ -1,5 +1,6 @@
-"""The window to which 1 + cosine is clipped: two numbers, or quantiles of the similarities among
-public rows.
+"""The window to which 1 + cosine is clipped.
+
+It is two numbers, or quantiles of the similarities among public rows.
 """
 
 from typing import Any
@@ -75,8 +76,9 @@ def _is_public(bound: Any) -> bool:
 
 
 def _quantiles(public: Any, centre: Floats | None) -> tuple[float, float]:
-    """1 plus the quantiles, rounded to six digits so that machines agree; 0 and 2 if they are then
-    equal.
+    """Return 1 plus the quantiles, rounded to six digits, so that machines agree.
+
+    They are 0 and 2 if the rounded quantiles are equal.
     """
     n_sampled = min(len(public), SAMPLE)
     sample = np.unique(np.linspace(0, len(public) - 1, n_sampled).astype(np.int64))
