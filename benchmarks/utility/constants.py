@@ -1,5 +1,6 @@
-"""The constants of `auto`, chosen with one data set left out at a time, and what the choice gives
-on that data set.
+"""The constants of `auto`, chosen with one data set left out at a time.
+
+The choice is measured on the data set that was left out.
 
 python benchmarks/utility/constants.py EMBEDDINGS --names names.npz --out FOLDER [--workers 2]
 
@@ -13,9 +14,12 @@ writing FOLDER/constants.md. Noise is `research`, since nothing is released.
 import argparse
 import json
 import pydoc
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -26,7 +30,10 @@ from problems import SETTINGS, problem
 from tacit.compute.atomic import atomic_file
 from tacit.models.metrics import evaluate
 
-LEARNER, MODELS = "tacit.learners.prototypes", "tacit.models"
+LEARNER = "tacit.learners.prototypes"
+MODELS = "tacit.models"
+
+# places of each constant, of `auto` without class names
 CONSTANTS = {
     "`CLEAR`: the bar for gradient steps": (f"{LEARNER}.auto.CLEAR",),
     "`START`: share of the scale at which they start": (f"{LEARNER}.auto.START",),
@@ -49,7 +56,9 @@ CONSTANTS = {
     ),
     "`ELSEWHERE`: variance of the third family": (f"{MODELS}.posterior.ELSEWHERE",),
 }
-OF_NAMES = {
+
+# those that matter with class names
+NAME_CONSTANTS = {
     "`NAMES`: clarity at which names weigh a half": (f"{MODELS}.quadratic.NAMES",),
     "`ABOUT_NAME`: variance about a name": (f"{MODELS}.posterior.ABOUT_NAME",),
     "`LENGTH_MEAN`: expected length of names": (f"{MODELS}.named_posterior.LENGTH_MEAN",),
@@ -58,105 +67,136 @@ OF_NAMES = {
     "`OFFSET_RIDGE` of the offsets": (f"{MODELS}.calibration.OFFSET_RIDGE",),
 }
 FACTORS = (1.0, 0.5, 2.0)
+
+# factor of each constant that is changed, by name
 Factors = Mapping[str, float]
+
+# mean of balanced and minority accuracy, by data set
 Figures = dict[str, float]
+
+# figures of each constant at each factor
+FiguresOfConstants = Mapping[str, Mapping[float, Figures]]
+
+
+ALL_CONSTANTS = CONSTANTS | NAME_CONSTANTS
 
 
 def cells(method: str) -> Iterator[tuple[str, int, float]]:
-    """Settings, imbalance ratios and rough epsilons; Tiny ImageNet, through which pictures get
-    names, has none.
+    """Yield settings, imbalance ratios and rough epsilons.
+
+    With names there is no Tiny ImageNet, through which pictures get names.
     """
     for name, setting in SETTINGS.items():
-        if setting.few and (method == "auto" or "tiny" not in setting.private):
-            yield from (
-                (name, ratio, rough) for ratio in setting.ratios for rough in SETTING_EPSILONS
-            )
+        has_setting = method == "auto" or "tiny" not in setting.private
+        if setting.few and has_setting:
+            for ratio, rough in product(setting.ratios, SETTING_EPSILONS):
+                yield name, ratio, rough
 
 
 def data_set(setting: str) -> str:
-    """The private data set of a setting."""
+    """Return the private data set of a setting."""
     return SETTINGS[setting].private.rpartition("/")[2]
 
 
 def symbol(name: str) -> str:
-    """The first symbol in the name of a constant."""
+    """Return the first symbol in the name of a constant."""
     return name.split("`")[1]
 
 
-def measured(
-    embeddings: Path, names: Path, out: Path, method: str, factors: Factors, only: str = ""
+def figures(
+    embeddings: Path,
+    names: Path,
+    out: Path,
+    method: str,
+    factors: Factors,
+    only_data_set: str = "",
 ) -> Figures:
-    """The mean figure of every data set, or of `only` one, with constants times these factors."""
-    changed = [f"{symbol(name)}*{factor:g}" for name, factor in factors.items()]
-    file = out / ("-".join([method.replace(" ", "_"), only, *changed]) + ".json")
+    """Return the mean figure of every data set, or of one, with constants times these factors.
+
+    They come from a file in `out` if an earlier run has written it.
+    """
+    changes = [f"{symbol(name)}*{factor:g}" for name, factor in factors.items()]
+    file = out / ("-".join([method.replace(" ", "_"), only_data_set, *changes]) + ".json")
     if not file.exists():
-        found: dict[str, list[float]] = {}
         with ExitStack() as stack:
             for name, factor in factors.items():
-                for path in (CONSTANTS | OF_NAMES)[name]:
+                for path in ALL_CONSTANTS[name]:
                     stack.enter_context(patch(path, factor * pydoc.locate(path)))
-            for setting, ratio, rough in cells(method):
-                if only in ("", data_set(setting)):
-                    data = problem(embeddings, setting, ratio, 0, names)
-                    for _, predicted in METHODS[method](data, 0, [rough]):
-                        scores = evaluate(
-                            data.test_y, predicted, np.arange(data.n_classes), data.sizes
-                        )
-                        found.setdefault(data_set(setting), []).append(
-                            (scores.balanced + scores.minority) / 2
-                        )
+            means = fit_cells(embeddings, names, method, only_data_set)
         with atomic_file(file, force=True) as part:
-            part.write_text(
-                json.dumps({name: float(np.mean(values)) for name, values in found.items()})
-            )
+            part.write_text(json.dumps(means))
         print(file.name, flush=True)
     return dict(json.loads(file.read_text()))
 
 
-def chosen(of: Mapping[str, Mapping[float, Figures]], left_out: str) -> Factors:
-    """The factor of every constant that is best on the mean of all data sets but one, except
-    factors of 1.
+def fit_cells(embeddings: Path, names: Path, method: str, only_data_set: str) -> Figures:
+    """Fit all cells of a method, and return the mean figure of each data set."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for setting, ratio, rough in cells(method):
+        name = data_set(setting)
+        if only_data_set not in ("", name):
+            continue
+        data = problem(embeddings, setting, ratio, 0, names)
+        for _, predicted in METHODS[method](data, 0, [rough]):
+            scores = evaluate(data.test_y, predicted, np.arange(data.n_classes), data.sizes)
+            values[name].append((scores.balanced + scores.minority) / 2)
+    return {name: float(np.mean(values_of_set)) for name, values_of_set in values.items()}
+
+
+def best_factors(figures_of_constants: FiguresOfConstants, left_out: str) -> Factors:
+    """Return the factor of every constant that is best on all data sets but one.
+
+    Best is the highest mean over data sets. Factors of 1 are omitted.
     """
     best = {}
-    for name, by_factor in of.items():
-        means = {
-            f: np.mean([value for key, value in got.items() if key != left_out])
-            for f, got in by_factor.items()
-        }
-        best[name] = max(FACTORS, key=means.__getitem__)
-    return {name: factor for name, factor in best.items() if factor != 1}
+    for name, figures_by_factor in figures_of_constants.items():
+        means = {}
+        for factor, figures_of_sets in figures_by_factor.items():
+            others = [value for key, value in figures_of_sets.items() if key != left_out]
+            means[factor] = np.mean(others)
+        factor = max(FACTORS, key=means.__getitem__)
+        if factor != 1:
+            best[name] = factor
+    return best
 
 
 def report(
-    method: str, of: Mapping[str, Mapping[float, Figures]], left_out: Mapping[str, Figures]
+    method: str,
+    figures_of_constants: FiguresOfConstants,
+    figures_left_out: Mapping[str, Figures],
 ) -> Iterator[str]:
-    """Both tables of a method."""
-    base = next(iter(of.values()))[1.0]
+    """Yield both tables of a method.
+
+    `figures_left_out` are those of each data set, with the factors that are best on the others.
+    """
+    base = next(iter(figures_of_constants.values()))[1.0]
     yield f"\n**`{method}`**\n"
     yield (
         "| constant | as it is | halved | doubled | left out, best on the others: as it is / halved"
         " / doubled |"
     )
     yield "|---|---|---|---|---|"
-    for name, by_factor in of.items():
-        means = [f"{np.mean(list(by_factor[f].values())):.4f}" for f in FACTORS]
-        votes = [chosen({name: by_factor}, one).get(name, 1.0) for one in base]
-        yield (
-            f"| {name} | {' | '.join(means)} | {' / '.join(str(votes.count(f)) for f in FACTORS)} |"
-        )
+    for name, figures_by_factor in figures_of_constants.items():
+        means = [f"{np.mean(list(figures_by_factor[factor].values())):.4f}" for factor in FACTORS]
+        votes = [best_factors({name: figures_by_factor}, key).get(name, 1.0) for key in base]
+        counts = [str(votes.count(factor)) for factor in FACTORS]
+        yield f"| {name} | {' | '.join(means)} | {' / '.join(counts)} |"
+
     yield (
         "\n| data set left out | constants as they are | chosen on the others | of these, other"
         " than they are |"
     )
     yield "|---|---|---|---|"
-    for one, got in left_out.items():
-        changed = [f"`{symbol(name)}` x {factor:g}" for name, factor in chosen(of, one).items()]
-        yield f"| {one} | {base[one]:.4f} | {got[one]:.4f} | {', '.join(changed) or 'none'} |"
-    means = [
-        float(np.mean([got[one] for one, got in left_out.items()])),
-        float(np.mean(list(base.values()))),
-    ]
-    yield f"| mean | {means[1]:.4f} | {means[0]:.4f} | |"
+    for key, figures_of_set in figures_left_out.items():
+        factors = best_factors(figures_of_constants, key)
+        changes = [f"`{symbol(name)}` x {factor:g}" for name, factor in factors.items()]
+        yield (
+            f"| {key} | {base[key]:.4f} | {figures_of_set[key]:.4f}"
+            f" | {', '.join(changes) or 'none'} |"
+        )
+    mean_base = np.mean(list(base.values()))
+    mean_left_out = np.mean([values[key] for key, values in figures_left_out.items()])
+    yield f"| mean | {mean_base:.4f} | {mean_left_out:.4f} | |"
 
 
 def main() -> None:
@@ -170,28 +210,43 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=2)
-    given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    place = (given.embeddings, given.names, given.out)
-    methods = {"auto": CONSTANTS, f"auto{NAMED}": OF_NAMES}
-    todo = [(m, n, f) for m, constants in methods.items() for n in constants for f in FACTORS[1:]]
-    todo += [(m, None, 1.0) for m in methods]
-    with Parallel(given.workers) as parallel:
-        got = parallel(delayed(measured)(*place, m, {n: f} if n else {}) for m, n, f in todo)
-        by_task = dict(zip(todo, got, strict=True))
-        lines = []
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+
+    methods = {"auto": CONSTANTS, f"auto{NAMED}": NAME_CONSTANTS}
+    # method and factors; the last of each method has all constants as they are
+    tasks: list[tuple[str, Factors]] = []
+    for method, constants in methods.items():
+        tasks += [(method, {name: factor}) for name in constants for factor in FACTORS[1:]]
+    tasks += [(method, {}) for method in methods]
+
+    def jobs(tasks: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        paths = (arguments.embeddings, arguments.names, arguments.out)
+        return (delayed(figures)(*paths, *task) for task in tasks)
+
+    lines = []
+    with Parallel(arguments.workers) as parallel:
+        figures_of_tasks = {}
+        for (method, factors), value in zip(tasks, parallel(jobs(tasks)), strict=True):
+            figures_of_tasks[method, *factors.items()] = value
+
         for method, constants in methods.items():
-            base = by_task[method, None, 1.0]
-            of = {
-                name: {f: by_task.get((method, name, f), base) for f in FACTORS}
-                for name in constants
-            }
-            jobs = [(one, chosen(of, one)) for one in base]
-            figures = parallel(
-                delayed(measured)(*place, method, factors, one) for one, factors in jobs
+            base = figures_of_tasks[method,]
+            figures_of_constants = {}
+            for name in constants:
+                figures_of_constants[name] = {
+                    1.0: base,
+                    0.5: figures_of_tasks[method, (name, 0.5)],
+                    2.0: figures_of_tasks[method, (name, 2.0)],
+                }
+            left_out_tasks = [
+                (method, best_factors(figures_of_constants, key), key) for key in base
+            ]
+            figures_left_out = parallel(jobs(left_out_tasks))
+            lines += report(
+                method, figures_of_constants, dict(zip(base, figures_left_out, strict=True))
             )
-            lines += report(method, of, dict(zip(base, figures, strict=True)))
-    with atomic_file(given.out / "constants.md", force=True) as part:
+    with atomic_file(arguments.out / "constants.md", force=True) as part:
         part.write_text("\n".join(lines).strip() + "\n", encoding="utf-8")
 
 

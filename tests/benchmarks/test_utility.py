@@ -283,8 +283,8 @@ def test_constants_are_chosen_without_the_data_set_that_is_left_out(utility, mon
         0.5: {"a": 0.9, "b": 0.4, "c": 0.5},
         2.0: {"a": 0.1, "b": 0.5, "c": 0.6},
     }
-    assert constants.chosen({"x": figures}, "a") == {"x": 2.0}
-    assert constants.chosen({"x": figures}, "c") == {"x": 0.5}
+    assert constants.best_factors({"x": figures}, "a") == {"x": 2.0}
+    assert constants.best_factors({"x": figures}, "c") == {"x": 0.5}
     of = {
         "`x`: of all": figures,
         "`y`: of none": {factor: figures[1.0] for factor in constants.FACTORS},
@@ -293,7 +293,7 @@ def test_constants_are_chosen_without_the_data_set_that_is_left_out(utility, mon
     assert "| `x`: of all | 0.5000 | 0.6000 | 0.4000 | 0 / 2 / 1 |" in lines
     assert "| a | 0.5000 | 0.1000 | `x` x 2 |" in lines
     assert lines[-1] == "| mean | 0.5000 | 0.3333 | |"
-    for paths in (constants.CONSTANTS | constants.OF_NAMES).values():
+    for paths in (constants.CONSTANTS | constants.NAME_CONSTANTS).values():
         assert all(isinstance(pydoc.locate(path), float) for path in paths)
     seen = []
 
@@ -310,8 +310,8 @@ def test_constants_are_chosen_without_the_data_set_that_is_left_out(utility, mon
     monkeypatch.setitem(methods.METHODS, "auto", predictions)
     name = next(iter(constants.CONSTANTS))
     for factor in (1.0, 2.0):
-        got = constants.measured(tmp_path, tmp_path, tmp_path, "auto", {name: factor}, "sst2")
+        got = constants.figures(tmp_path, tmp_path, tmp_path, "auto", {name: factor}, "sst2")
         assert got == {"sst2": 0.5 * 0.5}
     assert seen == [0.7] * 9 + [1.4] * 9
-    constants.measured(tmp_path, tmp_path, tmp_path, "auto", {name: 2.0}, "sst2")
+    constants.figures(tmp_path, tmp_path, tmp_path, "auto", {name: 2.0}, "sst2")
     assert len(seen) == 18
