@@ -1,7 +1,9 @@
 """`tacit evaluate`: how well a release does on a test set."""
 
+from dataclasses import asdict
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import (
     check_encoder,
@@ -17,7 +19,11 @@ from tacit.cli.options import AnyEncoder, Features, Labels, Persons, Split
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tacit.data.imports import Data
+    from tacit.models.metrics import Scores
 
 
 def evaluate(
@@ -61,63 +67,90 @@ def evaluate(
     json
         Print one JSON object instead of lines.
     """
-    import json as text
-    from dataclasses import asdict
-
-    import numpy as np
-
     from tacit.data.imports import read_data
     from tacit.models import metrics
-    from tacit.releases.reading import is_release
     from tacit.releases.release import Release
 
     if public_test and not record:
         raise InputError(
             "--public-test is needed only to record figures; add --record, or leave it out"
         )
+
     with shown_progress():
         loaded = Release.load(release).verify()
-        if record and not is_release(release):
-            fault = f"{release} was published, or is in git, so nothing is recorded in it"
-            raise InputError(
-                f"{fault}; record in the release that it was made from, then publish that"
-            )
+        if record:
+            _check_recordable(release)
         data = read_data(store, x=x, y=y, persons=persons, split=split, width=loaded.width)
         check_encoder(loaded, data, store, any_encoder=any_encoder)
         if record:
             _check_public(store, split, data, public_test=public_test)
+
         labels = labels_of(data, store)
         sizes = None
         if class_sizes is not None:
-            trained = labels_of(read_data(class_sizes), class_sizes)
-            sizes = np.array([(trained == c).sum() for c in loaded.classes])
-        scores = metrics.evaluate(
-            labels, loaded.predict(data.x), loaded.classes, sizes, data.persons
-        )
-    by_person = scores.persons is not None
-    over = "persons" if by_person else "rows"
-    present = present_classes(scores)
+            sizes = _class_sizes(class_sizes, loaded.classes)
+        predicted = loaded.predict(data.x)
+        scores = metrics.evaluate(labels, predicted, loaded.classes, sizes, data.persons)
+
     if record:
         utility = utility_of(scores, data.identity, len(labels))
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
+
     if json:
-        shares = {str(c): present.get(str(c)) for c in scores.per_class}
-        values = asdict(scores) | {"per_class": shares}
-        print(text.dumps({key: value for key, value in values.items() if value is not None}))
+        _print_json(scores)
         return
-    shown = (
-        f"{len(labels)} rows{number_of_persons(data.persons)}, {len(present)} of"
-        f" {len(loaded.classes)} classes"
-    )
-    say(f"{release} on {store}: {shown}")
-    for name, value, (low, high) in (
+    n_present = len(present_classes(scores))
+    rows = f"{len(labels)} rows{number_of_persons(data.persons)}"
+    say(f"{release} on {store}: {rows}, {n_present} of {len(loaded.classes)} classes")
+    _print_scores(scores)
+
+
+def _check_recordable(release: Path) -> None:
+    """Refuse to record figures in a release that was published."""
+    from tacit.releases.reading import is_release
+
+    if not is_release(release):
+        fault = f"{release} was published, or is in git, so nothing is recorded in it"
+        raise InputError(f"{fault}; record in the release that it was made from, then publish that")
+
+
+def _class_sizes(path: Path, classes: "NDArray[Any]") -> "NDArray[np.int64]":
+    """Number of training records of each class, in the order of the release's classes."""
+    import numpy as np
+
+    from tacit.data.imports import read_data
+
+    labels = labels_of(read_data(path), path)
+    return np.array([(labels == label).sum() for label in classes])
+
+
+def _print_json(scores: "Scores") -> None:
+    """Print the figures that there are as one JSON object; a class without test rows has null."""
+    figures = asdict(scores)
+    present = present_classes(scores)
+    figures["per_class"] = {str(label): present.get(str(label)) for label in scores.per_class}
+    print(dumps({name: figure for name, figure in figures.items() if figure is not None}))
+
+
+def _print_scores(scores: "Scores") -> None:
+    """Print the accuracies with their intervals, and how they differ between classes."""
+    import numpy as np
+
+    from tacit.models import metrics
+
+    by_person = scores.persons is not None
+    entity = "persons" if by_person else "rows"
+    for name, accuracy, (low, high) in (
         ("accuracy", scores.accuracy, scores.accuracy_interval),
         ("balanced accuracy", scores.balanced, scores.interval),
     ):
-        say(f"{name} {value:.4f} (95 % interval over test {over} {low:.4f} to {high:.4f})")
+        interval = f"95 % interval over test {entity} {low:.4f} to {high:.4f}"
+        say(f"{name} {accuracy:.4f} ({interval})")
     if by_person:
         say(f"intervals over persons are {metrics.BY_PERSON}")
-    lowest, middle, highest = np.quantile(list(present.values()), [0, 0.5, 1])
+
+    recalls = list(present_classes(scores).values())
+    lowest, middle, highest = np.quantile(recalls, [0, 0.5, 1])
     say(f"per class: lowest {lowest:.4f}, median {middle:.4f}, highest {highest:.4f}")
     if scores.minority is not None:
         say(
