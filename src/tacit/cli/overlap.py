@@ -3,9 +3,13 @@ records or persons.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tacit.cli.common import say, shown_progress
 from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from tacit.data.overlap import Overlap
 
 
 def overlap(
@@ -43,8 +47,9 @@ def overlap(
     from tacit.data.imports import located, read_data
     from tacit.data.overlap import overlap as compare
 
-    compared = [located(path) for path in (private, public) if path is not None]
-    if len({path.resolve() for path in compared}) < len(compared):
+    paths = [path for path in (private, public) if path is not None]
+    compared = [located(path).resolve() for path in paths]
+    if len(set(compared)) < len(compared):
         raise InputError(
             f"{public} is the private data; give other data, or leave it out to compare class names"
         )
@@ -52,44 +57,54 @@ def overlap(
         check_writable(out, force=force)
         if out.is_dir():
             raise InputError(f"{out} is a folder; name a file")
-        if out.resolve() in [path.resolve() for path in compared]:
+        if out.resolve() in compared:
             raise InputError(f"--out {out} is compared data; choose another output")
-    own = read_data(private)
-    other = own if public is None else read_data(public)
-    if public is None and own.names is None:
+
+    private_data = read_data(private)
+    public_data = None if public is None else read_data(public)
+    if public_data is None and private_data.names is None:
         raise InputError(f"{private} carries no class names to compare; give public data")
-    records = len(own.x)
     with shown_progress():
-        found = compare(own, None if public is None else other, cosine)
-    if public is not None:
-        same = f"{len(found.same)} have the content of a public one"
-        if not found.hashed:
+        result = compare(private_data, public_data, cosine)
+
+    at_cosine = f"at cosine {cosine:g} or more."
+    if public_data is not None:
+        same = f"{len(result.same)} have the content of a public one"
+        if not result.hashed:
             same = "contents not compared (no hashes stored)"
-        say(
-            f"{records} private records: {same}; {len(found.near)} have a match at cosine"
-            f" {cosine:g} or more."
-        )
-        without = [
-            path for path, store in ((private, own), (public, other)) if store.persons is None
+        near = f"{len(result.near)} have a match {at_cosine}"
+        say(f"{len(private_data.x)} private records: {same}; {near}")
+        without_ids = [
+            path
+            for path, data in zip(paths, (private_data, public_data), strict=True)
+            if data.persons is None
         ]
-        if found.persons is not None:
-            say(f"{found.persons} persons are in both")
-        elif len(without) == 1:
-            say(f"persons were not compared: {without[0]} has no ids")
-    if other.names is not None:
-        examples = (
-            f"{len(found.near_names)} match a row of the class names that {other.identity} carries"
-        )
-        say(f"{records} private records: {examples}, at cosine {cosine:g} or more.")
+        if result.persons is not None:
+            say(f"{result.persons} persons are in both")
+        elif len(without_ids) == 1:
+            say(f"persons were not compared: {without_ids[0]} has no ids")
+
+    named = private_data if public_data is None else public_data
+    if named.names is not None:
+        examples = f"match a row of the class names that {named.identity} carries"
+        n_near = len(result.near_names)
+        say(f"{len(private_data.x)} private records: {n_near} {examples}, {at_cosine}")
     say("This is about private records: it is for their owner, and belongs in no release.")
-    if out is None:
-        return
-    with atomic_file(out, force=force) as part, part.open("w", encoding="utf-8") as file:
+
+    if out is not None:
+        with atomic_file(out, force=force) as part:
+            _write_pairs(part, result)
+
+
+def _write_pairs(path: Path, result: "Overlap") -> None:
+    """Write the pairs of a private and a public row as CSV, and why they count as near."""
+    kinds = (
+        ("direction", result.near, result.cosines),
+        ("class name", result.near_names, result.names_cosines),
+    )
+    with path.open("w", encoding="utf-8") as file:
         file.write("private,public,why,cosine\n")
-        file.writelines(f"{row},{place},content,1\n" for row, place in found.same.tolist())
-        for why, near, cosines in (
-            ("direction", found.near, found.cosines),
-            ("class name", found.near_names, found.names_cosines),
-        ):
+        file.writelines(f"{row},{place},content,1\n" for row, place in result.same.tolist())
+        for why, near, cosines in kinds:
             pairs = zip(near.tolist(), cosines.tolist(), strict=True)
             file.writelines(f"{row},{place},{why},{value:.6f}\n" for (row, place), value in pairs)

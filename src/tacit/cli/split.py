@@ -3,6 +3,7 @@ person.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tacit.cli.common import (
     check_declaration,
@@ -13,6 +14,12 @@ from tacit.cli.common import (
     tell_of_ledger,
 )
 from tacit.cli.options import Persons
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from tacit.data.imports import Data
 
 
 def split(
@@ -60,9 +67,8 @@ def split(
         Overwrite the output.
     """
     from tacit.compute.atomic import atomic_folder, remove_parts
-    from tacit.data.embeddings import EmbeddingStore
     from tacit.data.imports import located, read_data
-    from tacit.data.manifest import dtype_of, holds_stores
+    from tacit.data.manifest import holds_stores
     from tacit.data.splits import split as deal
 
     source = read_data(data, persons=persons)
@@ -76,41 +82,64 @@ def split(
         seed=seed,
         persons=source.persons,
     )
-    classes = source.classes if source.classes_declared else None
+    rows_of_part = {"private": parts.private, "public": parts.public, "test": parts.test}
+
     lines = []
     remove_parts(out)
     with shown_progress(), atomic_folder(out, force=force, ours=holds_stores) as temporary:
-        for name, rows in (
-            ("private", parts.private),
-            ("public", parts.public),
-            ("test", parts.test),
-        ):
-            if not len(rows):
-                continue
-            labels = None if name == "public" or source.labels is None else source.labels[rows]
-            ids = None if source.persons is None else source.persons[rows]
-            origin = source.origin.at(rows)
-            if name == "public":
-                origin = origin.without_folders()  # which may be named after labels or persons
-            # the private part has the identity of the data, so that a ledger adds up what both are
-            # charged
-            identity = source.identity if name == "private" else f"{source.identity}-{name}"
-            EmbeddingStore.write(
-                temporary / name,
-                source.x[rows],
-                labels,
-                classes=classes,
-                card=source.card,
-                identity=identity,
-                names=source.names,
-                names_card=source.names_card,
-                dtype=dtype_of(source.x),
-                persons=None if name == "public" else ids,
-                metadata=origin.columns(),
-                declared_public=source.declared_public or (declare_public and name != "private"),
-            )
-            unlabelled = "" if labels is not None else ", no labels"
-            lines.append(f"{out / name}: {len(rows)} rows{number_of_persons(ids)}{unlabelled}")
+        for name, rows in rows_of_part.items():
+            if len(rows):
+                summary = _write_part(
+                    temporary / name, name, source, rows, declare_public=declare_public
+                )
+                lines.append(f"{out / name}: {summary}")
+
     say("\n".join(lines))
     tell_of_case(source.persons)
     tell_of_ledger(data, source, out / "private")
+
+
+def _write_part(
+    path: Path, name: str, source: "Data", rows: "NDArray[np.int64]", *, declare_public: bool
+) -> str:
+    """Write the store of one part, and return its numbers of rows and persons in words."""
+    from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.manifest import dtype_of
+
+    persons = None
+    if source.persons is not None:
+        persons = source.persons[rows]
+    labels = None
+    if source.labels is not None:
+        labels = source.labels[rows]
+    origin = source.origin.at(rows)
+    stored_persons = persons
+
+    # the private part has the identity of the data, so that a ledger adds up what both are charged
+    identity = source.identity
+    if name != "private":
+        identity = f"{source.identity}-{name}"
+    declared_public = source.declared_public or (declare_public and name != "private")
+
+    if name == "public":
+        labels = None
+        stored_persons = None
+        # folders may be named after labels or persons
+        origin = origin.without_folders()
+
+    EmbeddingStore.write(
+        path,
+        source.x[rows],
+        labels,
+        classes=source.classes if source.classes_declared else None,
+        card=source.card,
+        identity=identity,
+        names=source.names,
+        names_card=source.names_card,
+        dtype=dtype_of(source.x),
+        persons=stored_persons,
+        metadata=origin.columns(),
+        declared_public=declared_public,
+    )
+    unlabelled = ", no labels" if labels is None else ""
+    return f"{len(rows)} rows{number_of_persons(persons)}{unlabelled}"

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import (
     check_declaration,
@@ -14,6 +15,10 @@ from tacit.cli.common import (
 )
 from tacit.cli.options import Persons
 from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def subset(
@@ -51,26 +56,16 @@ def subset(
     force
         Overwrite the output.
     """
-    import numpy as np
-
     from tacit.compute.atomic import check_writable, remove_parts
     from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.imbalance import imbalanced_subset
     from tacit.data.imports import located, read_data
-    from tacit.data.labels import encode_labels
     from tacit.data.manifest import dtype_of, is_store
-    from tacit.data.splits import first_rows
 
-    if not 1 <= imbalance < math.inf:
-        raise InputError(
-            f"--imbalance {imbalance:g} must be a finite ratio >= 1, largest to smallest;"
-            " correct it"
-        )
-    if seed < 0:
-        raise InputError(f"--seed {seed} must be 0 or more; correct it")
+    _check_numbers(imbalance, seed)
     if located(data).resolve() in (out.resolve(), *out.resolve().parents):
         raise InputError(f"--out {out} is the data itself, or lies in it; name another folder")
     check_writable(out, force=force, ours=is_store)
+
     source = read_data(data, persons=persons)
     if declare_public:
         check_declaration(data, located(data), source)
@@ -79,19 +74,20 @@ def subset(
         raise InputError(
             f"--rows {rows} must be from 1 to the {len(labels)} records of {data}; correct it"
         )
+
     declared = source.classes if source.classes_declared else None
-    chosen = first_rows(len(labels), rows or len(labels))
-    if imbalance > 1:
-        classes = list(declared or np.unique(labels).tolist())
-        indexes = encode_labels(labels, classes)[chosen]
-        chosen = chosen[np.sort(imbalanced_subset(indexes, imbalance, seed, len(classes)))]
+    subset = _subset(labels, declared, rows or len(labels), imbalance, seed)
+    subset_persons = None
+    if source.persons is not None:
+        subset_persons = source.persons[subset]
+
     card = {**source.card, "subset": {"imbalance": imbalance, "seed": seed, "rows": rows}}
     remove_parts(out)
     with shown_progress():
         EmbeddingStore.write(
             out,
-            source.x[chosen],
-            labels[chosen],
+            source.x[subset],
+            labels[subset],
             classes=declared,
             card=card,
             identity=source.identity,
@@ -99,14 +95,44 @@ def subset(
             names_card=source.names_card,
             dtype=dtype_of(source.x),
             force=force,
-            persons=None if source.persons is None else source.persons[chosen],
+            persons=subset_persons,
             declared_public=declare_public or source.declared_public,
-            metadata=source.origin.at(chosen).columns(),
+            metadata=source.origin.at(subset).columns(),
         )
-    kept = number_of_persons(None if source.persons is None else source.persons[chosen])
-    say(f"{out}: {len(chosen)} of {len(labels)} rows{kept}, imbalance {imbalance:g}")
+
+    rows_of_persons = f"{len(labels)} rows{number_of_persons(subset_persons)}"
+    say(f"{out}: {len(subset)} of {rows_of_persons}, imbalance {imbalance:g}")
     say(
         "For research: class sizes were chosen by the private labels, and no guarantee covers that."
     )
     tell_of_case(source.persons)
     tell_of_ledger(data, source, out)
+
+
+def _check_numbers(imbalance: float, seed: int) -> None:
+    """Refuse a ratio or a seed that is out of range."""
+    if not 1 <= imbalance < math.inf:
+        raise InputError(
+            f"--imbalance {imbalance:g} must be a finite ratio >= 1, largest to smallest;"
+            " correct it"
+        )
+    if seed < 0:
+        raise InputError(f"--seed {seed} must be 0 or more; correct it")
+
+
+def _subset(
+    labels: "NDArray[Any]", declared: Any, n_rows: int, imbalance: float, seed: int
+) -> "NDArray[np.int64]":
+    """Positions of the first `n_rows` records, in plans' order, cut to the imbalance; ascending."""
+    import numpy as np
+
+    from tacit.data.imbalance import imbalanced_subset
+    from tacit.data.labels import encode_labels
+    from tacit.data.splits import first_rows
+
+    rows = first_rows(len(labels), n_rows)
+    if imbalance == 1:
+        return rows
+    classes = list(declared or np.unique(labels).tolist())
+    class_indices = encode_labels(labels, classes)[rows]
+    return rows[np.sort(imbalanced_subset(class_indices, imbalance, seed, len(classes)))]
