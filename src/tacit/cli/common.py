@@ -2,6 +2,7 @@
 terminal.
 """
 
+import math
 import shutil
 import sys
 import textwrap
@@ -28,11 +29,15 @@ def say(text: str) -> None:
     """Print a result; on a terminal, lines are wrapped at its width, except in blocks of code and
     long words.
     """
-    width, code = terminal_columns(), False
+    width = terminal_columns()
+    in_code = False
     for line in text.split("\n"):
-        fence = line.startswith("```")
-        print(line if width is None or fence or code else _wrapped(line, width))
-        code ^= fence
+        is_fence = line.startswith("```")
+        if width is not None and not is_fence and not in_code:
+            line = _wrapped(line, width)
+        print(line)
+        if is_fence:
+            in_code = not in_code
 
 
 def terminal_columns() -> int | None:
@@ -73,11 +78,9 @@ def declared_classes(declared: Any, data: "Data") -> Any:
 
 def class_values(names: list[str]) -> list[str] | list[int]:
     """Names of classes as whole numbers, if all are."""
-    return (
-        [int(name) for name in names]
-        if all(_is_number(name.removeprefix("-")) for name in names)
-        else names
-    )
+    if all(_is_number(name.removeprefix("-")) for name in names):
+        return [int(name) for name in names]
+    return names
 
 
 def read_lines(path: Path) -> list[str]:
@@ -101,7 +104,9 @@ def labels_of(data: "Data", path: Path | str) -> Any:
 
 def number_of_persons(persons: Any) -> str:
     """Say how many persons rows are of, for a line about them; empty without ids."""
-    return "" if persons is None else f" of {len(set(persons.tolist()))} persons"
+    if persons is None:
+        return ""
+    return f" of {len(set(persons.tolist()))} persons"
 
 
 def tell_of_case(persons: Any) -> None:
@@ -173,7 +178,8 @@ def is_covered(store: Path, data: "Data") -> bool:
     """Tell whether a ledger counts what is spent on the data, be it found or not."""
     try:
         return ledger_of(None, store, data) is not None
-    except LedgerError:  # several count it, or a lost one does
+    except LedgerError:
+        # several ledgers count it, or a lost one does
         return True
 
 
@@ -221,11 +227,13 @@ def shown_progress() -> Iterator[None]:
         with reporting(line_reporter()):
             yield
         return
+
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
     bar = Progress(console=Console(stderr=True), transient=True)
-    tasks, started = dict[str, TaskID](), monotonic()
+    tasks: dict[str, TaskID] = {}
+    started = monotonic()
 
     def report(label: str, done: int, total: int) -> None:
         if label not in tasks:
@@ -244,31 +252,38 @@ def shown_progress() -> Iterator[None]:
 
 def line_reporter() -> "Reporter":
     """Progress for logs: at most one line every two seconds, and none for work that ends sooner."""
-    printed, started = monotonic(), dict[str, tuple[float, int]]()
+    last_line = monotonic()
+    # when work of each label began, and how much of it was done at the last report
+    state_by_label: dict[str, tuple[float, int]] = {}
 
     def report(label: str, done: int, total: int) -> None:
-        nonlocal printed
+        nonlocal last_line
         now = monotonic()
-        first, before = started.get(label, (now, 0))
-        if done < before:  # the same work again
-            first = now
-        started[label] = first, done
-        if done < total and now - printed >= LINE_SECONDS:
-            printed = now
-            left = (
-                f", about {(now - first) / done * (total - done):.0f} s left"
-                if done and now - first > 1
-                else ""
-            )
-            print(f"tacit: {label}: {done} of {total}{left}", file=sys.stderr)
+        start, done_before = state_by_label.get(label, (now, 0))
+        if done < done_before:
+            # the same work again
+            start = now
+        state_by_label[label] = (start, done)
+        if done >= total or now - last_line < LINE_SECONDS:
+            return
+
+        last_line = now
+        seconds = now - start
+        time_left = ""
+        if done and seconds > 1:
+            time_left = f", about {seconds / done * (total - done):.0f} s left"
+        print(f"tacit: {label}: {done} of {total}{time_left}", file=sys.stderr)
 
     return report
 
 
 def present_classes(scores: "Scores") -> dict[str, float]:
-    """The accuracy of each class that occurs in the test set."""
-    # nan where there are no rows
-    return {str(c): share for c, share in scores.per_class.items() if share == share}
+    """The accuracy of each class that occurs in the test set; it is nan for the others."""
+    return {
+        str(label): accuracy
+        for label, accuracy in scores.per_class.items()
+        if not math.isnan(accuracy)
+    }
 
 
 def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":
@@ -278,7 +293,8 @@ def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":
     from tacit.releases.release import Utility
 
     by_person = scores.persons is not None
-    over = f"persons, {metrics.BY_PERSON}" if by_person else "rows"
+    entity = f"persons, {metrics.BY_PERSON}" if by_person else "rows"
+
     return Utility(
         test_set=one_line(identity),
         rows=rows,
@@ -289,5 +305,5 @@ def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":
         interval_of="balanced accuracy over persons" if by_person else "balanced accuracy",
         minority_accuracy=scores.minority,
         protection="public test set",
-        seeds=f"this one release; the interval is over test {over}",
+        seeds=f"this one release; the interval is over test {entity}",
     )
