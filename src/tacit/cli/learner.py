@@ -56,12 +56,13 @@ def check_spelling(verb: str, tokens: Sequence[str]) -> None:
     """
     if not tokens or tokens[0].startswith("-"):
         return
-    command, method = load(f"tacit.cli.{verb}:{verb}"), known_method(tokens[0])
-    options = [token[2:].partition("=")[0] for token in tokens if token.startswith("--")]
+    method = known_method(tokens[0])
+    command = load(f"tacit.cli.{verb}:{verb}")
     common = _common_options(command)
-    check_options(
-        command, method, [option for option in options if option.replace("-", "_") not in common]
-    )
+
+    options = [token[2:].partition("=")[0] for token in tokens if token.startswith("--")]
+    others = [option for option in options if option.replace("-", "_") not in common]
+    check_options(command, method, others)
 
 
 def _common_options(command: Callable[..., None]) -> list[str]:
@@ -78,11 +79,12 @@ def check_options(command: Callable[..., None], method: str, options: Iterable[s
         if option.replace("-", "_") in of_method:
             continue
         names = [name.replace("_", "-") for name in (*of_method, *_common_options(command))]
-        close = get_close_matches(option, names, n=1)
-        listed = ", ".join(f"--{name}" for name in names[: len(of_method)]) or "none"
-        remedy = (
-            f"did you mean --{close[0]}?" if close else f"beyond the common ones it has: {listed}"
-        )
+        close_names = get_close_matches(option, names, n=1)
+        if close_names:
+            remedy = f"did you mean --{close_names[0]}?"
+        else:
+            listed = ", ".join(f"--{name}" for name in names[: len(of_method)]) or "none"
+            remedy = f"beyond the common ones it has: {listed}"
         raise InputError(f"--{option} is not an option of {method}; {remedy}")
 
 
@@ -95,8 +97,8 @@ def make_learner(
     those in COMMON, where None stands for the default. The seed is that of research noise, and of a
     method's public choices.
     """
-    make = load(METHODS[method])
-    accepted = make.flat_parameters()
+    learner_class = load(METHODS[method])
+    accepted = learner_class.flat_parameters()
     common = {name: value for name, value in common.items() if value is not None}
     if "budget" in common and "budgets" in options:
         raise InputError(
@@ -105,9 +107,11 @@ def make_learner(
         )
     if "budget" not in common and "budgets" not in options:
         raise InputError("--budget is missing; give --budget rho=0.5, or epsilon=1,delta=1e-6")
+
     for name in ("public", "allow_overlap", "names"):
         if name in common and name not in accepted:
             raise InputError(f"--{name.replace('_', '-')} does not apply to {method}; leave it out")
+
     values = {option.replace("-", "_"): literal(text) for option, text in options.items()}
     if seed is not None and common["noise"] == "research":
         values["random_state"] = seed
@@ -115,7 +119,8 @@ def make_learner(
         values["seed"] = seed
     elif seed is not None and common["noise"] == "secure":
         warnings.warn(f"--seed {seed} is ignored: secure noise has no seed", stacklevel=2)
-    learner: PrivateClassifier = make.of_flat(**values, **common)
+
+    learner: PrivateClassifier = learner_class.of_flat(**values, **common)
     return learner
 
 
@@ -131,15 +136,15 @@ def check_releasable(learner: Any, allow_research: bool) -> None:
     """Refuse a bad budget, and what could not be saved, before any data is read or charged."""
     if not learner.releasable():
         raise InputError(f"{type(learner).__name__} {learner.no_release}")
-    no_bound = not learner.promise().bounded
-    if (no_bound or learner.noise != "secure") and not allow_research:
-        why = (
-            "an infinite budget protects nothing"
-            if no_bound
-            else f"--noise {learner.noise} is seeded"
-        )
+
+    reason = None
+    if learner.noise != "secure":
+        reason = f"--noise {learner.noise} is seeded"
+    if not learner.promise().bounded:
+        reason = "an infinite budget protects nothing"
+    if reason is not None and not allow_research:
         raise InputError(
-            f"{why}, so this is not for release; change it, or add --allow-research to keep it"
+            f"{reason}, so this is not for release; change it, or add --allow-research to keep it"
             " stamped so"
         )
 
@@ -150,13 +155,14 @@ def check_folder(folder: Any, out: Path, *data: Path | None, option: str = "fold
     """
     if not isinstance(folder, str | Path) or not str(folder):
         return
-    one, other = Path(folder).resolve(), out.resolve()
-    if one == other or one in other.parents or other in one.parents:
+    private = Path(folder).resolve()
+    release = out.resolve()
+    if private == release or private in release.parents or release in private.parents:
         raise InputError(
             f"--{option} {folder} and --out {out} lie in one another; give two separate folders"
         )
     for store in data:
-        if store is not None and store.resolve() in (one, *one.parents):
+        if store is not None and store.resolve() in (private, *private.parents):
             raise InputError(
                 f"--{option} {folder} lies in {store}, which holds data; choose a folder outside"
                 " of it"
@@ -174,5 +180,7 @@ def literal(text: str) -> Any:
         return value
     except (ValueError, SyntaxError):
         pairs = [item.partition("=") for item in text.split(",")]
-        named = len(pairs) == len({name for name, equals, _ in pairs if name and equals})
-        return {name.strip(): literal(value) for name, _, value in pairs} if named else text
+        names = {name for name, equals, _ in pairs if name and equals}
+        if len(names) < len(pairs):
+            return text
+        return {name.strip(): literal(value) for name, _, value in pairs}
