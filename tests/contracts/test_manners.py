@@ -321,6 +321,7 @@ def test_columns_by_other_names_or_in_another_order_are_named(method):
         ),
         (frame.rename(columns={"c0": "z"}), "X lacks column 'c0' and has unknown column 'z'; pass"),
         (frame.assign(extra=1.0), "X has unknown column 'extra'; pass"),
+        (frame[[*NAMES, "c1"]], "X repeats column 'c1'; pass the columns of the fit"),
         (frame[["c5"]], "X lacks columns 'c0', 'c1', 'c2' and 2 more; pass"),
     ):
         for predict in (learner.predict, learner.predict_proba, learner.decision_function):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -63,13 +64,19 @@ def check_columns(name: str, rows: Any, expected: NDArray[Any] | None) -> None:
 
     columns = list(columns)
     fit_columns = expected.tolist()
-    missing = [column for column in fit_columns if column not in columns]
-    unknown = [column for column in columns if column not in fit_columns]
+    counts = Counter(columns)
+    fit_counts = Counter(fit_columns)
+    missing = list((fit_counts - counts).elements())
+    surplus = counts - fit_counts  # names that occur more often than in the fit
+    unknown = [column for column in surplus if column not in fit_counts]
+    repeated = [column for column in surplus if column in fit_counts]
     faults = []
     if missing:
         faults.append(f"lacks {_listed(missing)}")
     if unknown:
         faults.append(f"has unknown {_listed(unknown)}")
+    if repeated:
+        faults.append(f"repeats {_listed(repeated)}")
     if faults:
         raise InputError(
             f"{name} {' and '.join(faults)}; pass the columns of the fit (feature_names_in_)"
