@@ -1,5 +1,7 @@
-"""AutoPrototypes: its fits over those of scikit-learn's logistic regression, and its steps over
-their matrix products.
+"""AutoPrototypes: time of its fits and of its gradient steps.
+
+Fits are compared with those of scikit-learn's logistic regression, steps with their matrix
+products.
 
 python benchmarks/auto.py [--quick]
 
@@ -24,39 +26,47 @@ from tacit.learners.prototypes.refinement import STEPS
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import UNIT
 
-BUDGET, ITERATIONS = "rho=0.5", STEPS
+BUDGET = "rho=0.5"
+ITERATIONS = STEPS
+
+# private rows, public rows, columns, classes
+FIT_SIZES = [(50_000, 30_000, 256, 100), (50_000, 30_000, 1280, 100)]
+QUICK_FIT_SIZES = [(600, 500, 16, 3)]
+GROWTH_SIZES = (10_000, 4_000, 128, 20)
+QUICK_GROWTH_SIZES = (300, 200, 8, 3)
 
 
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small arrays, for the tests")
-    quick = parser.parse_args().quick
-    shapes = (
-        [(600, 500, 16, 3)] if quick else [(50_000, 30_000, 256, 100), (50_000, 30_000, 1280, 100)]
-    )
-    fits(shapes)
-    growth(*((300, 200, 8, 3) if quick else (10_000, 4_000, 128, 20)))
+    if parser.parse_args().quick:
+        fits(QUICK_FIT_SIZES)
+        growth(*QUICK_GROWTH_SIZES)
+    else:
+        fits(FIT_SIZES)
+        growth(*GROWTH_SIZES)
 
 
-def fits(shapes: list[tuple[int, int, int, int]]) -> None:
+def fits(sizes: list[tuple[int, int, int, int]]) -> None:
     """Time complete fits and single steps."""
     rows = []
-    for n, m, d, n_classes in shapes:
-        (x, y), public = overlapping(n, d, n_classes), public_rows(m, d)
-        peer = of_peer(x, y)
+    for n, m, d, n_classes in sizes:
+        x, y = overlapping(n, d, n_classes)
+        public = public_rows(m, d)
+        peer = peer_seconds(x, y)
         for noise in ("research", "secure"):
-            before = of_products(n, d, n_classes)
-            fit, step = of_fit(x, y, public, n_classes, noise)
-            products = min(before, of_products(n, d, n_classes))
-            drawn = of_noise(d, n_classes, noise)
+            before = product_seconds(n, d, n_classes)
+            fit, step = fit_seconds(x, y, public, n_classes, noise)
+            products = min(before, product_seconds(n, d, n_classes))
+            noise_of_step = noise_seconds(d, n_classes, noise)
             rows.append(
                 [
                     f"{n} x {d}, {noise}",
                     f"{fit:.1f} s",
                     f"{fit / peer:.2f}",
                     f"{step * 1e3:.0f} ms",
-                    f"{drawn * 1e3:.1f} ms",
+                    f"{noise_of_step * 1e3:.1f} ms",
                     f"{products / step:.0%}",
                 ]
             )
@@ -66,105 +76,121 @@ def fits(shapes: list[tuple[int, int, int, int]]) -> None:
         f"over LogisticRegression, {ITERATIONS} iterations",
         "a step",
         "of it noise",
+        "share of the products' ceiling",
     ]
-    header.append("share of the products' ceiling")
-    table(f"Fits of auto ({shapes[0][3]} classes, {shapes[0][1]} public rows)", header, rows)
+    _, m, _, n_classes = sizes[0]
+    table(f"Fits of auto ({n_classes} classes, {m} public rows)", header, rows)
 
 
-def of_fit(
+def fit_seconds(
     x: np.ndarray, y: np.ndarray, public: np.ndarray, n_classes: int, noise: str
 ) -> tuple[float, float]:
-    """Seconds of a fit, the shorter of two, and of its shortest step."""
+    """Return the seconds of a fit, the shorter of two, and of its shortest step."""
     seed = 0 if noise == "research" else None
     learner = tacit.AutoPrototypes(
         BUDGET, public=public, classes=n_classes, noise=noise, random_state=seed
     )
     ends: list[float] = []
 
-    def reported(label: str, done: int, total: int) -> None:
+    def note_end(label: str, done: int, total: int) -> None:
+        """Note the end of a step, which reports progress then."""
         if label == "gradient steps":
             ends.append(time.perf_counter())
 
-    with reporting(reported):
-        fit = seconds(lambda: learner.fit(x, y))
+    with reporting(note_end):
+        fit = shortest_seconds(lambda: learner.fit(x, y))
     if not learner.refined_:
         raise SystemExit(
             f"auto took no gradient steps from {x.shape[0]} rows; pass more rows or a larger budget"
         )
-    return fit, min(later - end for end, later in pairwise(ends))
+    step = min(later - earlier for earlier, later in pairwise(ends))
+    return fit, step
 
 
-def of_peer(x: np.ndarray, y: np.ndarray) -> float:
-    """Seconds of as many iterations of scikit-learn's logistic regression as auto takes steps."""
-    peer, rows = LogisticRegression(max_iter=ITERATIONS, C=1e3, tol=1e-12), unit(x)
+def peer_seconds(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the seconds of as many iterations of LogisticRegression as auto takes steps."""
+    peer = LogisticRegression(max_iter=ITERATIONS, C=1e3, tol=1e-12)
+    rows = unit_rows(x)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it has not converged
-        time_of_fit = seconds(lambda: peer.fit(rows, y))
-    return time_of_fit * ITERATIONS / peer.n_iter_[0]
+        # it warns that it has not converged
+        warnings.simplefilter("ignore")
+        fit = shortest_seconds(lambda: peer.fit(rows, y))
+    return fit * ITERATIONS / peer.n_iter_[0]
 
 
-def of_products(n: int, d: int, n_classes: int) -> float:
-    """Seconds of the two products of a step."""
-    rows, head, residuals = np.ones((n, d)), np.ones((n_classes, d)), np.ones((n, n_classes))
-    return seconds(lambda: (rows @ head.T, residuals.T @ rows), STEPS // 2)
+def product_seconds(n: int, d: int, n_classes: int) -> float:
+    """Return the seconds of the two products of a step."""
+    rows = np.ones((n, d))
+    head = np.ones((n_classes, d))
+    residuals = np.ones((n, n_classes))
+    return shortest_seconds(lambda: (rows @ head.T, residuals.T @ rows), STEPS // 2)
 
 
-def of_noise(d: int, n_classes: int, noise: str) -> float:
-    """Seconds of the noise of a step."""
-    source, values = noise_source(noise), np.zeros((n_classes, d), dtype=np.int64)
-    return seconds(lambda: source.gaussian(values, float(UNIT)), 3)
+def noise_seconds(d: int, n_classes: int, noise: str) -> float:
+    """Return the seconds of the noise of a step."""
+    source = noise_source(noise)
+    values = np.zeros((n_classes, d), dtype=np.int64)
+    return shortest_seconds(lambda: source.gaussian(values, float(UNIT)), 3)
 
 
 def growth(n: int, m: int, d: int, n_classes: int) -> None:
-    """Time of a fit at four times one size over time at that size: 4 means proportional, 1 means no
-    growth.
+    """Print the time of a fit at four times one size over the time at that size.
+
+    A ratio of 4 means proportional, 1 means no growth.
     """
     sizes = {"n": n, "m": m, "d": d, "C": n_classes}
     rows = []
     for noise in ("research", "secure"):
-        base = of_size(noise, **sizes)
-        grown = (of_size(noise, **(sizes | {key: 4 * size})) for key, size in sizes.items())
-        rows.append([noise, f"{base:.2f} s", *(f"{fit / base:.1f}" for fit in grown)])
+        base = seconds_at(noise, **sizes)
+        row = [noise, f"{base:.2f} s"]
+        for name, size in sizes.items():
+            larger = sizes | {name: 4 * size}
+            row.append(f"{seconds_at(noise, **larger) / base:.1f}")
+        rows.append(row)
     title = (
         f"Growth of a fit of auto: time ratio at four times the size, from n={n}, m={m}, d={d},"
         f" C={n_classes}"
     )
-    table(title, ["noise", "fit", *(f"4 {key}" for key in sizes)], rows)
+    table(title, ["noise", "fit", *(f"4 {name}" for name in sizes)], rows)
 
 
-def of_size(noise: str, n: int, m: int, d: int, C: int) -> float:
-    """Seconds of a fit at these sizes, with gradient steps."""
+def seconds_at(noise: str, n: int, m: int, d: int, C: int) -> float:
+    """Return the seconds of a fit at these sizes, with gradient steps."""
     x, y = overlapping(n, d, C)
-    return of_fit(x, y, public_rows(m, d), C, noise)[0]
+    fit, _ = fit_seconds(x, y, public_rows(m, d), C, noise)
+    return fit
 
 
 def overlapping(n: int, d: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows around class centres, as far apart as a row is from its centre, in float16 as in a
-    store.
+    """Return rows around class centres, in float16 as in a store.
+
+    Centres are as far apart as a row is from its centre.
     """
     rng = np.random.default_rng(0)
-    y, centres = rng.integers(0, n_classes, n), rng.normal(size=(n_classes, d))
-    return (centres[y] + rng.standard_normal((n, d), dtype=np.float32)).astype(np.float16), y
+    y = rng.integers(0, n_classes, n)
+    centres = rng.normal(size=(n_classes, d))
+    x = centres[y] + rng.standard_normal((n, d), dtype=np.float32)
+    return x.astype(np.float16), y
 
 
 def public_rows(m: int, d: int) -> np.ndarray:
-    """Rows about no class in particular."""
+    """Return rows about no class in particular."""
     return np.random.default_rng(1).normal(size=(m, d)).astype(np.float16)
 
 
-def unit(x: np.ndarray) -> np.ndarray:
-    """Unit rows in float64, as auto sees them."""
+def unit_rows(x: np.ndarray) -> np.ndarray:
+    """Return unit rows in float64, as auto learns from them."""
     wide = x.astype(np.float64)
     return wide / np.linalg.norm(wide, axis=1, keepdims=True)
 
 
-def seconds(work: Callable[[], object], runs: int = 2) -> float:
-    """The shortest time of a call."""
+def shortest_seconds(work: Callable[[], object], runs: int = 2) -> float:
+    """Return the shortest time of a call."""
     times = []
     for _ in range(runs):
-        started = time.perf_counter()
+        start = time.perf_counter()
         work()
-        times.append(time.perf_counter() - started)
+        times.append(time.perf_counter() - start)
     return min(times)
 
 
