@@ -28,7 +28,6 @@ from tacit.models.released import Released
 from tacit.models.rows import Floats, unit_rows, unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, PureDP, RandomizedResponse, compose
-from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
 CHOICES = ("blocks", "rr-with-prior", "rr", *OF_VECTORS)
@@ -168,6 +167,7 @@ class LabelPrivate(ModelClassifier):
     """
 
     units = UNITS
+    event_under_unit = True
     person_bound = "each of a person's m labels spends an m-th of the budget"
     budget_kinds = ("pure", "zcdp", "approx", "gdp")
     summary = "a classifier that learned from randomized labels, and these labels"
@@ -259,9 +259,8 @@ class LabelPrivate(ModelClassifier):
             and self._prior_kind() in ("names", "given")
         )
 
-    def _guarantee(self) -> Guarantee:
-        unit = Unit(self.unit)
-        return Guarantee(unit, self._event(), unit.public)
+    def _unprotected(self) -> tuple[str, ...]:
+        return Unit(self.unit).public
 
     def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Features:
         n, n_classes = len(X), len(self.classes_)

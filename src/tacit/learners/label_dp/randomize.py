@@ -321,11 +321,12 @@ def dry_run(randomizer: Any) -> None:
     """Randomize one made-up label, so that a mechanism that cannot be sampled is refused before a
     charge.
     """
-    which = np.zeros(1, dtype=np.int64)
-    has_priors = getattr(randomizer, "n_priors", 1) > 1
-    randomizer.sample(
-        np.zeros(1, dtype=np.int64), ResearchNoise(0), *([which] if has_priors else [])
-    )
+    label = np.zeros(1, dtype=np.int64)
+    noise = ResearchNoise(0)
+    if randomizer.n_priors > 1:
+        randomizer.sample(label, noise, np.zeros(1, dtype=np.int64))
+    else:
+        randomizer.sample(label, noise)
 
 
 def guarantee_of(event: Event, ledger: Ledger | None, unit: Unit = Unit.CHANGE_LABEL) -> Guarantee:

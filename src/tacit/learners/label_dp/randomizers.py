@@ -38,10 +38,13 @@ class Randomizer(ABC):
     n_classes : int
     n_priors : int
         Number of priors; where there are several, `which` is the prior of each label.
+    outputs : None
+        Randomizers of numbers (`tacit.learners.label_dp.regression`) have their outputs here.
     """
 
     n_classes: int
     n_priors: int = 1
+    outputs: None = None
 
     @property
     @abstractmethod

@@ -8,6 +8,7 @@ one label.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,30 @@ _TINY = 1e-9  # columns of a solver's matrix that are less are none
 _MARGIN = 1e-7  # relative, by which the linear program is solved more strictly
 
 
-class RROnBins:
+class ValueRandomizer(ABC):
+    """Base of the randomizers of numbers: labels are places in `values`."""
+
+    n_priors = 1
+    values: Floats
+    outputs: Floats
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """Privacy cost of one output for each label."""
+
+    @abstractmethod
+    def sample(self, places: Integers, noise: NoiseSource) -> Floats:
+        """Draw one output for each label, from the places of the labels in `values`; both of shape
+        (n,).
+        """
+
+    @abstractmethod
+    def matrix(self) -> Floats:
+        """Return the probability of each output for each value, of shape (n, m)."""
+
+
+class RROnBins(ValueRandomizer):
     """Randomized response on intervals of values, the best for a prior and a loss [Ghazi et al.
     2022, RR-on-Bins].
 
@@ -113,7 +137,7 @@ class RROnBins:
         return np.asarray(table[self.bins])
 
 
-class UnbiasedResponse:
+class UnbiasedResponse(ValueRandomizer):
     """The unbiased randomizer of least variance under a prior, by linear programming [Badanidiyuru
     et al. 2023].
 

@@ -333,7 +333,7 @@ class _Randomizers:
         for m, positions in by_size(sizes):
             if self.priors is None:
                 randomizer = self.prepared[m]
-                rows = (start + positions) % getattr(randomizer, "n_priors", 1)
+                rows = (start + positions) % randomizer.n_priors
             else:
                 randomizer = self._with_priors(m, self.priors[start + positions], start)
                 rows = np.arange(len(positions))
@@ -367,8 +367,7 @@ class _Answers:
         partitions = []
         for part, randomizer, rows in self.randomizers.of(start, len(labels)):
             # a randomizer with several priors takes the row of each label's prior
-            has_rows = getattr(randomizer, "n_priors", 1) > 1
-            extra = [rows] if has_rows else []
+            extra = [rows] if randomizer.n_priors > 1 else []
             answers.append(randomizer.sample(places[part], self.noise, *extra))
             positions.append(part)
             if self.partitions_file is not None:
@@ -496,6 +495,6 @@ def _facts(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[st
     if mechanism is not None:
         if len(listed) ** 2 <= MAX_ENTRIES:
             facts["matrix"] = mechanism.matrix().tolist()
-        if hasattr(mechanism, "outputs"):
+        if mechanism.outputs is not None:
             facts["outputs"] = mechanism.outputs.tolist()
     return json.dumps(facts, indent=1)
