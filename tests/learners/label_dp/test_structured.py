@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from tacit.learners.common.heads import Head
 from tacit.learners.label_dp import neighbours, structured
-from tacit.learners.label_dp.evidence import Evidence
-from tacit.learners.label_dp.heads import Head, fitted_head
-from tacit.learners.label_dp.neighbours import Neighbours, nearest_rows
+from tacit.learners.label_dp.evidence import Evidence, fitted_head
+from tacit.learners.label_dp.neighbours import Neighbours, nearest_rows, spaced
 from tacit.learners.label_dp.structured import (
     HeldOut,
     held_out,
@@ -168,3 +168,28 @@ def test_the_best_factor_of_scores():
     assert HeldOut(ROWS, KNOWN).best(Head(NAMES[[1, 2, 3, 0]], np.zeros(4)))[1] == min(
         structured.FACTORS
     )
+
+
+def test_spaced_positions():
+    assert spaced(3, 5).tolist() == [0, 1, 2]
+    assert spaced(10, 4).tolist() == [0, 2, 5, 7]
+
+
+def test_heads_on_all_outputs_start_from_their_like_and_need_no_others(monkeypatch):
+    """The last fits are those of the heads in the mean, from the compared head of the same form."""
+    starts = []
+
+    def recorded(rows, evidence, ridge, about, start=None):
+        head = fitted_head(rows, evidence, ridge, about, start)
+        starts.append((start, head))
+        return head
+
+    monkeypatch.setattr(structured, "fitted_head", recorded)
+    compared = structured.Fits(ROWS, KNOWN.without(np.arange(90)))
+    strong = structured.ByRidge(ZERO, None, 1.0)
+    weak = structured.ByRidge(ZERO, strong, 0.1)
+    head = compared.head(weak)
+    assert [start for start, _ in starts] == [ZERO, starts[0][1]]
+    structured.Fits(ROWS, KNOWN, earlier=compared).head(weak)
+    assert len(starts) == 3
+    assert starts[2][0] is head

@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from tacit.compute.threads import in_threads
-from tacit.learners.label_dp.evidence import Evidence
-from tacit.learners.label_dp.heads import SPACED, Floats, Head, fitted_head, spaced
+from tacit.learners.common.heads import Head
+from tacit.learners.label_dp.evidence import Evidence, fitted_head
 from tacit.mechanisms.noise import Integers
+from tacit.models.rows import Floats
 
+SPACED = 2**14  # rows that stand for all where time must be bounded
 NEIGHBOURS = 10
 VOTERS = (10, 30, 100)  # nearest rows whose outputs vote
 OF_NEIGHBOURS = 2 / 3  # share of their posteriors in a target
@@ -48,26 +50,49 @@ class Neighbours:
         few = rows[positions]
         return cls(few, positions, nearest_rows(few, min(max(VOTERS), len(few) - 1)))
 
-    def voted(self, evidence: Evidence, about: Head, voters: int) -> Head:
+    def voted(
+        self, evidence: Evidence, about: Head, voters: int, start: Head | None = None
+    ) -> Head:
         """The head by the votes of so many nearest rows, beside what `about` says; `evidence` is
         that of all rows.
         """
         known = evidence.among(self.positions)
         values = _own_values(known)
-        votes = about.log_probabilities(self.rows) + values
-        for column in self.nearest.T[:voters]:
-            votes += values[column]
-        return fitted_head(self.rows, Evidence.of_targets(softmax(votes, axis=1)), RIDGE, about)
+        votes = about.log_probabilities(self.rows) + values + self._sums(values, voters)
+        targets = Evidence.of_targets(softmax(votes, axis=1))
+        return fitted_head(self.rows, targets, RIDGE, about, start)
 
-    def taught(self, head: Head, evidence: Evidence, about: Head) -> Head:
-        """The head after a round that starts from another; `evidence` is that of all rows."""
+    def _sums(self, values: Floats, number: int) -> Floats:
+        """Sum the values (m, C) of so many nearest rows of each row, of shape (m, C)."""
+        from scipy.sparse import csr_array
+
+        nearest = self.nearest[:, :number]
+        ends = np.arange(len(nearest) + 1) * nearest.shape[1]
+        graph = csr_array(
+            (np.ones(nearest.size), nearest.ravel(), ends), shape=(len(nearest), len(nearest))
+        )
+        return np.asarray(graph @ values)
+
+    def taught(
+        self, head: Head, evidence: Evidence, about: Head, start: Head | None = None
+    ) -> Head:
+        """The head after a round that teaches another; `evidence` is that of all rows. The fit
+        starts from that other head by default.
+        """
         log_p, known = head.log_probabilities(self.rows), evidence.among(self.positions)
         posterior = known.posterior(log_p)
-        nearest = self.nearest.T[:NEIGHBOURS]
-        near = sum((posterior[column] for column in nearest), np.zeros_like(posterior))
-        prior = (1 - OF_NEIGHBOURS) * np.exp(log_p) + OF_NEIGHBOURS / len(nearest) * near
+        number = min(NEIGHBOURS, self.nearest.shape[1])
+        near = self._sums(posterior, number) / number
+        prior = (1 - OF_NEIGHBOURS) * np.exp(log_p) + OF_NEIGHBOURS * near
         targets = softmax(np.log(np.maximum(prior, LEAST)) + _own_values(known), axis=1)
-        return fitted_head(self.rows, Evidence.of_targets(targets), RIDGE, about, head)
+        return fitted_head(self.rows, Evidence.of_targets(targets), RIDGE, about, start or head)
+
+
+def spaced(n: int, most: int) -> NDArray[np.int64]:
+    """Return at most so many positions among n, evenly spaced."""
+    if n <= most:
+        return np.arange(n)
+    return np.arange(most) * n // most
 
 
 def _own_values(known: Evidence) -> Floats:

@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
+from tacit.learners.common.heads import Head
 from tacit.learners.common.names import adapted_directions
-from tacit.learners.label_dp.evidence import Evidence
-from tacit.learners.label_dp.heads import SPACED, Floats, Head, fitted_head, spaced
-from tacit.learners.label_dp.neighbours import VOTERS, Neighbours
+from tacit.learners.label_dp.evidence import Evidence, fitted_head
+from tacit.learners.label_dp.neighbours import SPACED, VOTERS, Neighbours, spaced
+from tacit.models.rows import Floats
 
 # times half the squared distance from the names' head, beside a sum of losses
 RIDGES = (1.0, 0.4, 0.2, 0.1, 0.04)
@@ -37,7 +38,7 @@ ROUNDS = 3  # in which neighbours teach
 # divides log likelihoods that weigh heads: few outputs are held out, and a mean of heads is
 # steadier
 FLATTER = 6
-LEAST_SHARE = 0.05  # of the largest share; heads with less are left out
+LEAST_SHARE = 0.2  # of the largest share; heads with less are left out
 # of scores: a head is judged by its best, since it is fitted for another purpose
 FACTORS = (0.7, 1.0, 1.4, 2.0, 2.8)
 
@@ -63,20 +64,26 @@ def structured_head(rows: Floats, evidence: Evidence, names: Floats | None, seed
     of probabilities.
     """
     held = held_out(len(rows), seed)
-    known, score = evidence.without(held), HeldOut(rows[held], evidence.among(held))
-    neighbours = Neighbours.among(rows) if evidence.proper and len(rows) > 1 else None
+    known = evidence.without(held)
+    score = HeldOut(rows[held], evidence.among(held))
+    neighbours = None
+    if evidence.proper and len(rows) > 1:
+        neighbours = Neighbours.among(rows)
+
     compared = Fits(rows, known)
-    abouts = names_heads(rows, known, score, names)
-    found = [each for about in abouts for each in judge(compared, score, about, neighbours)]
-    shares = softmax(np.array([each.likelihood for each in found]) * len(held) / FLATTER)
-    final = Fits(rows, evidence)
-    kept = [
-        (share, each)
-        for share, each in zip(shares, found, strict=True)
-        if share >= LEAST_SHARE * shares.max()
-    ]
-    heads = [final.head(each.form).scaled(each.factor) for _, each in kept]
-    return mean_head(heads, np.array([share for share, _ in kept]))
+    forms: list[Judged] = []
+    for about in names_heads(rows, known, score, names):
+        by_ridge = judge_ridges(compared, score, about)
+        forms += by_ridge
+        if neighbours is not None:
+            forms += judge_neighbours(compared, score, about, neighbours, by_ridge)
+
+    likelihoods = np.array([judged.likelihood for judged in forms])
+    shares = softmax(likelihoods * len(held) / FLATTER)
+    members = np.flatnonzero(shares >= LEAST_SHARE * shares.max())
+    final = Fits(rows, evidence, earlier=compared)
+    heads = [final.head(forms[i].form).scaled(forms[i].factor) for i in members]
+    return mean_head(heads, shares[members])
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,24 +105,28 @@ class HeldOut:
         return max(zip(each, FACTORS, strict=True))
 
 
+@dataclass(frozen=True, eq=False)
 class Form(ABC):
-    """Form of a head that is fitted about another."""
+    """Form of a head that is fitted about another.
+
+    `before` is the form from whose head the first fit starts; None stands for `about`.
+    """
+
+    about: Head
+    before: Form | None
 
     @abstractmethod
-    def fitted(self, fits: Fits) -> Head:
-        """The head of this form."""
+    def fit(self, fits: Fits, start: Head) -> Head:
+        """Fit the head of this form."""
 
 
 @dataclass(frozen=True, eq=False)
 class ByRidge(Form):
-    """Maximum a posteriori with a ridge; it starts from the head of another form."""
+    """Maximum a posteriori with a ridge."""
 
-    about: Head
     ridge: float
-    before: Form | None
 
-    def fitted(self, fits: Fits) -> Head:
-        start = self.about if self.before is None else fits.head(self.before)
+    def fit(self, fits: Fits, start: Head) -> Head:
         return fitted_head(fits.rows, fits.evidence, self.ridge, self.about, start)
 
 
@@ -123,38 +134,50 @@ class ByRidge(Form):
 class ByVotes(Form):
     """By the votes of so many neighbours."""
 
-    about: Head
     neighbours: Neighbours
     voters: int
 
-    def fitted(self, fits: Fits) -> Head:
-        return self.neighbours.voted(fits.evidence, self.about, self.voters)
+    def fit(self, fits: Fits, start: Head) -> Head:
+        return self.neighbours.voted(fits.evidence, self.about, self.voters, start)
 
 
 @dataclass(frozen=True, eq=False)
 class Taught(Form):
-    """By a round in which neighbours teach the head of another form."""
+    """By a round in which neighbours teach the head of the form `before`."""
 
-    about: Head
-    neighbours: Neighbours
     before: Form
+    neighbours: Neighbours
 
-    def fitted(self, fits: Fits) -> Head:
-        return self.neighbours.taught(fits.head(self.before), fits.evidence, self.about)
+    def fit(self, fits: Fits, start: Head) -> Head:
+        teacher = fits.head(self.before)
+        return self.neighbours.taught(teacher, fits.evidence, self.about, start)
 
 
 class Fits:
-    """Heads that were fitted to the same evidence, each once."""
+    """Heads that were fitted to the same evidence, each once.
 
-    def __init__(self, rows: Floats, evidence: Evidence) -> None:
-        self.rows, self.evidence = rows, evidence
+    If heads of the same forms were fitted to less evidence before, in `earlier`, each fit starts
+    from its like there.
+    """
+
+    def __init__(self, rows: Floats, evidence: Evidence, earlier: Fits | None = None) -> None:
+        self.rows = rows
+        self.evidence = evidence
+        self._earlier = earlier
         self._heads: dict[Form, Head] = {}
 
     def head(self, form: Form) -> Head:
-        """The head of a form."""
+        """Return the head of a form."""
         if form not in self._heads:
-            self._heads[form] = form.fitted(self)
+            self._heads[form] = form.fit(self, self._start(form))
         return self._heads[form]
+
+    def _start(self, form: Form) -> Head:
+        if self._earlier is not None:
+            return self._earlier.head(form)
+        if form.before is not None:
+            return self.head(form.before)
+        return form.about
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,34 +191,51 @@ class Judged:
     factor: float
 
 
-def judge(fits: Fits, score: HeldOut, about: Head, neighbours: Neighbours | None) -> list[Judged]:
-    """The forms about a head: falling ridges until held-out outputs get less likely, votes, and
-    rounds after both.
+def judge(fits: Fits, score: HeldOut, form: Form) -> Judged:
+    """Judge a form by its head."""
+    likelihood, factor = score.best(fits.head(form))
+    return Judged(form, likelihood, factor)
+
+
+def judge_ridges(fits: Fits, score: HeldOut, about: Head) -> list[Judged]:
+    """Judge falling ridges about a head, until held-out outputs get less likely.
+
+    Strong ridges come first: their heads are near `about`, and each is near the next.
     """
-
-    def judged(form: Form) -> Judged:
-        return Judged(form, *score.best(fits.head(form)))
-
-    by_ridge: list[Judged] = []
+    result: list[Judged] = []
     before: Form | None = None
     for ridge in RIDGES:
-        each = judged(ByRidge(about, ridge, before))
-        if by_ridge and each.likelihood <= by_ridge[-1].likelihood:
+        judged = judge(fits, score, ByRidge(about, before, ridge))
+        if result and judged.likelihood <= result[-1].likelihood:
             break
-        by_ridge.append(each)
-        before = each.form
-    if neighbours is None:
-        return by_ridge
-    voters = () if fits.evidence.target.all() else VOTERS
-    by_votes = [judged(ByVotes(about, neighbours, count)) for count in voters]
-    found = [*by_ridge, *by_votes]
+        result.append(judged)
+        before = judged.form
+    return result
+
+
+def judge_neighbours(
+    fits: Fits,
+    score: HeldOut,
+    about: Head,
+    neighbours: Neighbours,
+    by_ridge: list[Judged],
+) -> list[Judged]:
+    """Judge votes of neighbours, and rounds after the best of the ridges and of the votes."""
+    by_votes: list[Judged] = []
+    if not fits.evidence.target.all():
+        last = by_ridge[-1].form
+        for voters in VOTERS:
+            by_votes.append(judge(fits, score, ByVotes(about, last, neighbours, voters)))
+            last = by_votes[-1].form
+
+    rounds: list[Judged] = []
     for family in (by_ridge, by_votes):
         if family:
-            last = max(family, key=lambda each: each.likelihood)
+            judged = max(family, key=lambda judged: judged.likelihood)
             for _ in range(ROUNDS):
-                last = judged(Taught(about, neighbours, last.form))
-                found.append(last)
-    return found
+                judged = judge(fits, score, Taught(about, judged.form, neighbours))
+                rounds.append(judged)
+    return [*by_votes, *rounds]
 
 
 def held_out(n: int, seed: int) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from tacit.learners.common.heads import Head, fit_head
 from tacit.learners.common.models import (
     IndexClassifier,
     Model,
@@ -287,27 +288,16 @@ def softmax_about(
     """Softmax regression whose penalty is ridge / 2 |coefficients - centre|^2, and as much on the
     intercepts.
     """
-    from scipy.optimize import minimize
-
-    # the intercept is the coefficient of a constant column, with centre 0
-    rows = np.column_stack([np.asarray(X, dtype=np.float64), np.ones(len(X))])
-    start = np.column_stack([centre, np.zeros(len(centre))])
-    label_entries = (np.arange(len(y)), y)
-
-    def loss(flat: Floats) -> tuple[float, Floats]:
-        difference = flat.reshape(start.shape)
-        probabilities = softmax(rows @ (start + difference).T, axis=1)
-        penalty = ridge / 2 * float(np.vdot(difference, difference))
-        log_likelihood = float(np.log(np.maximum(probabilities[label_entries], 1e-300)).sum())
-
-        # gradient of the loss in the scores, in place: probabilities less the one-hot labels
-        probabilities[label_entries] -= 1
-        gradient = probabilities.T @ rows + ridge * difference
-        return penalty - log_likelihood, gradient.ravel()
-
-    result = minimize(loss, np.zeros(start.size), jac=True, method="L-BFGS-B")
-    head = start + result.x.reshape(start.shape)
-    return head[:, :-1].copy(), head[:, -1].copy()
+    n_classes = len(centre)
+    head = fit_head(
+        np.asarray(X, dtype=np.float64),
+        values=np.eye(n_classes)[y],
+        target=np.ones(len(y), dtype=bool),
+        about=Head(centre, np.zeros(n_classes)),
+        ridge=ridge,
+        intercept_ridge=ridge,
+    )
+    return head.coefficients, head.intercepts
 
 
 @dataclass(frozen=True, eq=False)
