@@ -1,8 +1,7 @@
-"""Write the tables of methods, encoders and commands into the docs; `--check` fails where one is
-out of date.
+"""Write the tables of methods, encoders and commands into the docs.
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Its rows come from the code that
-they describe.
+they describe. `--check` fails where a table is out of date.
 """
 
 import re
@@ -22,17 +21,19 @@ BUDGETS = {"pure": "pure", "zcdp": "zCDP", "approx": "approximate", "gdp": "Gaus
 
 
 def methods() -> Iterator[tuple[str, ...]]:
-    """A row for each method: its names and what it releases, from the facts on its class."""
+    """Yield a row for each method: its names, and its release by the summary of its class."""
     yield "command", "class", "what is released"
     for name, path in METHODS.items():
         learner = load(path)
-        papers = [alias for alias, method in ALIASES.items() if method == name]
-        also = f" ({', '.join(f'`{alias}`' for alias in papers)})" if papers else ""
-        yield f"`{name}`{also}", f"{{py:obj}}`~tacit.{learner.__name__}`", learner.summary
+        command = f"`{name}`"
+        names_in_papers = [f"`{alias}`" for alias, method in ALIASES.items() if method == name]
+        if names_in_papers:
+            command += f" ({', '.join(names_in_papers)})"
+        yield command, f"{{py:obj}}`~tacit.{learner.__name__}`", learner.summary
 
 
 def inputs() -> Iterator[tuple[str, ...]]:
-    """A row for each method: what it accepts, from the facts on its class."""
+    """Yield a row for each method: the budgets, units and rows that its class accepts."""
     yield "command", "budgets", "units", "public rows"
     for name, path in METHODS.items():
         learner = load(path)
@@ -53,7 +54,7 @@ def _units(units: Collection[Unit]) -> str:
 
 
 def encoders() -> Iterator[tuple[str, ...]]:
-    """A row for each family of encoders."""
+    """Yield a row for each family of encoders."""
     yield "name", "takes", "looked for in"
     for name, family in FAMILIES.items():
         yield (
@@ -64,7 +65,7 @@ def encoders() -> Iterator[tuple[str, ...]]:
 
 
 def commands() -> Iterator[tuple[str, ...]]:
-    """A row for each command."""
+    """Yield a row for each command."""
     yield "command", "what it does"
     for verb, summary in VERBS.items():
         yield f"`tacit {verb}`", summary
@@ -79,21 +80,27 @@ TABLES: dict[str, Callable[[], Iterator[tuple[str, ...]]]] = {
 
 
 def table(name: str) -> str:
-    """The Markdown of a table."""
+    """Return the Markdown of a table."""
     header, *rows = TABLES[name]()
     lines = [header, ("---",) * len(header), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def with_tables(text: str) -> str:
-    """The text of a page with its tables as they should be."""
-    return MARKED.sub(lambda found: found[1] + "\n" + table(found[2]) + "\n" + found[3], text)
+    """Return the text of a page with its tables as they should be."""
+
+    def replacement(match: re.Match[str]) -> str:
+        start, name, end = match.groups()
+        return f"{start}\n{table(name)}\n{end}"
+
+    return MARKED.sub(replacement, text)
 
 
 if __name__ == "__main__":
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        if "--check" in sys.argv and text != with_tables(text):
-            sys.exit(f"a table of {page} is out of date; run python tools/tables.py")
+        new_text = with_tables(text)
         if "--check" not in sys.argv:
-            page.write_text(with_tables(text), encoding="utf-8")
+            page.write_text(new_text, encoding="utf-8")
+        elif text != new_text:
+            sys.exit(f"a table of {page} is out of date; run python tools/tables.py")
