@@ -1,8 +1,9 @@
 """Long-tailed subsets of a balanced data set, for measuring how a method treats small classes.
 
-With smallest class count N, C classes and imbalance ratio IR, the class sizes are
-n_i = round(N * IR^(-i / (C - 1))), i = 0..C-1, dealt to the classes at random; each class keeps the
-first rows of a random permutation. The largest size is IR times the smallest, up to rounding.
+With C classes, of which the smallest has N rows, and imbalance ratio IR, the class sizes of the
+subset are n_i = round(N * IR^(-i / (C - 1))), i = 0..C-1. The largest is N, which every class can
+fill, and it is IR times the smallest, up to rounding. Sizes are dealt to the classes at random, and
+each class keeps the first rows of a random permutation.
 """
 
 from typing import Any
@@ -21,7 +22,7 @@ def class_sizes(
     Parameters
     ----------
     smallest : int
-        Rows of the smallest class of the full set, N.
+        Rows of the smallest class of the full set, N: the largest size of the subset.
     n_classes : int
         Number of classes, C.
     ratio : float
@@ -44,7 +45,8 @@ def class_sizes(
             f"ratio={ratio} must be a finite number >= 1; ratio=1 keeps the classes balanced"
         )
 
-    # i / (C - 1); a single class keeps its rows
+    # i / (C - 1), and 0 for a single class, which keeps its rows. The ratio may be an int of more
+    # than 64 bits, so it is made a float.
     exponents = np.arange(n_classes) / max(n_classes - 1, 1)
     sizes = np.rint(smallest * float(ratio) ** -exponents).astype(np.int64)
     if sizes[-1] == 0:
@@ -79,16 +81,25 @@ def imbalanced_subset(
     n_classes, labels = _class_indexes(np.asarray(y), n_classes)
     counts = np.bincount(labels, minlength=n_classes)
     rng = np.random.default_rng(seed)
-    sizes = class_sizes(int(counts[counts > 0].min()), n_classes, ratio, rng)
-    shuffled = rng.permutation(len(labels))
 
-    # for each row, the number of earlier rows with the same label: its position among the rows
-    # sorted by class, less the number of rows of smaller classes
-    order = np.argsort(labels[shuffled], kind="stable")
+    # classes without records do not limit the sizes of the others
+    smallest = int(counts[counts > 0].min())
+    sizes = class_sizes(smallest, n_classes, ratio, rng)
+
+    shuffled = rng.permutation(len(labels))
+    shuffled_labels = labels[shuffled]
+
+    # The rank of a row is the number of rows of its class before it. Sorted by class, where rows of
+    # a class stay in their order, it is the row's position less that of the first row of the class.
+    sorted_by_class = np.argsort(shuffled_labels, kind="stable")
     class_starts = np.cumsum(counts) - counts
-    rank = np.empty(len(labels), np.intp)
-    rank[order] = np.arange(len(labels)) - np.repeat(class_starts, counts)
-    return shuffled[rank < sizes[labels[shuffled]]]
+    starts_of_rows = np.repeat(class_starts, counts)
+    ranks = np.empty(len(labels), np.intp)
+    ranks[sorted_by_class] = np.arange(len(labels)) - starts_of_rows
+
+    # a class of size s keeps its rows of ranks 0 to s - 1
+    is_retained = ranks < sizes[shuffled_labels]
+    return shuffled[is_retained]
 
 
 def _class_indexes(y: NDArray[Any], n_classes: int | None) -> tuple[int, NDArray[np.intp]]:

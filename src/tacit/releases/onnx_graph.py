@@ -37,11 +37,13 @@ from tacit.releases.schema import Document
 if TYPE_CHECKING:
     from tacit.compute.libraries.onnx import ModelProto
 
+# The operators and the file format of ONNX 1.12 (2022), for a graph that stands alone.
 OPSET = 17
 IR_VERSION = 8
 
-# The first opset whose operators all have the form that they have here.
-EARLIEST = 13
+# The first opset whose operators all have the form that they have here. A graph that is joined with
+# an encoder takes the encoder's opset, from this one on.
+EARLIEST_OPSET = 13
 
 # Most bytes of a protocol buffer.
 MAX_BYTES = 2**31 - 1
@@ -97,11 +99,13 @@ class Graph:
     ) -> str:
         """Append a node with one output; inputs that are numbers become constants in float64."""
         tensors = [item if isinstance(item, str) else self.constant(item) for item in inputs]
-        name = output or f"{self.prefix}/{operator}_{len(self.nodes)}"
-        place = f"{self.prefix}/node_{len(self.nodes)}"
-        node = load_onnx().helper.make_node(operator, tensors, [name], name=place, **attributes)
+        result = output or f"{self.prefix}/{operator}_{len(self.nodes)}"
+        node_name = f"{self.prefix}/node_{len(self.nodes)}"
+        node = load_onnx().helper.make_node(
+            operator, tensors, [result], name=node_name, **attributes
+        )
         self.nodes.append(node)
-        return name
+        return result
 
     def cast(self, tensor: str, dtype: Any, output: str = "") -> str:
         """Convert a tensor to another type."""
@@ -128,11 +132,12 @@ class Graph:
         if centre is None:
             return rows, self.lengths(rows)
 
-        energy = self.sum(self.add("Abs", rows), 1)
+        # above 0 also where squares would underflow to 0
+        sum_of_magnitudes = self.sum(self.add("Abs", rows), 1)
         unit_rows = self.add("Div", rows, self.lengths(rows))
         centred = self.add("Sub", unit_rows, centre)
         # rows of zeros have no direction, so they stay zeros
-        is_not_zero = self.add("Greater", energy, 0.0)
+        is_not_zero = self.add("Greater", sum_of_magnitudes, 0.0)
         centred = self.add("Where", is_not_zero, centred, 0.0)
         return centred, self.lengths(centred)
 
@@ -157,10 +162,12 @@ def head_model(head: Head, opset: int = OPSET) -> ModelProto:
     if scaling is not None:
         rows = graph.add("Sub", rows, scaling.mean)
         rows = graph.add("Div", rows, scaling.scale)
-    scores = _scores(graph, contents.decision, deciding(head.arrays), rows, len(classes))
+    arrays = deciding(head.arrays)  # those that the decision reads
+    scores = _scores(graph, contents.decision, arrays, rows, len(classes))
     _add_outputs(graph, scores, classes, head.probabilities)
 
     float32 = onnx.TensorProto.FLOAT
+    # not every version of onnx maps the types of texts
     label_type = onnx.TensorProto.STRING
     if classes.dtype.kind != "U":
         label_type = helper.np_dtype_to_tensor_dtype(classes.dtype)
@@ -210,11 +217,14 @@ def _add_outputs(
 ) -> None:
     """Add label and probabilities of similarities (n, C), as `Probabilities.of` defines them."""
     best = graph.add("ArgMax", scores, axis=1, keepdims=1)
+    # onnx takes texts as objects
     class_type = object if classes.dtype.kind == "U" else classes.dtype
     index = graph.add("Squeeze", best, graph.constant([1], np.int64))
     graph.add("Gather", graph.constant(classes, class_type), index, output=LABEL, axis=0)
 
-    # a softmax of similarities below the largest, which may be -inf for all classes
+    # A softmax of the similarities less the largest. Where all are -inf, so is the largest, and the
+    # difference would be NaN: 0 is subtracted instead, and the result replaced by 0, so that all
+    # classes get the same share.
     largest = graph.add("GatherElements", scores, best, axis=1)
     is_finite = graph.add("Greater", largest, -np.inf)
     zero = graph.constant(0.0)
@@ -224,7 +234,8 @@ def _add_outputs(
     shares = graph.add("Div", shares, graph.sum(shares, 1))
 
     if probabilities.even > 0:
-        # a part of the probability is spread evenly over the classes that are possible
+        # A part of the probability is spread evenly over the classes that are possible, as 1.0 and
+        # 0.0; where none is, over all.
         is_possible = graph.cast(graph.add("Greater", scores, -np.inf), np.float64)
         is_possible = graph.add("Where", is_finite, is_possible, 1.0)
         even_shares = graph.add("Div", is_possible, graph.sum(is_possible, 1))
@@ -239,6 +250,7 @@ def _scores(graph: Graph, decision: Decision, arrays: Arrays, rows: str, n_class
     if isinstance(decision, NetworkHead):
         return _network(graph, decision, arrays, rows, n_classes)
 
+    # others, such as the positions of public rows, decide nothing
     floats = {
         name: np.asarray(array, np.float64)
         for name, array in arrays.items()
@@ -253,8 +265,10 @@ def _scores(graph: Graph, decision: Decision, arrays: Arrays, rows: str, n_class
 
 
 def _nearest(graph: Graph, decision: NearestPrototype, arrays: Arrays, rows: str) -> str:
+    """Add the similarities of rows to the prototypes of each class: cosines or distances."""
     prototypes = arrays["prototypes"]
     if prototypes.ndim == 2:
+        # one prototype a class: (C, d) becomes (C, 1, d)
         prototypes = prototypes[:, None, :]
     width = prototypes.shape[2]
 
@@ -270,9 +284,13 @@ def _nearest(graph: Graph, decision: NearestPrototype, arrays: Arrays, rows: str
         prototype_centre = None
     directions, is_empty = mean_directions(prototypes, prototype_centre)
     rows, lengths = graph.lengths_about(rows, centre)
+
+    # the mean cosine to the k prototypes of a class is the product with their mean direction
     cosines = graph.add("Div", graph.add("MatMul", rows, directions.T), lengths)
     if not is_empty.any():
         return cosines
+
+    # a class whose prototypes are all zeros is impossible
     return graph.add("Where", graph.constant(is_empty, bool), -np.inf, cosines)
 
 
@@ -308,6 +326,11 @@ def _negative_distances(graph: Graph, prototypes: NDArray[Any], rows: str) -> st
 
 
 def _linear(graph: Graph, decision: LinearHead | QuadraticHead, arrays: Arrays, rows: str) -> str:
+    """Add the scores <w_c, u> + b_c of unit rows u, about the centre if there is one.
+
+    A `QuadraticHead` adds sum_j s_cj <a_j, u>^2, with "axes" a of shape (d, p) and "squares" s of
+    shape (C, p).
+    """
     rows, lengths = graph.lengths_about(rows, arrays.get("centre"))
     products = graph.add("MatMul", rows, arrays["coefficients"].T)
     scores = graph.add("Div", products, lengths)
@@ -319,6 +342,7 @@ def _linear(graph: Graph, decision: LinearHead | QuadraticHead, arrays: Arrays, 
 
 
 def _network(graph: Graph, decision: NetworkHead, arrays: Arrays, rows: str, n_classes: int) -> str:
+    """Add the scores of a network, whose layers take and return float32."""
     scaled = graph.cast(graph.add("Div", rows, decision.scale), np.float32)
     records = graph.reshape(scaled, -1, *decision.shape)
     network = decision.module(arrays, n_classes)
@@ -343,6 +367,7 @@ def _layer(graph: Graph, layer: Any, records: str) -> str:
     if kind == "Flatten":
         return graph.add("Flatten", records, axis=1)
     if kind == "MaxPool2d":
+        # a whole number in torch, for height and width; in a `Conv2d` it is a pair
         kernel = [layer.kernel_size] * 2
         return graph.add("MaxPool", records, kernel_shape=kernel, strides=[layer.stride] * 2)
     if kind == "Linear":
@@ -355,7 +380,7 @@ def _layer(graph: Graph, layer: Any, records: str) -> str:
 
 
 def _linear_layer(graph: Graph, layer: Any, records: str) -> str:
-    # in float64, so that only torch rounds
+    # in float64, so that the rounding of torch's float32 products is all that differs from torch
     exact = graph.cast(records, np.float64)
     products = graph.add("MatMul", exact, layer.weight.detach().numpy().T)
     return graph.cast(graph.add("Add", products, layer.bias.detach().numpy()), np.float32)
@@ -370,7 +395,7 @@ def _convolution(graph: Graph, layer: Any, records: str) -> str:
         "Conv",
         records,
         *constants,
-        pads=list(layer.padding) * 2,
+        pads=list(layer.padding) * 2,  # before height and width, then after them
         kernel_shape=list(layer.kernel_size),
         strides=list(layer.stride),
     )
@@ -382,13 +407,14 @@ def _group_norm(graph: Graph, layer: Any, records: str) -> str:
     ONNX normalises single instances, so each group becomes an instance with one long row.
     """
     n_groups = layer.num_groups
-    ones = graph.constant(np.full(n_groups, 1), np.float32)
-    zeros = graph.constant(np.full(n_groups, 0), np.float32)
+    ones = graph.constant(np.ones(n_groups), np.float32)
+    zeros = graph.constant(np.zeros(n_groups), np.float32)
     shape = graph.add("Shape", records)
     groups = graph.reshape(records, 0, n_groups, -1)
     normal = graph.add("InstanceNormalization", groups, ones, zeros, epsilon=layer.eps)
     normal = graph.add("Reshape", normal, shape)
 
+    # of shape (channels, 1, 1), for records of shape (n, channels, height, width)
     weight = graph.constant(layer.weight.detach().numpy()[:, None, None], np.float32)
     bias = graph.constant(layer.bias.detach().numpy()[:, None, None], np.float32)
     return graph.add("Add", graph.add("Mul", normal, weight), bias)

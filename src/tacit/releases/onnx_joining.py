@@ -20,7 +20,7 @@ from tacit.encoding.encoders import read_projection
 from tacit.encoding.encoders.onnx import read_sidecar, tensor_called
 from tacit.encoding.encoders.pictures import PictureInput, picture_input
 from tacit.errors import InputError
-from tacit.releases.onnx_graph import EARLIEST, INPUT, Graph, Head, check_size, head_model
+from tacit.releases.onnx_graph import EARLIEST_OPSET, INPUT, Graph, Head, check_size, head_model
 
 if TYPE_CHECKING:
     from tacit.compute.libraries.onnx import ModelProto
@@ -116,8 +116,8 @@ def _opset(model: ModelProto, encoder: Path) -> int:
     """Return the opset of the encoder's operators, which the whole graph then has."""
     versions = [item.version for item in model.opset_import if item.domain in DEFAULT_DOMAINS]
     opset = max(versions, default=0)
-    if opset < EARLIEST:
-        fault = f"{encoder} has opset {opset}, and {EARLIEST} or later is needed"
+    if opset < EARLIEST_OPSET:
+        fault = f"{encoder} has opset {opset}, and {EARLIEST_OPSET} or later is needed"
         raise InputError(f"{fault}; export it again so")
     return opset
 

@@ -2,10 +2,14 @@
 
 A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is
 one line, so that no value can pass for another item of the card. A changed field or wording adds a
-version: `Release.verify` rewrites all, and documents of earlier versions as they were
-(`tacit.privacy.older`). Documents of version 4 do not say whether attacks reach the rates of item
-6, nor the recipe of the encoder. Those of version 3 also lack epsilon at 1e-5, the advantage and
-the words of item 9; their cards lack how to predict without tacit.
+version: `Release.verify` computes again what a document says of its guarantee, as documents of that
+version say it (`tacit.privacy.older`). Versions 1 and 2 are no longer read. Documents of version 4
+do not say whether attacks reach the rates of item 6, nor the recipe of the encoder. Those of
+version 3 also lack epsilon at 1e-5, the advantage and the words of item 9; their cards lack how to
+predict without tacit.
+
+A type `Literal` and its default repeat the same text, also that of a constant: type checkers accept
+only the text itself there.
 """
 
 from dataclasses import fields
@@ -21,6 +25,8 @@ VERSIONS = get_args(Version)
 VERSION = VERSIONS[-1]
 NOT_STATED = "not stated"
 NOT_FOR_RELEASE = "NOT FOR RELEASE"
+
+# the unprotected quantity that a release lists where it states a minority accuracy
 CLASS_SIZES = "training class sizes (through minority accuracy)"
 
 # No control characters, line separators or switches of the writing direction.
@@ -29,7 +35,11 @@ Text = Annotated[str, Field(max_length=4000, pattern=ONE_LINE)]
 Number = Annotated[float, Field(ge=0)] | Literal["inf"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1, lt=2**31)]
+
+# a class label; whole numbers fit 64 bits, as in the array of the class list
 Label = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | Text
+
+# a fact of a mechanism, such as its noise multiplier
 Fact = bool | int | float | Text
 DType = Literal["float16", "float32", "float64", "int64"]
 UnitName = Literal[
@@ -138,7 +148,7 @@ class AttackRate(Model):
 class OlderProfile(Model):
     """Item 6 of version 3."""
 
-    mu: Number
+    mu: Number  # that of Gaussian differential privacy
     attack_rates: tuple[AttackRate, ...]
 
 
@@ -182,14 +192,22 @@ class Contents(Model):
     @field_validator("decision", mode="before")
     @classmethod
     def _check_complete(cls, decision: Any) -> Any:
-        """Refuse a decision that leaves out a field with a default, and read lists as tuples."""
+        """Refuse a decision that leaves out a field with a default, and read lists as tuples.
+
+        A document must state every field: a default could change in a later version.
+        """
+        # a decision that was built here is complete, and pydantic refuses anything else
         if not isinstance(decision, dict):
             return decision
 
         for kind in get_args(AnyDecision):
+            if decision.get("rule") != kind.rule:
+                continue
             missing = {field.name for field in fields(kind)} - set(decision)
-            if decision.get("rule") == kind.rule and missing:
+            if missing:
                 raise ValueError(f"Field required: {', '.join(sorted(missing))}")
+
+        # JSON has no tuples, and strict types take no lists for them
         return {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in decision.items()
@@ -365,7 +383,11 @@ class Audit(Model):
 
 
 class Document(Model):
-    """All of `release.json`; each item's title is its heading in the card."""
+    """All of `release.json`; each item's title is its heading in the card.
+
+    Where an item has several types, their fields decide which of them it is: no type takes a field
+    that it does not have, and the version must go with the type.
+    """
 
     format: Literal["tacit-release"] = "tacit-release"
     version: Version = 5
@@ -400,9 +422,10 @@ class Document(Model):
         if isinstance(self.profile, Profile) != from_version_5:
             raise ValueError("rates_are is stated from version 5 on, and there always")
 
+        # a `Profile` is a `ProfileOf4` as well
         states_advantage = isinstance(self.profile, ProfileOf4)
-        states_words = isinstance(self.accounting, Accounting)
-        if states_advantage != from_version_4 or states_words != from_version_4:
+        states_guarantee_in_words = isinstance(self.accounting, Accounting)
+        if states_advantage != from_version_4 or states_guarantee_in_words != from_version_4:
             raise ValueError(
                 "advantage and in_words are stated from version 4 on, and there always"
             )
@@ -414,6 +437,7 @@ class Document(Model):
         return self
 
 
+# the title of each item, by its field's name
 ITEMS: dict[str, str] = {
     name: field.title for name, field in Document.model_fields.items() if field.title
 }

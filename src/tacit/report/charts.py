@@ -282,7 +282,7 @@ def _dots_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
         _layer("true", "rule", quantiles, strokeWidth=theme.line),
         _layer("true", "point", dot, style="marker") | {"name": view},
     ]
-    return {"layer": layers, "height": theme.low}
+    return {"layer": layers, "height": theme.dots_height}
 
 
 def _bars_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:

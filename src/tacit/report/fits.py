@@ -29,14 +29,19 @@ NOT_TIMED = (
     "Work that cells share is left out of all but the first of them, and compilation is counted"
     " where it happened: a plan with timed: true measures every fit by itself."
 )
-STEPS = ("radius", "norm")  # fields that are drawn
-MOST_ROWS = 1000  # in a panel of means; more make a page slow and hide each other
+
+# fields of a step of CoinPress that are drawn
+STEP_FIELDS = ("radius", "norm")
+
+# test rows in a panel of means; more make a page slow and hide each other
+MOST_ROWS = 1000
 
 
 def class_sizes(sweep: SweepResults) -> Iterator[Figure]:
     """Training records of each class, the largest first: a panel for each data set, a line for each
     imbalance.
     """
+    # sizes may be missing, or all 0
     with_sizes = [result for result in sweep.done if any(result.class_sizes or ())]
     panels = []
     for (data,), results in grouped(with_sizes, "data"):
@@ -67,10 +72,11 @@ def _size_points(ratio: float, results: Sequence[Result]) -> list[Point]:
     """A point for each rank that has records."""
     sizes_by_result = [sorted(result.class_sizes or [], reverse=True) for result in results]
     points = []
+    # results may differ in their number of classes; a class that one of them lacks has no records
     for rank, sizes in enumerate(zip_longest(*sizes_by_result, fillvalue=0), 1):
-        size = spread(sizes)
-        if size.median > 0:
-            points.append(Point(f"{ratio:g}", rank, size, tuple(results)))
+        size_spread = spread(sizes)
+        if size_spread.median > 0:
+            points.append(Point(f"{ratio:g}", rank, size_spread, tuple(results)))
     return points
 
 
@@ -86,6 +92,7 @@ def run_times(sweep: SweepResults) -> Iterator[Figure]:
         elif number(result.fit_seconds):
             without_phases.append(result)
 
+    # with phases, the series of a point is the phase
     panels = _time_panels(sweep, with_phases)
     phases = {point.series for panel in panels for point in panel.points}
     ordered_phases = [name for name in PHASES if name in phases] + sorted(phases - set(PHASES))
@@ -95,6 +102,7 @@ def run_times(sweep: SweepResults) -> Iterator[Figure]:
     )
     yield from _times("Run times by phase", about, "phase", tuple(ordered_phases), panels)
 
+    # without phases, it is the learner
     panels = _time_panels(sweep, without_phases)
     about = f"Seconds of a fit {OVER_ALL}. {NOT_TIMED}"
     yield from _times("Run times", about, "learner", sweep.series, panels)
@@ -110,21 +118,27 @@ def _time_panels(sweep: SweepResults, results: Sequence[Result]) -> tuple[Panel,
 def _time_points(sweep: SweepResults, results: Sequence[Result]) -> list[Point]:
     """A point for each learner and phase, the whole fit among them; a point for each learner
     without phases.
+
+    The series is the phase, or the learner where there are no phases; x is the learner.
     """
     points = []
     for (label,), group in grouped(results, sweep.label):
         phases_by_result = [loaded(result.phases) for result in group]
-        whole = WHOLE if any(phases_by_result) else label
+        series_of_fit = label
+        if any(phases_by_result):
+            series_of_fit = WHOLE
+
+        # seconds by series
         seconds_by_result: list[dict[str, Any]] = []
         for result, phases in zip(group, phases_by_result, strict=True):
-            seconds_by_result.append({whole: result.fit_seconds} | phases)
+            seconds_by_result.append({series_of_fit: result.fit_seconds} | phases)
 
-        names = {name for seconds in seconds_by_result for name in seconds}
-        for name in sorted(names):
-            values = [seconds.get(name, 0.0) for seconds in seconds_by_result]
-            # A phase that took no time in any fit gets no bar.
+        all_series = {series for seconds in seconds_by_result for series in seconds}
+        for series in sorted(all_series):
+            values = [seconds.get(series, 0.0) for seconds in seconds_by_result]
+            # A phase that took no time in any fit gets no point.
             if max(values) > 0:
-                points.append(Point(name, label, spread(values), tuple(group)))
+                points.append(Point(series, label, spread(values), tuple(group)))
     return points
 
 
@@ -134,6 +148,7 @@ def _times(
     if not panels:
         return
 
+    # a result may lack its host
     machines = {_machine(result) for panel in panels for result in panel.results} - {""}
     machine_names = ", ".join(sorted(machines)) or "a machine that was not recorded"
     yield Figure(
@@ -143,7 +158,7 @@ def _times(
         legend=legend,
         series=series,
         panels=panels,
-        x=Axis(""),
+        x=Axis(""),  # labels of learners need no title
         y=axis_for("seconds", panels, log=True),
     )
 
@@ -174,6 +189,7 @@ def steps(sweep: SweepResults) -> Iterator[Figure]:
             continue
 
         place = f"{data}, {encoder}, {imbalance_words(ratio)}"
+        # quantiles over seeds are drawn as a band
         about = (
             "Radius in which a mean was assumed, and norm of its estimate, after each step; where"
             f" there is one of each class, the median over classes. {about_seeds(panels, 'band')}"
@@ -195,7 +211,7 @@ def _step_panels(
 ) -> tuple[Panel, ...]:
     """A panel for each field of the steps that any result has."""
     panels = []
-    for name in STEPS:
+    for name in STEP_FIELDS:
         points = _step_points(results, steps_by_key, name)
         if points:
             panels.append(Panel(name, points))
@@ -223,7 +239,7 @@ def _step_points(
 
 
 def _steps(result: Result) -> list[dict[str, float]]:
-    """The fields STEPS of each step: numbers, or medians over the classes."""
+    """The fields STEP_FIELDS of each step: numbers, or medians over the classes."""
     recorded_steps = _attribute(result, "steps_")
     if not isinstance(recorded_steps, list):
         return []
@@ -231,12 +247,12 @@ def _steps(result: Result) -> list[dict[str, float]]:
     steps = []
     for recorded_step in recorded_steps:
         step: dict[str, float] = {}
-        for name in STEPS:
-            value = recorded_step.get(name)
-            values_by_class = value if isinstance(value, list) else [value]
-            finite = [value for value in values_by_class if number(value) is not None]
-            if finite:
-                step[name] = median(finite)
+        for name in STEP_FIELDS:
+            recorded = recorded_step.get(name)
+            values_by_class = recorded if isinstance(recorded, list) else [recorded]
+            finite_values = [value for value in values_by_class if number(value) is not None]
+            if finite_values:
+                step[name] = median(finite_values)
         steps.append(step)
     return steps
 
@@ -259,13 +275,14 @@ def means(sweep: SweepResults) -> Iterator[Figure]:
     for (data, encoder, unit, label, ratio), results in grouped(
         with_means, *PLACE, sweep.label, "imbalance"
     ):
-        first_seeds = [min(group, key=lambda result: result.seed) for _, group in budgets(results)]
-        panels = tuple(_means_panel(result) for result in first_seeds)
+        # the result of each budget with the smallest seed
+        shown = [min(group, key=lambda result: result.seed) for _, group in budgets(results)]
+        panels = tuple(_means_panel(result) for result in shown)
         place = f"{data}, {encoder}, {imbalance_words(ratio)}"
         yield Figure(
             name=slug("means", label, data, encoder, imbalance_words(ratio), unit),
             title=f"{place}: means of {label} ({unit_words(unit)})",
-            caption=caption(_about_means(first_seeds, panels), panels),
+            caption=caption(_about_means(shown, panels), panels),
             legend="test row",
             series=("right", "wrong"),
             panels=panels,
@@ -283,10 +300,11 @@ def _about_means(results: Sequence[Result], panels: Sequence[MeansPanel]) -> str
         if rows:
             statements.add(f" These are {rows}.")
 
-    n_rows = sorted({len(panel.rows) for panel in panels})
+    row_counts = sorted({len(panel.rows) for panel in panels})
+    counts_in_words = " or ".join(map(str, row_counts))
     return (
         "Lines lead from the true mean of each class (ring) to its private mean (diamond)."
-        f"{''.join(sorted(statements))} Beside them {' or '.join(map(str, n_rows))} test rows, by"
+        f"{''.join(sorted(statements))} Beside them {counts_in_words} test rows, by"
         " whether they were classified right; one seed of each budget. True means are private, and"
         " are shown because the data are public benchmarks."
     )
@@ -296,17 +314,19 @@ def _means_panel(result: Result) -> MeansPanel:
     """Return the means of a result, and at most MOST_ROWS test rows, evenly spaced."""
     means_2d = _attribute(result, "means_2d")
     means = []
+    # not strict: the lists come from a file, and a mean without a partner is not drawn
     pairs = zip(means_2d.get("true", ()), means_2d.get("private", ()), strict=False)
     for class_index, (true, private) in enumerate(pairs):
+        # the mean of a class without records is NaN
         if _finite(true) and _finite(private):
             means.append(Mean(class_index, tuple(true), tuple(private)))
 
     rows = [row for row in means_2d.get("points", ()) if _finite(row)]
-    step = max(1, math.ceil(len(rows) / MOST_ROWS))
+    stride = max(1, math.ceil(len(rows) / MOST_ROWS))
     return MeansPanel(
         title=f"{budget_of(result)}, seed {result.seed}",
         means=tuple(means),
-        rows=tuple((x, y, bool(right)) for x, y, right in rows[::step]),
+        rows=tuple((x, y, bool(right)) for x, y, right in rows[::stride]),
         results=(result,),
     )
 

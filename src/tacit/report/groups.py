@@ -21,7 +21,10 @@ PLACE = ("data", "encoder", "unit")
 NO_PRIVACY = "no privacy"
 DISTINGUISHING = ("method", "parameters", "tuning", "public", "public_rows", "unit", "delta")
 """Fields that join a learner's label where the learner has more than one value of them."""
-REALISED = "class counts (realised)"
+
+# The training class sizes, in the words of guarantees that do not cover them. Labels say so, since
+# the learner was told what others must estimate.
+REALISED_COUNTS = "class counts (realised)"
 
 
 def natural(value: Any) -> tuple[Any, ...]:
@@ -34,8 +37,7 @@ def natural(value: Any) -> tuple[Any, ...]:
         return (1, value)
 
     # Splitting at a group gives text, number, text, number, ..., text.
-    parts: list[str | float] = []
-    parts += re.split(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", str(value))
+    parts: list[str | float] = [*re.split(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", str(value))]
     parts[1::2] = map(float, parts[1::2])
     return (2, *parts)
 
@@ -48,7 +50,12 @@ def grouped(
     for result in results:
         values = tuple(_fact(result, fact) for fact in facts)
         groups.setdefault(values, []).append(result)
-    return sorted(groups.items(), key=lambda group: [natural(value) for value in group[0]])
+
+    def order(item: tuple[tuple[Any, ...], list[Result]]) -> list[tuple[Any, ...]]:
+        values, _ = item
+        return [natural(value) for value in values]
+
+    return sorted(groups.items(), key=order)
 
 
 def _fact(result: Result, fact: str | Callable[[Result], Any]) -> Any:
@@ -138,7 +145,7 @@ def labels(results: Iterable[Result], without: str = "") -> dict[str, str]:
             words += [_field_in_words(name, result) for name in fields]
             if result.names:
                 words.append("class names")
-            if REALISED in unprotected(result):
+            if REALISED_COUNTS in unprotected(result):
                 words.append("counts unprotected")
             texts[result.key] = ", ".join(words)
     return texts
@@ -163,6 +170,8 @@ def _field_in_words(name: str, result: Result) -> str:
         return f"{name}={value}"
     if name == "unit":
         return unit_words(value)
+
+    # the public set, which may be none, or the method, which always has a name
     return "no public set" if value is None else str(value)
 
 
@@ -170,6 +179,7 @@ def currency(result: Result) -> str | None:
     """Return the x axis of the guarantee: rho, or epsilon where rho is not finite; None if neither
     is above 0.
     """
+    # a cost of 0 does not count, as one that is missing or infinite does not
     if number(result.rho):
         return "rho"
     if not number(result.epsilon):
@@ -214,4 +224,5 @@ def budgets(results: Iterable[Result]) -> list[tuple[str, list[Result]]]:
         # "~" comes after the name of every currency.
         return currency(group[0]) or "~", median_cost(group)
 
-    return sorted(((name, group) for (name,), group in grouped(results, budget_of)), key=order)
+    by_budget = [(name, group) for (name,), group in grouped(results, budget_of)]
+    return sorted(by_budget, key=order)

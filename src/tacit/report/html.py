@@ -44,8 +44,8 @@ def sweep_page(
         sections.append((heading, places))
         charts |= {figure.name: chart for figure, chart in pairs}
 
-    tables_by_title = tables(sweep)
-    tables_html = "".join(_table(name, rows) for name, rows in tables_by_title)
+    titled_tables = tables(sweep)
+    tables_html = "".join(_table(name, rows) for name, rows in titled_tables)
     sections.append(("Tables", f"<p>{MEDIANS}</p>{tables_html}"))
 
     if sweep.failed:
@@ -54,13 +54,14 @@ def sweep_page(
             ("Cells that failed", table(FAILED_HEADER, failed_rows, "Cells that failed"))
         )
 
-    all_rows = [row for _, rows in tables_by_title for row in rows]
+    all_rows = [row for _, rows in titled_tables for row in rows]
     sections.append(("Cells", _cells(all_rows)))
     return page(title, sections, blocks=chart_blocks(charts))
 
 
 def _contents(sweep: SweepResults, figures: dict[str, list[tuple[Figure, dict[str, Any]]]]) -> str:
     """Return an overview of the sweep, and links to all figures."""
+    # headings are constants of `sweep.py`, with nothing to escape
     entries = ""
     for heading, pairs in figures.items():
         links = "".join(
@@ -95,6 +96,8 @@ def _table(title: str, rows: Sequence[Row]) -> str:
         link = f'<a href="#{_anchor(row)}">{len(row.results)}</a>'
         body += f"<tr>{_tags('td', row.texts)}<td>{link}</td></tr>"
     head = _tags("th", (*HEADER, "cells"))
+
+    # "dense" is a class of `page.css`: small text
     html = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f"<h3>{escape(title)}</h3>{scrolled(html, title, 'dense')}"
 
@@ -103,6 +106,7 @@ def _cells(rows: Sequence[Row]) -> str:
     """Return a table of the cells behind each row of the tables of medians."""
     bodies = ""
     for row in rows:
+        # the first two columns of HEADER
         label, budget, *_ = row.texts
         first = row.results[0]
         place = (

@@ -27,7 +27,7 @@ MARKERS = (
 # lengths of line and gap in turn, in line widths; without any the line is solid
 DASHES = ((), (5, 1.5, 1, 1.5), (1, 1.2), (9, 2), (4, 1.2, 1, 1.2, 1, 1.2))
 
-# markers on one line
+# most markers on one line
 MOST_MARKERS = 12
 
 
@@ -61,8 +61,8 @@ class Theme:
     """Of a panel, by the number of columns."""
     height: float
     """Of a panel of lines or of means."""
-    low: float
-    """Height of a panel of dots."""
+    dots_height: float
+    """Of a panel of dots."""
     legend: float
     """Width of the legend."""
 
@@ -82,7 +82,10 @@ class Theme:
         return int(width / (0.59 * self.text))
 
     def config(self) -> dict[str, Any]:
-        """Return Vega-Lite's configuration."""
+        """Return Vega-Lite's configuration.
+
+        Vega-Lite's sizes of markers are areas; a limit of 0 is none.
+        """
         text_sizes = {"labelFontSize": self.text, "titleFontSize": self.text}
         legend = {
             "orient": "bottom",
@@ -102,18 +105,18 @@ class Theme:
     def _styles(self) -> dict[str, dict[str, Any]]:
         """Return the look of each kind of mark, by the names that `charts.py` uses."""
         em = self.em
-
-        # Vega's sizes of markers are areas
         area = em**2
         return {
             "marker": {"filled": True, "size": 60 * area},
             "not-private": {"strokeDash": [4 * em, 4 * em]},
+            # an outline, white inside, that covers the line beneath
             "not-private-marker": {
                 "filled": False,
                 "fill": "white",
                 "size": 60 * area,
                 "strokeWidth": self.line,
             },
+            # a ring around the best result, and the name of its series
             "best": {
                 "filled": False,
                 "size": 230 * area,
@@ -121,6 +124,7 @@ class Theme:
                 "strokeWidth": 1.2 * em,
             },
             "best-name": {"fontSize": 11 * em, "baseline": "bottom", "dy": -4 * em},
+            # the edge is opaque, the inside is not: rows lie on each other
             "test-row": {"filled": True, "size": 30 * area, "opacity": 1, "fillOpacity": 0.6},
             "mean": {"strokeWidth": em},
             "true-mean": {
@@ -144,7 +148,7 @@ PAGE = Theme(
     text=12,
     widths={1: 640, 2: 470, 3: 300},
     height=290,
-    low=200,
+    dots_height=200,
     legend=1000,
 )
 
@@ -154,6 +158,6 @@ PAPER = Theme(
     text=8,
     widths={1: 302, 2: 209, 3: 158},
     height=137,
-    low=101,
+    dots_height=101,
     legend=480,
 )

@@ -6,7 +6,7 @@ import pytest
 import tacit
 from messages import stating
 from tacit.errors import BudgetError, InputError
-from tacit.learners.prototypes.public import rows_of
+from tacit.learners.prototypes.public import rows_in_directions
 from tacit.privacy.events import Exponential, Parallel, PureDP
 
 
@@ -300,7 +300,7 @@ def unit(rows):
 def test_a_name_is_kept_as_a_row_of_its_direction_about_the_centre(data):
     x, y, public = data
     centre = unit(public).mean(axis=0)
-    rows = rows_of(unit(NAMES - centre), centre)
+    rows = rows_in_directions(unit(NAMES - centre), centre)
     assert np.allclose(np.linalg.norm(rows, axis=1), 1)
     assert np.allclose(unit(rows - centre), unit(NAMES - centre), rtol=0, atol=1e-12)
     names = [NAMES, NAMES[1], -NAMES[0]]

@@ -20,7 +20,7 @@ from tacit.learners.common.softmax import Blocks, logits, noisy_gradient, residu
 from tacit.learners.common.sums import class_sums
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows, scores_of_empty
 from tacit.learners.prototypes.scores.arithmetic import Scoring, scoring
-from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
+from tacit.learners.prototypes.scores.window import PUBLIC, window, window_needs_public
 from tacit.learners.prototypes.selection import candidates, class_scores, select_one
 from tacit.learners.prototypes.split import Split, calibrated
 from tacit.mechanisms import outer_products
@@ -156,7 +156,7 @@ class ProjectedPrototypes(UnitRowClassifier):
             raise InputError(
                 f"prototypes={quoted(self.prototypes)} must be {SUMS!r} or {PUBLIC!r}; leave it out"
             )
-        needs_public(self.d_min, self.d_max)
+        window_needs_public(self.d_min, self.d_max)
 
         from_public = bool(self.prototypes == PUBLIC)
         default_window = (self.d_min, self.d_max) == (PUBLIC, PUBLIC)

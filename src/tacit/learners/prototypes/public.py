@@ -23,7 +23,7 @@ from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import flag, public_centre, whole
 from tacit.learners.prototypes.scores import IN_MEMORY, WORK, work_folder
 from tacit.learners.prototypes.scores.arithmetic import AUTO, Scoring, check_name, scoring
-from tacit.learners.prototypes.scores.window import PUBLIC, needs_public, window
+from tacit.learners.prototypes.scores.window import PUBLIC, window, window_needs_public
 from tacit.learners.prototypes.selection import candidates, class_scores, select_one
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -35,7 +35,7 @@ from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
 SELECTIONS = ("exponential", "permute-and-flip")
-LARGEST_SCORE = 2**63 - 1
+LARGEST_SCORE = 2**63 - 1  # that an int64 holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +152,7 @@ class PublicPrototypes(PrivateClassifier):
     (array([0, 1]), 2.0)
     """
 
+    # facts of the method, as `PrivateClassifier` describes them
     estimates = "rows"
     person_bound = "each score is divided by the number of records of its person"
     budget_kinds = ("pure", "zcdp", "approx", "gdp")
@@ -176,9 +177,10 @@ class PublicPrototypes(PrivateClassifier):
     jobs: int = 1
 
     def _epsilon(self) -> float:
+        """Check the parameters, and return epsilon of each exponential mechanism."""
         budget = Budget.parse(self.budget)
         whole("k", self.k, 1, 2**31)
-        self._centred()
+        self._centred()  # checks `centre`, `d_min` and `d_max`
         if self.names is not None and self.k > 1:
             raise InputError(f"names need k=1, not k={self.k}; pass k=1, or leave names out")
         whole("jobs", self.jobs, 1, 1024)
@@ -195,7 +197,7 @@ class PublicPrototypes(PrivateClassifier):
 
     def _centred(self) -> bool:
         """Tell whether rows are centred, which a window from public rows implies."""
-        window_from_public = needs_public(self.d_min, self.d_max)
+        window_from_public = window_needs_public(self.d_min, self.d_max)
         if self.centre is None:
             return window_from_public
 
@@ -236,6 +238,8 @@ class PublicPrototypes(PrivateClassifier):
             centre = public_centre(public, X.shape[1])
         bounds = window(self.d_min, self.d_max, public, centre)
 
+        # Scores are divided by the records of a person where persons are protected; at an infinite
+        # epsilon nothing is.
         epsilon = self._epsilon()
         classes = None
         if Unit(self.unit).per_person and math.isfinite(epsilon):
@@ -248,7 +252,7 @@ class PublicPrototypes(PrivateClassifier):
         names = None
         directions = name_directions(self.names, self.classes, X.shape[1], centre)
         if directions is not None:
-            names = rows_of(directions, centre)
+            names = rows_in_directions(directions, centre)
         return ScoredRecords(X, labels, public, bounds, rule, folder, engine, names)
 
     def checkpoint_folder(self) -> Any:
@@ -316,9 +320,12 @@ class PublicPrototypes(PrivateClassifier):
         with class_scores(
             rule, public, prepared, n_classes, folder=prepared.folder, engine=prepared.engine
         ) as totals:
-            # scores (C, m) of public rows and (C, C or 0) of names, side by side
+            # scores (C, m) of public rows and (C, C or 0) of names
             name_scores = self._name_scores(prepared, n_classes, epsilon)
-            rows = progress(map(np.append, totals, name_scores), "selection", n_classes)
+
+            # one row of scores at a time, the two side by side: all together may not fit the memory
+            joined_rows = map(np.append, totals, name_scores)
+            rows = progress(joined_rows, "selection", n_classes)
             self.indices_ = np.array([self._choose(row, rule, epsilon, noise) for row in rows])
 
             may_be_shown = self.noise == "research" or math.isinf(epsilon)
@@ -342,8 +349,9 @@ class PublicPrototypes(PrivateClassifier):
         # move in the same direction, so sensitivity and monotonicity stay.
         scores: Integers = full_scores - full_scores // 8
         n_candidates = len(prepared.public) + n_classes
-        bonus = favour(n_candidates, rule.sensitivity, epsilon)
+        bonus = name_bonus(n_candidates, rule.sensitivity, epsilon)
         for c in range(n_classes):
+            # an int of Python's, which cannot overflow, before the bonus is added
             scores[c, c] = min(int(full_scores[c, c]) + bonus, LARGEST_SCORE)
         return scores
 
@@ -365,7 +373,10 @@ class PublicPrototypes(PrivateClassifier):
         return top_k.select_set(row, self.k, **self._set_facts(rule), epsilon=epsilon, noise=noise)
 
     def _set_facts(self, rule: Scoring) -> dict[str, int]:
-        """Sensitivity of the scores, and the number of classes in which a change moves scores."""
+        """Sensitivity of the scores, and the number of classes in which a change moves scores.
+
+        A record moves the scores of its own class alone.
+        """
         return {"sensitivity": rule.sensitivity, "classes": rule.classes or 1}
 
     def _selected_rows(self, prepared: ScoredRecords) -> Floats:
@@ -374,7 +385,7 @@ class PublicPrototypes(PrivateClassifier):
         n_public = len(prepared.public)
         is_public = positions < n_public
 
-        # at the position of a name, row 0 stands in and is then replaced
+        # row 0 is read at the position of a name, and name 0 at that of a public row: neither stays
         rows = np.asarray(prepared.public[np.where(is_public, positions, 0)])
         if rows.dtype.kind != "f":
             rows = rows.astype(np.float64)
@@ -384,7 +395,7 @@ class PublicPrototypes(PrivateClassifier):
         return rows.reshape(*self.indices_.shape, -1)
 
 
-def favour(m: int, sensitivity: int, epsilon: float) -> int:
+def name_bonus(m: int, sensitivity: int, epsilon: float) -> int:
     """Return the bonus that makes a candidate as likely as m others of the same score together.
 
     The exponential mechanism selects with odds exp(epsilon score/sensitivity), so the bonus is
@@ -392,10 +403,12 @@ def favour(m: int, sensitivity: int, epsilon: float) -> int:
     """
     if math.isinf(epsilon):
         return 0
+
+    # fractions, since the result may be larger than any float
     return round(Fraction(sensitivity) / Fraction(epsilon) * Fraction(math.log(m)))
 
 
-def rows_of(directions: Floats, centre: Floats | None) -> Floats:
+def rows_in_directions(directions: Floats, centre: Floats | None) -> Floats:
     """Return unit rows that have these directions about the centre.
 
     A row is centre + t direction with t > 0 and norm 1: t solves t^2 + 2 t <direction, centre> +
@@ -404,5 +417,7 @@ def rows_of(directions: Floats, centre: Floats | None) -> Floats:
     if centre is None:
         return directions
     along = directions @ centre
+
+    # the centre, a mean of unit rows, has norm 1 at most: below 0 there is only rounding
     t = np.sqrt(np.maximum(along**2 + 1 - centre @ centre, 0.0)) - along
     return np.asarray(centre + t[:, None] * directions)

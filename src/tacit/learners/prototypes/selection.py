@@ -36,10 +36,14 @@ def class_scores(
     """
     X = private.X
     labels = private.labels
+    # `scoring.classes` is set where scores are divided by a person's number of records, which they
+    # are not at an infinite epsilon, whatever the unit
     person_sizes = None
     if scoring.classes is not None and private.persons is not None:
         person_sizes = private.persons.of_same_person
 
+    # All that decides the scores; they are hashed only where scores are shared. A centre follows
+    # from the public rows, so it is enough to say that there is one.
     def facts() -> tuple[Any, ...]:
         rule = (
             scoring.low,
@@ -52,8 +56,12 @@ def class_scores(
 
     computation = scores(scoring, public, X, labels, n_classes, person_sizes=person_sizes, **files)
     with ExitStack() as stack:
-        # `computation` is entered only where nothing is shared yet
-        yield shared("public-scores", facts, lambda: stack.enter_context(computation))  # type: ignore[arg-type]
+
+        def compute() -> Any:
+            # called only where nothing is shared yet; files of scores stay until the stack closes
+            return stack.enter_context(computation)
+
+        yield shared("public-scores", facts, compute)
 
 
 def select_one(

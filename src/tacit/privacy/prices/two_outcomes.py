@@ -3,7 +3,8 @@
 Let the noise have standard deviation 1 and the number move by h. The outcomes have P = (Phi(x),
 Phi(-x)) and Q = (Phi(x - h), Phi(h - x)), and the noisy number itself has Renyi divergence l h^2/2
 at order l. The price is the supremum over x of the divergence of P and Q, divided by that; x -> h -
-x exchanges P and Q.
+x exchanges P and Q. In the code l is `order` and h is `step`; p_1 and q_1 are the probabilities of
+reaching the threshold, p_0 and q_0 the others; K is `reach`, and E `_full_cost`.
 
 Proof of the certificate. With g(z) = e^(lz) - 1 - l(e^z - 1),
     e^((l-1) D) - 1 = sum_i q_i g(ln p_i/q_i),    (1)
@@ -22,7 +23,8 @@ from functools import lru_cache
 from tacit.compute.compiled import compiled
 from tacit.privacy.prices import LEAST, certifiable
 
-TOLERANCE = 1e-3  # by which a certified price is above the largest cost that was found
+# Share by which a certified price is above the largest cost that a search finds.
+TOLERANCE = 1e-3
 
 _ROOT_TWO = math.sqrt(2)
 
@@ -56,6 +58,8 @@ def estimate_of_bit(order: float, step: float) -> float:
     """Return the largest share that a search finds: for planning, not certified."""
     if not certifiable(order, step):
         return 1.0
+
+    # About the proof's interval with K = 4: a search proves nothing, so a short interval will do.
     reach = (order - 1) * step + 4
     largest_excess = float(_largest(order, step, reach))
     return min(1.0, math.log1p(largest_excess) / _full_cost(order, step))
@@ -72,10 +76,11 @@ def _certified(order: float, step: float, price: float) -> bool:
     most_excess = math.expm1(price * full_cost)
 
     for reach in _REACHES:
-        # the right tail costs more than the left one
-        tail = math.exp(full_cost) * normal_cdf(-float(reach))
-        right_tail = math.expm1((1 - order) * math.log(normal_cdf(float(reach)))) + tail
+        # bounds of (1) in the tails; that of the right tail is the larger
+        left_tail = math.exp(full_cost) * normal_cdf(-float(reach))
+        right_tail = math.expm1((1 - order) * math.log(normal_cdf(float(reach)))) + left_tail
         if right_tail <= most_excess:
+            # no longer reach is tried: it leaves more to prove between the tails
             low = -reach - (order - 1) * step
             high = reach + step
             return bool(_covered(order, step, most_excess, low, high))
@@ -107,6 +112,8 @@ def _excess_at(x: float, step: float, order: float) -> float:
 def _largest(order: float, step: float, reach: float) -> float:
     """Search the largest value of (1) for x from -reach to reach: on a grid, then ever closer to
     its best point.
+
+    Near its largest value (1) changes by the square of a distance, so a spacing of 1e-5 is enough.
     """
     best = 0.0
     best_x = 0.0
@@ -146,11 +153,12 @@ def _covered(order: float, step: float, most_excess: float, low: float, high: fl
         top_1 = widened(math.log(normal_cdf(x) / normal_cdf(x - step)), 1)
         bottom_1 = widened(math.log(normal_cdf(end) / normal_cdf(end - step)), -1)
         top_0 = widened(math.log(normal_cdf(-x) / normal_cdf(step - x)), 1)
-        bottom_0 = widened(math.log(normal_cdf(-x - width) / normal_cdf(step - x - width)), -1)
+        bottom_0 = widened(math.log(normal_cdf(-end) / normal_cdf(step - end)), -1)
         g1 = max(excess(top_1, order), excess(bottom_1, order))
         g0 = max(excess(top_0, order), excess(bottom_0, order))
 
-        # (1) is linear in q_1, which rises in x
+        # (1) is linear in q_1, which rises in x; 1e-9 is more than the error of a probability (see
+        # "Error" in `tacit.privacy.prices`)
         least_q = normal_cdf(x - step) * (1 - 1e-9)
         largest_q = normal_cdf(end - step) * (1 + 1e-9)
         bound = max(g0 + least_q * (g1 - g0), g0 + largest_q * (g1 - g0))
@@ -168,5 +176,8 @@ def _covered(order: float, step: float, most_excess: float, low: float, high: fl
 
 @compiled
 def widened(z: float, sign: int) -> float:
-    """Return a log ratio moved up or down by more than its error."""
+    """Return a log ratio moved up or down by more than its error.
+
+    "Error" in `tacit.privacy.prices` states it.
+    """
     return z + sign * (4e-12 + 1e-9 * abs(z))

@@ -1,6 +1,7 @@
 """Unclipped scores: one sum of integer rows for each class, and its products with the candidates.
 
-The score of candidate p is n_c N^2 + <p, sum of x>, with rows and candidates in the integers of
+The score of candidate p for class c is n_c N^2 + <p, sum of x>: n_c is the number of records of the
+class, x runs over them, and rows and candidates are integers of norm at most N, in the arithmetic
 `float64`. Products in float64 are exact where no partial sum exceeds 2^53; larger sums are cut into
 parts of fewer bits.
 
@@ -30,10 +31,10 @@ from tacit.learners.prototypes.scores.arithmetic import ARITHMETICS, BLOCK, Arit
 from tacit.mechanisms.noise import Integers
 from tacit.models.rows import Floats
 
-# A product of a candidate and a row is in [-N^2, N^2].
+# N = 2^18; a product of a candidate and a row is in [-N^2, N^2]
 NORM = ARITHMETICS["float64"].norm
 
-# candidates that are scored at once
+# candidates that are scored at once: for speed alone, since scores are exact
 WIDE = 8 * BLOCK
 
 # F = 2^SHARE_BITS: weights of records under a unit per person are multiples of 1/F
@@ -67,11 +68,13 @@ def unclipped_scores(
         weight_bits = SHARE_BITS
         weights = 2**SHARE_BITS // person_sizes
 
+    # scaled so that rounded rows of this width have norm N at most
     arithmetic = ARITHMETICS["float64"].scaled(public)
     sums, class_weights = _class_sums(arithmetic, X, labels, weights, centre, len(scores))
     sum_parts = parts_of(sums)
 
-    # n_c N^2: it shifts each product from [-N^2, N^2] to [0, 2 N^2]
+    # n_c N^2: it shifts each product from [-N^2, N^2] to [0, 2 N^2]. N^2 is divided by F before
+    # the product, which might not fit 64 bits otherwise; both are powers of 2, so nothing is lost.
     shifts = class_weights * (NORM**2 >> weight_bits)
 
     def score_block(start: int) -> int:
@@ -80,8 +83,9 @@ def unclipped_scores(
         scores[:, block] = exact_product(candidates, sum_parts, weight_bits) + shifts[:, None]
         return len(candidates)
 
+    # the threads write into `scores`; what the loop draws from them are numbers of candidates
     block_sizes = in_threads(score_block, range(0, len(public), WIDE))
-    for _ in progress(block_sizes, "scores", len(public), int):
+    for _ in progress(block_sizes, "scores", len(public), size=int):
         pass
     return scores
 
@@ -104,12 +108,14 @@ def _class_sums(
         rows = arithmetic.integers(X[block], centre) * block_weights[:, None]
         classes, positions = np.unique(labels[block], return_inverse=True)
 
-        # Entries stay below 2^18 2^18 BLOCK = 2^44, so float64 adds them exactly.
+        # Entries stay below 2^18 2^18 BLOCK = 2^44, so float64 adds them exactly. A loop over rows
+        # adds them many times faster than `np.add.at`.
         block_sums = np.zeros((len(classes), rows.shape[1]))
         for row, position in zip(rows, positions, strict=True):
             block_sums[position] += row
 
-        # A row of zeros has no direction and contributes nothing.
+        # A row of zeros has no direction and contributes nothing. The weights of a block add up to
+        # 2^18 BLOCK = 2^26 at most, which float64 holds exactly.
         present_weights = block_weights * rows.any(axis=1)
         totals = np.bincount(positions, present_weights, len(classes)).astype(np.int64)
         return classes, block_sums, totals
@@ -117,6 +123,7 @@ def _class_sums(
     n_blocks = -(-len(X) // BLOCK)
     blocks = in_threads(sum_block, range(0, len(X), BLOCK))
     for classes, block_sums, totals in progress(blocks, "class sums", n_blocks):
+        # no class is twice in `classes`
         sums[classes] += block_sums.astype(np.int64)
         class_weights[classes] += totals
     return sums, class_weights
@@ -131,10 +138,13 @@ def parts_of(sums: Integers) -> list[tuple[Floats, int]]:
     width = sums.shape[1]
 
     # Entries of a part are below 2^bits, so |<p, part>| <= N sqrt(d) 2^bits by Cauchy and Schwarz.
-    # That must not exceed 2^53; `root_bits` is log2(sqrt(d)), rounded up.
-    root_bits = -(-(width - 1).bit_length() // 2)
+    # That must not exceed 2^53. log2(d) and its half, log2(sqrt(d)), are rounded up; N is a power
+    # of 2, of which bit_length - 1 is the exponent.
+    width_bits = (width - 1).bit_length()
+    root_bits = -(-width_bits // 2)
     bits = _EXACT_BITS - (NORM.bit_length() - 1) - root_bits
 
+    # magnitudes, since shifts turn them to 0, but a negative number to -1
     signs = np.sign(sums)
     remainder = np.abs(sums)
     shift = 0
@@ -148,19 +158,20 @@ def parts_of(sums: Integers) -> list[tuple[Floats, int]]:
 
 
 def exact_product(
-    candidates: NDArray[np.float64], parts: list[tuple[Floats, int]], bits: int = 0
+    candidates: NDArray[np.float64], parts: list[tuple[Floats, int]], divisor_bits: int = 0
 ) -> Integers:
-    """Products of integer candidates (m, d) with whole numbers (C, d), divided by 2^bits; (C, m).
+    """Products of integer candidates (m, d) with whole numbers (C, d), divided by a power of 2.
 
-    Candidates have norm at most N; the whole numbers are given as `parts_of` returns them. The
-    quotient is rounded down. Each part may be rounded by itself: only the first needs rounding,
-    since the shift of the others is at least `bits`.
+    The result has shape (C, m), and the divisor is 2^divisor_bits. Candidates have norm at most N;
+    the whole numbers are passed as `parts_of` returns them. The quotient is rounded down. Each part
+    may be rounded by itself: only the first needs rounding, since the shift of the others is at
+    least `divisor_bits`.
     """
     first_part, _ = parts[0]
     total = np.zeros((len(first_part), len(candidates)), np.int64)
     for part, part_shift in parts:
         product = (part @ candidates.T).astype(np.int64)
-        shift = part_shift - bits
+        shift = part_shift - divisor_bits
         if shift >= 0:
             total += product << shift
         else:

@@ -21,11 +21,12 @@ QUANTILES = (0.9, 0.999)
 # public rows whose similarities are computed
 SAMPLE = 2048
 
-# resolution of the integer scores, less the error of a difference in float64
+# Least width of a window: 1e-6, the resolution of integer scores, less the error of a difference in
+# float64.
 NARROWEST = 1e-6 * (1 - 1e-9)
 
 
-def needs_public(d_min: Any, d_max: Any) -> bool:
+def window_needs_public(d_min: Any, d_max: Any) -> bool:
     """Tell whether a bound follows from public rows, and check the bounds that are numbers."""
     bounds = {"d_min": d_min, "d_max": d_max}
     numbers = {name: bound for name, bound in bounds.items() if not _is_public(bound)}
@@ -53,9 +54,10 @@ def window(d_min: Any, d_max: Any, public: Any, centre: Floats | None) -> tuple[
     public rows: .9 for d_min, .999 for d_max. If the two quantiles are equal, as with fewer than
     three rows, the bounds are 0 and 2.
     """
-    if not needs_public(d_min, d_max):
+    if not window_needs_public(d_min, d_max):
         return float(d_min), float(d_max)
 
+    # within an experiment, cells with the same public rows share the quantiles
     low, high = cached(_quantiles, public, centre)
     if not _is_public(d_min):
         low = float(d_min)
@@ -80,6 +82,7 @@ def _quantiles(public: Any, centre: Floats | None) -> tuple[float, float]:
 
     They are 0 and 2 if the rounded quantiles are equal.
     """
+    # evenly spaced positions, each once, however they are rounded
     n_sampled = min(len(public), SAMPLE)
     sample = np.unique(np.linspace(0, len(public) - 1, n_sampled).astype(np.int64))
     rows = unit_rows_about(np.asarray(public[sample]), centre)
@@ -89,7 +92,8 @@ def _quantiles(public: Any, centre: Floats | None) -> tuple[float, float]:
     if len(similarities) == 0:
         return 0.0, 2.0
 
-    low, high = (1 + np.quantile(similarities, QUANTILES)).round(6).clip(0, 2).tolist()
-    if not low < high:
-        return 0.0, 2.0
-    return low, high
+    quantiles = 1 + np.quantile(similarities, QUANTILES)
+    low, high = quantiles.round(6).clip(0, 2).tolist()
+    if low < high:
+        return low, high
+    return 0.0, 2.0
