@@ -17,7 +17,7 @@ from tacit.models.posterior import log_sum
 
 Floats = NDArray[np.float64]
 
-SURE = 1e-3  # a prior rules out no class
+SURE = 1e-3  # least probability of a class under a prior: none is ruled out
 
 # Ridge of the intercepts of heads: few outputs say little about the shares of many classes.
 INTERCEPT_RIDGE = 10.0
@@ -42,6 +42,7 @@ class Evidence:
         if correction == "forward":
             values = randomizer.log_likelihood(outputs, which)
             return cls(values, np.zeros(len(values), dtype=bool))
+
         # still unbiased when shifted to add up to 1, as one-hot labels do
         values = randomizer.unbiased(outputs)
         values = values + (1 - values.sum(axis=1, keepdims=True)) / values.shape[1]
@@ -69,8 +70,8 @@ class Evidence:
         """The posterior of each label under a prior from labels: the shares of a record's
         cluster.
         """
-        logs = np.log(np.maximum(prior.rows, SURE))[prior.which]
-        return Evidence.of_targets(np.asarray(softmax(self.values + logs, axis=1)))
+        log_prior = np.log(np.maximum(prior.rows, SURE))[prior.which]
+        return Evidence.of_targets(np.asarray(softmax(self.values + log_prior, axis=1)))
 
     def among(self, rows: Integers | NDArray[np.bool_]) -> Evidence:
         """The evidence on some of the records."""
@@ -78,8 +79,10 @@ class Evidence:
 
     def without(self, rows: Integers) -> Evidence:
         """The same records, with nothing known of some: every class is as likely."""
-        values, target = self.values.copy(), self.target.copy()
-        values[rows], target[rows] = 0.0, False
+        values = self.values.copy()
+        target = self.target.copy()
+        values[rows] = 0.0
+        target[rows] = False
         return Evidence(values, target)
 
     def likelihoods(self) -> Floats:
@@ -98,8 +101,10 @@ class Evidence:
         """
         if not len(log_prior):
             return 0.0
-        each = log_sum(log_prior + self.values)
-        return float(np.where(self.target, (self.values * log_prior).sum(axis=1), each).mean())
+
+        of_outputs = log_sum(log_prior + self.values)
+        of_targets = (self.values * log_prior).sum(axis=1)
+        return float(np.where(self.target, of_targets, of_outputs).mean())
 
 
 def fitted_head(

@@ -25,9 +25,10 @@ from tacit.mechanisms.noise import Integers
 from tacit.models.rows import Floats
 
 SPACED = 2**14  # rows that stand for all where time must be bounded
-NEIGHBOURS = 10
+TEACHERS = 10  # nearest rows that teach a row
 VOTERS = (10, 30, 100)  # nearest rows whose outputs vote
-OF_NEIGHBOURS = 2 / 3  # share of their posteriors in a target
+# Share of the teachers' mean posterior in the prior of a row; the head has the rest.
+NEIGHBOURS_SHARE = 2 / 3
 RIDGE = 0.1
 LEAST = 1e-300  # of a probability, before its logarithm
 TOGETHER = 2**23  # inner products that are computed together
@@ -47,8 +48,9 @@ class Neighbours:
     def among(cls, rows: Floats) -> Neighbours:
         """The neighbours among at most `SPACED` evenly spaced rows."""
         positions = spaced(len(rows), SPACED)
-        few = rows[positions]
-        return cls(few, positions, nearest_rows(few, min(max(VOTERS), len(few) - 1)))
+        spaced_rows = rows[positions]
+        n_nearest = min(max(VOTERS), len(positions) - 1)
+        return cls(spaced_rows, positions, nearest_rows(spaced_rows, n_nearest))
 
     def voted(
         self, evidence: Evidence, about: Head, voters: int, start: Head | None = None
@@ -56,8 +58,7 @@ class Neighbours:
         """The head by the votes of so many nearest rows, beside what `about` says; `evidence` is
         that of all rows.
         """
-        known = evidence.among(self.positions)
-        values = _own_values(known)
+        values = _log_likelihoods(evidence.among(self.positions))
         votes = about.log_probabilities(self.rows) + values + self._sums(values, voters)
         targets = Evidence.of_targets(softmax(votes, axis=1))
         return fitted_head(self.rows, targets, RIDGE, about, start)
@@ -79,12 +80,18 @@ class Neighbours:
         """The head after a round that teaches another; `evidence` is that of all rows. The fit
         starts from that other head by default.
         """
-        log_p, known = head.log_probabilities(self.rows), evidence.among(self.positions)
-        posterior = known.posterior(log_p)
-        number = min(NEIGHBOURS, self.nearest.shape[1])
-        near = self._sums(posterior, number) / number
-        prior = (1 - OF_NEIGHBOURS) * np.exp(log_p) + OF_NEIGHBOURS * near
-        targets = softmax(np.log(np.maximum(prior, LEAST)) + _own_values(known), axis=1)
+        evidence = evidence.among(self.positions)
+        log_p = head.log_probabilities(self.rows)
+
+        # The prior of each row, (m, C): what the head and its neighbours say.
+        n_teachers = min(TEACHERS, self.nearest.shape[1])
+        posterior = evidence.posterior(log_p)
+        mean_posterior = self._sums(posterior, n_teachers) / n_teachers
+        prior = (1 - NEIGHBOURS_SHARE) * np.exp(log_p) + NEIGHBOURS_SHARE * mean_posterior
+
+        # The output of the row makes it a posterior.
+        log_prior = np.log(np.maximum(prior, LEAST))
+        targets = softmax(log_prior + _log_likelihoods(evidence), axis=1)
         return fitted_head(self.rows, Evidence.of_targets(targets), RIDGE, about, start or head)
 
 
@@ -95,26 +102,25 @@ def spaced(n: int, most: int) -> NDArray[np.int64]:
     return np.arange(most) * n // most
 
 
-def _own_values(known: Evidence) -> Floats:
+def _log_likelihoods(evidence: Evidence) -> Floats:
     """Log likelihoods of the outputs; 0 for targets, which are not likelihoods and cannot be
     multiplied.
     """
-    return np.where(known.target[:, None], 0.0, known.values)
+    return np.where(evidence.target[:, None], 0.0, evidence.values)
 
 
 def nearest_rows(rows: Floats, k: int) -> NDArray[np.int64]:
-    """Positions of the k other rows with the largest inner product with each row, of shape (n,
-    k).
-    """
-    short = rows.astype(np.float32)
+    """Find the k other rows with the largest inner product with each row: positions, (n, k)."""
+    short_rows = rows.astype(np.float32)
     length = max(1, TOGETHER // len(rows))
 
-    def of_part(start: int) -> NDArray[np.int64]:
-        products = short[start : start + length] @ short.T
-        own = np.arange(len(products))
-        products[own, start + own] = -np.inf
+    def nearest_of_part(start: int) -> NDArray[np.int64]:
+        products = short_rows[start : start + length] @ short_rows.T
+        positions = np.arange(len(products))
+        products[positions, start + positions] = -np.inf
+
         nearest = np.argpartition(products, -k, axis=1)[:, -k:]
         order = np.argsort(-np.take_along_axis(products, nearest, axis=1), axis=1, kind="stable")
         return np.take_along_axis(nearest, order, axis=1)
 
-    return np.concatenate(list(in_threads(of_part, range(0, len(rows), length))))
+    return np.concatenate(list(in_threads(nearest_of_part, range(0, len(rows), length))))

@@ -27,9 +27,17 @@ Floats = NDArray[np.float64]
 
 LOSSES = ("squared", "absolute")
 MOST_EPSILON = 30.0
-MOST_VALUE, MOST_VALUES = 1e100, 4000
-_TINY = 1e-9  # columns of a solver's matrix that are less are none
-_MARGIN = 1e-7  # relative, by which the linear program is solved more strictly
+
+# The largest value, and how many there may be: tables of all pairs of values must fit in memory.
+MOST_VALUE = 1e100
+MOST_VALUES = 4000
+
+# Outputs that no value has with more than this probability are left out of a solver's table.
+_TINY = 1e-9
+
+# The relative margin by which the linear program is solved for less than epsilon, so that its
+# rounding errors stay within epsilon.
+_MARGIN = 1e-7
 
 
 class ValueRandomizer(ABC):
@@ -93,24 +101,26 @@ class RROnBins(ValueRandomizer):
         self, epsilon: float, values: Any, prior: Any = None, loss: str = "squared"
     ) -> None:
         self.values, self.prior = checked_values(values, prior)
-        self.epsilon = (
-            epsilon if epsilon == math.inf else real("epsilon", epsilon, LEAST, MOST_EPSILON)
-        )
+        self.epsilon = epsilon
+        if epsilon != math.inf:
+            self.epsilon = real("epsilon", epsilon, LEAST, MOST_EPSILON)
         if len(self.values) > MOST_VALUES:
             raise InputError(
                 f"{len(self.values)} values are more than {MOST_VALUES}; pass a coarser list"
             )
         if loss not in LOSSES:
             raise InputError(f"loss={loss!r} must be one of {', '.join(LOSSES)}; leave it out")
+
         if self.epsilon == math.inf:
-            self.outputs, self.bins, self.expected_loss = (
-                self.values,
-                np.arange(len(self.values)),
-                0.0,
-            )
+            self.outputs = self.values
+            self.bins = np.arange(len(self.values))
+            self.expected_loss = 0.0
         else:
-            best = _best_bins(self.values, self.prior, math.exp(self.epsilon), loss)
+            growth = math.exp(self.epsilon)
+            best = _best_bins(self.values, self.prior, growth, loss)
             self.outputs, self.bins, self.expected_loss = best
+
+        # Randomized response over all bins; the order of the classes plays no part.
         size = len(self.outputs)
         self._response = Response(self.epsilon, size, np.arange(size)[None], np.array([size]))
 
@@ -130,10 +140,13 @@ class RROnBins(ValueRandomizer):
         size = len(self.outputs)
         if self.epsilon == math.inf:
             return np.eye(size)
+
+        # The words of the first answer, the bin itself, and of the last.
         words, _ = words_of(self.epsilon, size, size)
-        table = (
-            np.full((size, size), words[-1] / WORDS) + np.eye(size) * (words[0] - words[-1]) / WORDS
-        )
+        own_bin = words[0]
+        other_bin = words[-1]
+        table = np.full((size, size), other_bin / WORDS)
+        table += np.eye(size) * (own_bin - other_bin) / WORDS
         return np.asarray(table[self.bins])
 
 
@@ -172,10 +185,13 @@ class UnbiasedResponse(ValueRandomizer):
     def __init__(self, epsilon: float, values: Any, prior: Any = None, outputs: Any = None) -> None:
         self.values, self.prior = checked_values(values, prior)
         self.epsilon = real("epsilon", epsilon, 0.01, MOST_EPSILON)
-        self.outputs = (
-            self._default_outputs() if outputs is None else checked_values(outputs, None)[0]
-        )
-        table = _least_variance(self.values, self.prior, self.outputs, self.epsilon * (1 - _MARGIN))
+        if outputs is None:
+            self.outputs = self._default_outputs()
+        else:
+            self.outputs, _ = checked_values(outputs, None)
+
+        stricter_epsilon = self.epsilon * (1 - _MARGIN)
+        table = _least_variance(self.values, self.prior, self.outputs, stricter_epsilon)
         self._table = ResponseTable(_repaired(table, math.exp(self.epsilon)))
         self.realised_epsilon = self._table.epsilon
         if self.realised_epsilon > self.epsilon:
@@ -183,6 +199,7 @@ class UnbiasedResponse(ValueRandomizer):
                 f"epsilon={self.epsilon:g} is not met by the solver's table; pass fewer values or"
                 " outputs"
             )
+
         squares = (self.outputs[None] - self.values[:, None]) ** 2
         self.expected_loss = float(self.prior @ (self.matrix() * squares).sum(axis=1))
 
@@ -202,33 +219,38 @@ class UnbiasedResponse(ValueRandomizer):
         return self._table.matrix()
 
     def _default_outputs(self) -> Floats:
-        low, high = self.values[0], self.values[-1]
+        """Steps of half the smallest gap, beyond the values on both sides."""
         if len(self.values) == 1:
             return self.values
+        low = self.values[0]
+        high = self.values[-1]
         step = float(np.diff(self.values).min()) / 2
+
+        # Randomized response on two values is unbiased with outputs that are this many times as far
+        # apart. Outputs go as far beyond the values on each side.
         growth = (math.exp(self.epsilon) + 1) / math.expm1(self.epsilon)
         reach = (high - low) * max(growth, 1.0) / step
         if not reach * len(self.values) < 1_000_000:
             raise InputError(
                 f"{len(self.values)} values ask for too many outputs; pass outputs=... of your own"
             )
+
         beyond = math.ceil(reach)
-        return np.asarray(low + step * np.arange(-beyond, beyond + round((high - low) / step) + 1))
+        between = round((high - low) / step)
+        return np.asarray(low + step * np.arange(-beyond, beyond + between + 1))
 
 
 def checked_values(values: Any, prior: Any) -> tuple[Floats, Floats]:
-    """Rising values, and their prior, by default uniform."""
+    """Return rising values, and their prior, by default uniform."""
     array = numbers_of(values, "values", "pass the values that a label may have")
-    if (
-        array.ndim != 1
-        or not len(array)
-        or not np.all(np.abs(array) <= MOST_VALUE)
-        or np.any(np.diff(array) <= 0)
-    ):
+    is_list = array.ndim == 1 and len(array) > 0
+    # NaN is in no range
+    if not is_list or not np.all(np.abs(array) <= MOST_VALUE) or np.any(np.diff(array) <= 0):
         raise InputError(
             f"values of shape {array.shape} must be finite and rising, within 1e100; sort them,"
             " each once"
         )
+
     if prior is None:
         return array, np.full(len(array), 1 / len(array))
     rows = checked_prior(prior)
@@ -243,72 +265,110 @@ def checked_values(values: Any, prior: Any) -> tuple[Floats, Floats]:
 def _best_bins(
     values: Floats, prior: Floats, growth: float, loss: str
 ) -> tuple[Floats, NDArray[np.int64], float]:
-    """Outputs, the place of each value's, and the expected loss; by dynamic programming over
-    intervals.
+    """Find the intervals of values, or bins, of the least expected loss, by dynamic programming.
+
+    `growth` is e^epsilon. Returns the output of each bin, the bin of each value, and the expected
+    loss.
     """
     size = len(values)
     cost, output = _intervals(values, prior, growth - 1, loss)
-    # by number of bins less one: intervals that end at j
-    best, came = [cost[0]], [np.zeros(size, dtype=np.int64)]
+
+    # For each number of bins, 1 first, and each value: the least cost of as many bins that end with
+    # it, and where the last of them starts.
+    least_costs = [cost[0]]
+    starts = [np.zeros(size, dtype=np.int64)]
     for _ in range(1, size):
-        before = np.concatenate([[np.inf], best[-1][:-1]])  # bins that end right before i
-        ways = before[:, None] + cost
-        came.append(np.argmin(ways, axis=0))
-        best.append(np.min(ways, axis=0))
-    totals = [float(costs[-1]) / (growth + number) for number, costs in enumerate(best)]
-    count = int(np.argmin(totals))
-    bins, outputs, end = np.zeros(size, dtype=np.int64), [], size - 1
-    for number in range(count, -1, -1):
-        start = int(came[number][end])
+        # The cost of bins that end right before each value; nothing ends before the first.
+        cost_before = np.concatenate([[np.inf], least_costs[-1][:-1]])
+        costs = cost_before[:, None] + cost
+        starts.append(np.argmin(costs, axis=0))
+        least_costs.append(np.min(costs, axis=0))
+
+    # With d bins, probabilities are multiples of 1 / (e^epsilon + d - 1).
+    totals = [float(costs[-1]) / (growth + number) for number, costs in enumerate(least_costs)]
+    n_others = int(np.argmin(totals))
+
+    # Backwards from the last bin.
+    bins = np.zeros(size, dtype=np.int64)
+    outputs = []
+    end = size - 1
+    for number in range(n_others, -1, -1):
+        start = int(starts[number][end])
         bins[start : end + 1] = number
         outputs.append(output[start, end])
         end = start - 1
-    return np.array(outputs[::-1]), bins, totals[count]
+    return np.array(outputs[::-1]), bins, totals[n_others]
 
 
 def _intervals(values: Floats, prior: Floats, extra: float, loss: str) -> tuple[Floats, Floats]:
-    """L(i..j) and the output that attains it, of shape (n, n); infinite below the diagonal."""
+    """Return the cost of each interval of values as a bin, and the output that attains it.
+
+    Both have the shape (n, n), first value by last; costs are infinite below the diagonal. All
+    values answer with a bin's output, those of the bin e^epsilon times as often: the cost is the
+    loss of the output over all values, weighted by the prior, and `extra`, e^epsilon - 1, times its
+    loss over the bin.
+    """
     size = len(values)
-    cost, output = np.full((size, size), np.inf), np.zeros((size, size))
-    shifted = values - values.mean()
+    cost = np.full((size, size), np.inf)
+    output = np.zeros((size, size))
+
     if loss == "squared":
-        sums = [np.concatenate([[0.0], np.cumsum(prior * shifted**power)]) for power in range(3)]
+        # About the mean, since differences of large squares would lose digits.
+        shifted = values - values.mean()
+        # Cumulative moments of order 0, 1 and 2, which start with 0.
+        moments = [np.concatenate([[0.0], np.cumsum(prior * shifted**power)]) for power in range(3)]
         for i in range(size):
             weight, first, second = (
-                total[-1] + extra * (total[i + 1 :] - total[i]) for total in sums
+                total[-1] + extra * (total[i + 1 :] - total[i]) for total in moments
             )
             cost[i, i:] = np.maximum(second - first**2 / weight, 0.0)
             output[i, i:] = first / weight + values.mean()
         return cost, output
-    # of an output, at a value; the best output is a value
+
+    # Losses of an output, by row, at a value: some value is a best output, a weighted median.
     losses = np.abs(values[:, None] - values[None])
-    sums_of = np.concatenate([np.zeros((size, 1)), np.cumsum(prior * losses, axis=1)], axis=1)
+    cumulative = np.concatenate([np.zeros((size, 1)), np.cumsum(prior * losses, axis=1)], axis=1)
     for i in range(size):
-        totals = sums_of[:, -1:] + extra * (sums_of[:, i + 1 :] - sums_of[:, i : i + 1])
-        cost[i, i:], output[i, i:] = totals.min(axis=0), values[np.argmin(totals, axis=0)]
+        over_bins = cumulative[:, i + 1 :] - cumulative[:, i : i + 1]
+        totals = cumulative[:, -1:] + extra * over_bins
+        cost[i, i:] = totals.min(axis=0)
+        output[i, i:] = values[np.argmin(totals, axis=0)]
     return cost, output
 
 
 def _least_variance(values: Floats, prior: Floats, outputs: Floats, epsilon: float) -> Floats:
-    """The solver's table, of shape (n, m)."""
+    """Solve for the unbiased table of the least variance: probabilities of outputs, (n, m).
+
+    The variables of the linear program are the entries of the table, row by row, and the least
+    entry of each column. Entries lie between the least of their column and e^epsilon times it; each
+    row adds up to 1 and has its value as mean.
+    """
     from scipy import sparse
     from scipy.optimize import linprog
 
-    n, m = len(values), len(outputs)
+    n = len(values)
+    m = len(outputs)
     scale = max(float(np.abs(outputs).max()), 1e-300)
     squares = ((outputs[None] - values[:, None]) / scale) ** 2
-    # least entry of each column
-    every, least = sparse.identity(n * m), sparse.vstack([sparse.identity(m)] * n)
-    ratios = sparse.vstack(
-        [sparse.hstack([every, -math.exp(epsilon) * least]), sparse.hstack([-every, least])]
-    )
-    means = [sparse.kron(sparse.identity(n), row[None]) for row in (np.ones(m), outputs / scale)]
-    equal = sparse.hstack([sparse.vstack(means), sparse.csr_matrix((2 * n, m))])
+
+    # Inequalities, of left sides at most 0.
+    every = sparse.identity(n * m)
+    least = sparse.vstack([sparse.identity(m)] * n)
+    at_most = sparse.hstack([every, -math.exp(epsilon) * least])
+    at_least = sparse.hstack([-every, least])
+    ratios = sparse.vstack([at_most, at_least])
+
+    # Sums of the rows, then their means.
+    sums = sparse.kron(sparse.identity(n), np.ones(m)[None])
+    means = sparse.kron(sparse.identity(n), (outputs / scale)[None])
+    no_least = sparse.csr_matrix((2 * n, m))
+    equalities = sparse.hstack([sparse.vstack([sums, means]), no_least])
+
     solution = linprog(
         np.concatenate([(prior[:, None] * squares).ravel(), np.zeros(m)]),
         ratios.tocsr(),
         np.zeros(2 * n * m),
-        equal.tocsr(),
+        equalities.tocsr(),
         np.concatenate([np.ones(n), values / scale]),
         bounds=(0, None),
         method="highs",
@@ -323,10 +383,11 @@ def _least_variance(values: Floats, prior: Floats, outputs: Floats, epsilon: flo
 
 
 def _repaired(table: Floats, growth: float) -> Floats:
-    """A solver's table without tiny entries: each column is none or within the ratio, each row adds
-    up to 1.
+    """Remove tiny entries from a solver's table.
+
+    Each column is then 0, or its entries are within a ratio of `growth`; each row adds up to 1.
     """
-    kept = table * (table.max(axis=0) >= _TINY)
-    floor = kept.max(axis=0) / growth
-    kept = np.maximum(kept, floor)
-    return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+    without_tiny_columns = table * (table.max(axis=0) >= _TINY)
+    floor = without_tiny_columns.max(axis=0) / growth
+    raised = np.maximum(without_tiny_columns, floor)
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
