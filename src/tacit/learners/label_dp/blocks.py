@@ -74,7 +74,9 @@ class Blocks(Randomizer):
     """
 
     def __init__(self, epsilon: float, prior: Any, first: int = 0) -> None:
-        self.epsilon = epsilon if epsilon == math.inf else real("epsilon", epsilon, LEAST, MOST)
+        self.epsilon = epsilon
+        if epsilon != math.inf:
+            self.epsilon = real("epsilon", epsilon, LEAST, MOST)
         rows = prior_table(prior)
         self.n_priors, self.n_classes = rows.shape
         self.partitions, self.n_blocks = partitions_of(rows, self.epsilon, first)
@@ -94,25 +96,27 @@ class Blocks(Randomizer):
     ) -> Integers:
         """The number of a block for each label, of shape (n,)."""
         self.check_which(which, len(labels))
-        return (
-            labels.copy()
-            if self.epsilon == math.inf
-            else self._responses.sample(labels, which, noise)
-        )
+        if self.epsilon == math.inf:
+            return labels.copy()
+        return self._responses.sample(labels, which, noise)
 
     def log_likelihood(self, outputs: Integers, which: Integers | None = None) -> Floats:
         self.check_which(which, len(outputs))
-        prior = np.zeros(len(outputs), dtype=np.int64) if which is None else which
-        each, kind = np.unique(self.n_blocks, return_inverse=True)
-        own, other = (np.array(logs) for logs in zip(*map(self._logs, each.tolist()), strict=True))
+        prior = which
+        if prior is None:
+            prior = np.zeros(len(outputs), dtype=np.int64)
+
+        # Log probabilities of an answer for each number of blocks that occurs, (numbers, 2).
+        numbers, number_of_prior = np.unique(self.n_blocks, return_inverse=True)
+        log_probabilities = np.array([self._logs(g) for g in numbers.tolist()])
         result = np.empty((len(outputs), self.n_classes))
         step = max(1, _VALUES // self.n_classes)
 
         def fill(start: int) -> None:
             part = slice(start, start + step)
-            of_part = kind[prior[part]]
-            same = self.partitions[prior[part]] == outputs[part, None]
-            result[part] = np.where(same, own[of_part, None], other[of_part, None])
+            in_block, in_other = log_probabilities[number_of_prior[prior[part]]].T[:, :, None]
+            is_in_block = self.partitions[prior[part]] == outputs[part, None]
+            result[part] = np.where(is_in_block, in_block, in_other)
 
         for _ in in_threads(fill, range(0, len(outputs), step)):
             pass
@@ -137,8 +141,12 @@ class Blocks(Randomizer):
         """
         if self.epsilon == math.inf:
             return math.inf
-        words = (words_of(self.epsilon, g, g)[0] for g in np.unique(self.n_blocks).tolist())
-        return max(math.log(each[0] / each[-1]) for each in words)
+        ratios = []
+        for g in np.unique(self.n_blocks).tolist():
+            # In words, of which probabilities are whole multiples.
+            chances, _ = words_of(self.epsilon, g, g)
+            ratios.append(math.log(chances[0] / chances[-1]))
+        return max(ratios)
 
     def matrix(self) -> Floats:
         """Probabilities as sampled, of shape (classes, blocks), or (priors, classes, most blocks of
@@ -147,18 +155,20 @@ class Blocks(Randomizer):
         result = np.zeros((self.n_priors, self.n_classes, int(self.n_blocks.max())))
         for g in np.unique(self.n_blocks).tolist():
             priors = np.flatnonzero(self.n_blocks == g)
-            own, other = np.exp(self._logs(g)) if self.epsilon == math.inf else self._chances(g)
-            same = self.partitions[priors][:, :, None] == np.arange(g)
-            result[priors, :, :g] = np.where(same, own, other)
+            in_block, in_other = self._chances(g)
+            is_in_block = self.partitions[priors][:, :, None] == np.arange(g)
+            result[priors, :, :g] = np.where(is_in_block, in_block, in_other)
         return result[0] if self.n_priors == 1 else result
 
     def _chances(self, g: int) -> tuple[float, float]:
         """Probability to answer with the block of the label, and with any other of g blocks."""
+        if self.epsilon == math.inf:
+            return 1.0, 0.0
         words, _ = words_of(self.epsilon, g, g)
         return words[0] / WORDS, words[-1] / WORDS
 
     def _logs(self, g: int) -> tuple[float, float]:
         if self.epsilon == math.inf:
             return 0.0, NEVER
-        own, other = self._chances(g)
-        return math.log(own), math.log(other)
+        in_block, in_other = self._chances(g)
+        return math.log(in_block), math.log(in_other)

@@ -104,16 +104,23 @@ class Response(Randomizer):
     """
 
     def __init__(self, epsilon: float, n_classes: int, orders: Integers, k: Integers) -> None:
-        self.epsilon = epsilon if epsilon == math.inf else real("epsilon", epsilon, LEAST, MOST)
-        self.n_classes, self.n_priors, self.orders = n_classes, len(orders), orders
-        self.k = np.full_like(k, n_classes) if self.epsilon == math.inf else k
+        self.n_classes = n_classes
+        self.n_priors = len(orders)
+        self.orders = orders
+        if epsilon == math.inf:
+            # Labels are kept, so no class may be left out.
+            self.epsilon = epsilon
+            self.k = np.full_like(k, n_classes)
+        else:
+            self.epsilon = real("epsilon", epsilon, LEAST, MOST)
+            self.k = k
         self._responses = Responses(self.epsilon, orders, self.k)
 
     @property
     def event(self) -> Event:
-        return RandomizedResponse(
-            self.epsilon, max(int(self.k[self.k > 1].min(initial=self.n_classes)), 2)
-        )
+        # With k = 1 the answer says nothing.
+        smallest = int(self.k[self.k > 1].min(initial=self.n_classes))
+        return RandomizedResponse(self.epsilon, max(smallest, 2))
 
     def sample(
         self, labels: Integers, noise: NoiseSource, which: Integers | None = None
@@ -127,19 +134,26 @@ class Response(Randomizer):
         self.check_which(which, len(outputs))
         if self.epsilon == math.inf:
             return np.where(np.eye(self.n_classes, dtype=bool)[outputs], 0.0, NEVER)
+
+        # The place of each class in the order of each prior, (priors, C).
         places = np.empty_like(self.orders)
         np.put_along_axis(places, self.orders, np.arange(self.n_classes)[None], axis=1)
-        each, kind = np.unique(self.k, return_inverse=True)
-        words = [words_of(self.epsilon, k, self.n_classes) for k in each.tolist()]
-        of_kind = np.array(
-            [[within[0], within[-1], (beyond or within)[0]] for within, beyond in words],
-            dtype=float,
-        )
-        of_kind = np.log(of_kind / WORDS)
-        prior = np.zeros(len(outputs), dtype=np.int64) if which is None else which
-        kept, moved, outside = (of_kind[kind[prior], i][:, None] for i in range(3))
-        result = np.where(places[prior] < self.k[prior, None], moved, outside)
-        np.put_along_axis(result, outputs[:, None], kept, axis=1)
+
+        # For each k that occurs, log probabilities of an output: of its own class, of another of
+        # the first k, and of a class beyond these.
+        sizes, size_of_prior = np.unique(self.k, return_inverse=True)
+        words = []
+        for k in sizes.tolist():
+            within, beyond = words_of(self.epsilon, k, self.n_classes)
+            words.append([within[0], within[-1], (beyond or within)[0]])
+        log_probabilities = np.log(np.array(words, dtype=float) / WORDS)
+
+        prior = which
+        if prior is None:
+            prior = np.zeros(len(outputs), dtype=np.int64)
+        same, other, outside = log_probabilities[size_of_prior[prior]].T[:, :, None]
+        result = np.where(places[prior] < self.k[prior, None], other, outside)
+        np.put_along_axis(result, outputs[:, None], same, axis=1)
         return np.asarray(result)
 
     def unbiased(self, outputs: Integers) -> Floats:
@@ -153,7 +167,8 @@ class Response(Randomizer):
         if self.epsilon == math.inf:
             return onehot
         words, _ = words_of(self.epsilon, self.n_classes, self.n_classes)
-        kept, other = words[0] / WORDS, words[-1] / WORDS
+        kept = words[0] / WORDS
+        other = words[-1] / WORDS
         return np.asarray((onehot - other) / (kept - other))
 
     @property
@@ -167,7 +182,8 @@ class Response(Randomizer):
         for k in np.unique(self.k).tolist():
             within, beyond = words_of(self.epsilon, k, self.n_classes)
             if k > 1:
-                least, most = min(within[1:] + beyond), max([within[0], *beyond])
+                least = min(within[1:] + beyond)
+                most = max([within[0], *beyond])
                 worst = max(worst, math.log(most / least))
         return worst
 
@@ -181,12 +197,15 @@ class Response(Randomizer):
             if self.epsilon == math.inf:
                 result[number] = np.eye(size)
                 continue
+
             within, beyond = words_of(self.epsilon, k, size)
-            result[number][:, order[:k]] = (np.array(beyond or within, dtype=float) / WORDS)[None]
-            for place, label in enumerate(order[:k]):
+            outputs = order[:k]
+            result[number][:, outputs] = (np.array(beyond or within, dtype=float) / WORDS)[None]
+            for place, label in enumerate(outputs):
+                # The label itself has the probability that stands first.
                 row = np.array(within, dtype=float) / WORDS
                 row[[0, place]] = row[[place, 0]]
-                result[number][label, order[:k]] = row
+                result[number][label, outputs] = row
         return result[0] if len(self.k) == 1 else result
 
 
@@ -272,11 +291,14 @@ class RRWithPrior(Response):
     def __init__(self, epsilon: float, prior: Any) -> None:
         rows = checked_prior(prior)
         size = rows.shape[1]
-        checked = real("epsilon", epsilon, LEAST, MOST) if epsilon != math.inf else epsilon
+        if epsilon != math.inf:
+            epsilon = real("epsilon", epsilon, LEAST, MOST)
+
+        # For each k, the probability to keep a label: S_k / (1 + (k - 1) e^-epsilon).
         orders = falling(rows)
         sums = np.cumsum(np.take_along_axis(rows, orders, axis=1), axis=1)
-        kept = sums / (1 + np.arange(size) * math.exp(-checked))
-        super().__init__(checked, size, orders, np.argmax(kept, axis=1) + 1)
+        keeps = sums / (1 + np.arange(size) * math.exp(-epsilon))
+        super().__init__(epsilon, size, orders, np.argmax(keeps, axis=1) + 1)
 
 
 def falling(rows: Floats) -> Integers:

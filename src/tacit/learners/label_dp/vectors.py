@@ -87,18 +87,18 @@ class NoisyOneHot(Randomizer):
         self, n_classes: int, *, epsilon: float | None = None, rho: float | None = None
     ) -> None:
         self.n_classes = whole("n_classes", n_classes, 2, 2**31)
-        self.epsilon = (
-            epsilon if epsilon in (None, math.inf) else real("epsilon", epsilon, LEAST, 1e6)
-        )
-        self.rho = None if epsilon is not None else real("rho", rho, LEAST, 1e6)
+        self.epsilon = epsilon
+        self.rho = None
+        if epsilon is None:
+            self.rho = real("rho", rho, LEAST, 1e6)
+        elif epsilon != math.inf:
+            self.epsilon = real("epsilon", epsilon, LEAST, 1e6)
 
     @property
     def event(self) -> PureDP | Gaussian:
-        return (
-            Gaussian(1 / math.sqrt(2 * self.rho))
-            if self.rho is not None
-            else PureDP(float(self.epsilon or 0))
-        )
+        if self.rho is not None:
+            return Gaussian(1 / math.sqrt(2 * self.rho))
+        return PureDP(float(self.epsilon or 0))
 
     def sample(self, labels: Integers, noise: NoiseSource, which: Integers | None = None) -> Floats:
         return one_hot.noisy_one_hot(labels, self.n_classes, self.event, noise)
@@ -106,7 +106,11 @@ class NoisyOneHot(Randomizer):
     def log_likelihood(self, outputs: Floats, which: Integers | None = None) -> Floats:
         if self.rho is not None:
             return np.asarray(outputs * self.rho)
-        return np.asarray(np.clip(2 * outputs - 1, -1, 1) * min(float(self.epsilon or 0), 1e6) / 2)
+
+        # The log ratio of densities at an entry of 1 and of 0, for Laplace noise of scale
+        # 2 / epsilon; infinite epsilon is bounded, since likelihoods are multiplied.
+        epsilon = min(float(self.epsilon or 0), 1e6)
+        return np.asarray(np.clip(2 * outputs - 1, -1, 1) * epsilon / 2)
 
     def unbiased(self, outputs: Floats) -> Floats:
         return np.asarray(outputs, dtype=np.float64)
