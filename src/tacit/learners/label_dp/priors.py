@@ -25,13 +25,23 @@ from tacit.privacy.events import PureDP
 
 Floats = NDArray[np.float64]
 
-# of a cluster; measured on CIFAR-10 and MNIST, where twice as many are little worse
+# The records of a cluster over the standard deviation of the noise on a count; measured on CIFAR-10
+# and MNIST, where twice as many are little worse.
 RECORDS_OVER_NOISE = 4
-LEAST_RECORDS, MOST_CLUSTERS = 8, 5000  # per cluster, and by default; more clusters take long
-NAMES_SCALE = 10.0  # of cosines to names, as logits
-# standard deviation, in logits, between variants, which tell some 5 % less about a label
+
+# The least records of a cluster, and the most clusters, if none are asked for: more take long.
+LEAST_RECORDS = 8
+MOST_CLUSTERS = 5000
+
+# The factor that makes cosines to names logits.
+NAMES_SCALE = 10.0
+
+# The most standard deviation, in logits, between variants of a prior, which tell some 5 % less
+# about a label.
 MOVED_BY = 0.5
-MOST_FEATURE = 1e12  # squares of which float32 adds up
+
+# The largest feature whose squares float32 adds up.
+MOST_FEATURE = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +91,20 @@ class Prior:
         """
         if not self.shared:
             return Prior(self.rows[self.which].astype(np.float32), np.arange(len(self.which)))
-        size = self.rows.shape[1]
-        count = order_count(size)
-        distinct, which = np.unique(
-            self.which * count + np.arange(len(self.which)) % count, return_inverse=True
-        )
-        rows = self.rows[distinct // count].astype(np.float64)
-        moved = np.random.default_rng(size).normal(size=(count, size))[distinct % count]
+        n_classes = self.rows.shape[1]
+        n_variants = order_count(n_classes)
+
+        # Variant i of row r has the number r * n_variants + i; only those that some record has are
+        # made.
+        number = self.which * n_variants + np.arange(len(self.which)) % n_variants
+        numbers, which = np.unique(number, return_inverse=True)
+        rows = self.rows[numbers // n_variants].astype(np.float64)
+
+        # Public random numbers, the same for all rows.
+        draws = np.random.default_rng(n_classes).normal(size=(n_variants, n_classes))
         logs = np.log(rows, out=np.full_like(rows, np.nan), where=rows > 0)
-        rows *= np.exp(np.minimum(np.nanstd(logs, axis=1, keepdims=True), MOVED_BY) * moved)
+        deviation = np.minimum(np.nanstd(logs, axis=1, keepdims=True), MOVED_BY)
+        rows *= np.exp(deviation * draws[numbers % n_variants])
         return Prior((rows / rows.sum(axis=1, keepdims=True)).astype(np.float32), which)
 
 
@@ -112,12 +127,8 @@ def clusters_of(X: Any, n_clusters: int, n_components: int = 50, seed: int = 0) 
     from sklearn.decomposition import PCA
 
     array = np.asarray(X)
-    if (
-        array.ndim < 2
-        or array.dtype.kind not in "fiub"
-        or not array.size
-        or not np.all(np.abs(array) < MOST_FEATURE)
-    ):
+    is_table = array.ndim >= 2 and array.size > 0 and array.dtype.kind in "fiub"
+    if not is_table or not np.all(np.abs(array) < MOST_FEATURE):
         raise InputError(
             f"features of shape {array.shape} must be numbers below {MOST_FEATURE:g}, by row; scale"
             " them"
@@ -135,7 +146,8 @@ def clusters_of(X: Any, n_clusters: int, n_components: int = 50, seed: int = 0) 
 def cluster_count(n: int, epsilon: float) -> int:
     """Number of clusters of n records whose histograms, bought with `epsilon`, are worth having."""
     deviation = math.sqrt(2) * MOVED / epsilon
-    return min(max(round(n / max(RECORDS_OVER_NOISE * deviation, LEAST_RECORDS)), 1), MOST_CLUSTERS)
+    records_of_cluster = max(RECORDS_OVER_NOISE * deviation, LEAST_RECORDS)
+    return min(max(round(n / records_of_cluster), 1), MOST_CLUSTERS)
 
 
 def cluster_prior(
@@ -157,22 +169,32 @@ def cluster_prior(
     """
     shape = (int(which.max()) + 1, n_classes)
     noisy = noisy_histogram(labels, which, shape, PureDP(epsilon), noise, sizes)
-    totals = np.bincount(which, None if sizes is None else 1 / sizes, minlength=shape[0]).astype(
-        np.float64
-    )
+
+    # The weight of the labels of each cluster, which is public, (clusters,).
+    weights = None
+    if sizes is not None:
+        weights = 1 / sizes
+    totals = np.bincount(which, weights, minlength=shape[0]).astype(np.float64)
     counts = onto_simplex(noisy, totals)
-    noise_of_all = n_classes * 2 * (MOVED / epsilon) ** 2
-    trust = (totals**2 / np.maximum(totals**2 + noise_of_all, 1))[:, None]
+
+    # Laplace noise of scale b has variance 2 b^2.
+    noise_variance = n_classes * 2 * (MOVED / epsilon) ** 2
+    trust = (totals**2 / np.maximum(totals**2 + noise_variance, 1))[:, None]
     rows = trust * counts / np.maximum(totals[:, None], 1) + (1 - trust) / n_classes
     return Prior(rows / rows.sum(axis=1, keepdims=True), which)
 
 
 def onto_simplex(values: Floats, sums: Floats) -> Floats:
     """The nearest rows that are not negative and have these sums [Duchi et al. 2008]."""
-    ordered = -np.sort(-values, axis=1)
-    excess = (np.cumsum(ordered, axis=1) - sums[:, None]) / np.arange(1, values.shape[1] + 1)
-    last = (ordered > excess).sum(axis=1).clip(min=1) - 1
-    return np.asarray(np.maximum(values - np.take_along_axis(excess, last[:, None], axis=1), 0.0))
+    falling = -np.sort(-values, axis=1)
+
+    # What must be taken from each of the k largest values if the others become 0, for k from 1.
+    excess = (np.cumsum(falling, axis=1) - sums[:, None]) / np.arange(1, values.shape[1] + 1)
+
+    # The most values that stay above 0.
+    n_positive = (falling > excess).sum(axis=1).clip(min=1)
+    shift = np.take_along_axis(excess, n_positive[:, None] - 1, axis=1)
+    return np.asarray(np.maximum(values - shift, 0.0))
 
 
 def uniform(n: int, n_classes: int) -> Prior:
@@ -231,9 +253,14 @@ def prior_table(prior: Any, n_classes: int | None = None) -> NDArray[Any]:
             "prior has type float16, in which probabilities hardly add up to 1; pass float32 or"
             " float64"
         )
-    short = isinstance(prior, np.ndarray) and prior.dtype == np.float32  # which is not copied
-    array = prior if short else numbers_of(prior, "prior", "pass one probability for each class")
-    rows: NDArray[Any] = array[None] if array.ndim == 1 else array
+    if isinstance(prior, np.ndarray) and prior.dtype == np.float32:
+        # Large priors are not copied.
+        array = prior
+    else:
+        array = numbers_of(prior, "prior", "pass one probability for each class")
+    rows: NDArray[Any] = array
+    if array.ndim == 1:
+        rows = array[None]
     if rows.ndim != 2 or 0 in rows.shape:
         raise InputError(f"prior has shape {array.shape}; pass (classes,), or (priors, classes)")
     if n_classes not in (None, rows.shape[1]):
@@ -250,9 +277,10 @@ def checked_prior(prior: Any, n_classes: int | None = None) -> Floats:
 
 def check_rows_of_prior(rows: Floats, name: str = "prior", first: int = 0) -> Floats:
     """Refuse rows that are no probabilities, by a name and a number that counts from `first`."""
-    bad = ~np.all(rows >= 0, axis=1) | ~(np.abs(rows.sum(axis=1) - 1) <= TOLERANCE)
-    if bad.any():
-        row = int(np.argmax(bad))
+    # NaN fails both.
+    is_valid = np.all(rows >= 0, axis=1) & (np.abs(rows.sum(axis=1) - 1) <= TOLERANCE)
+    if not is_valid.all():
+        row = int(np.argmin(is_valid))
         raise no_prior(rows[row], f"{name} {first + row}")
     return rows
 
