@@ -39,6 +39,7 @@ CONSTANTS = {
     "`START`: share of the scale at which they start": (f"{LEARNER}.auto.START",),
     "`MOMENTS`: share of second moments": (f"{LEARNER}.refinement.MOMENTS",),
     "`RIDGE` about this start": (f"{LEARNER}.refinement.RIDGE",),
+    "`LARGEST_RIDGE`": (f"{LEARNER}.refinement.LARGEST_RIDGE",),
     "`CLIP`: the largest clip norm": (f"{LEARNER}.refinement.CLIP",),
     "`BALANCE`: multiple of the log class shares": (f"{LEARNER}.refinement.BALANCE",),
     "`COUNT_SHARE`: share of the count column": (f"{LEARNER}.auto.COUNT_SHARE",),
@@ -61,9 +62,8 @@ CONSTANTS = {
 NAME_CONSTANTS = {
     "`NAMES`: clarity at which names weigh a half": (f"{MODELS}.quadratic.NAMES",),
     "`ABOUT_NAME`: variance about a name": (f"{MODELS}.posterior.ABOUT_NAME",),
-    "`LENGTH_MEAN`: expected length of names": (f"{MODELS}.named_posterior.LENGTH_MEAN",),
-    "`LEAST_LENGTH`: least length of names": (f"{MODELS}.named_posterior.LEAST_LENGTH",),
-    "`LEAST_SHARE`: least share of the class means": (f"{MODELS}.named_posterior.LEAST_SHARE",),
+    "`LENGTH_MEAN`: expected length of names": (f"{MODELS}.name_length.LENGTH_MEAN",),
+    "`LEAST_LENGTH`: least length of names": (f"{MODELS}.name_length.LEAST_LENGTH",),
     "`OFFSET_RIDGE` of the offsets": (f"{MODELS}.calibration.OFFSET_RIDGE",),
 }
 FACTORS = (1.0, 0.5, 2.0)

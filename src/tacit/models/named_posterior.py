@@ -7,12 +7,12 @@ The model. Let t_c be the row of the name of class c, t the mean of these rows w
 size, and g the mean of all private rows. Names say where the mean m_c of a class lies, up to one
 common length b:
 
-    m_c ~ N(g + b (t_c - t), v w),    b ~ N(0.35, 0.25^2),
+    m_c ~ N(g + b (t_c - t), v w),
 
 where w are the variances of the public rows along the axes; v is `ELSEWHERE` in the regression for
-b, and `posterior.ABOUT_NAME` in the posterior that follows. b = 0 means that names tell nothing.
-The sums S_c = n_c m_c + noise give a linear regression of S_c/n_c on t_c - t, whose posterior has a
-closed form.
+b, and `posterior.ABOUT_NAME` in the posterior that follows. The sums S_c = n_c m_c + noise give a
+linear regression of S_c/n_c on t_c - t, and so the posterior of the length b, which decides whether
+the names fit (`name_length.py`).
 
 Where the constants were chosen is said in docs/auto.md.
 """
@@ -23,20 +23,13 @@ import math
 
 import numpy as np
 
+from tacit.models.name_length import NameLength, regressed_length
 from tacit.models.posterior import ELSEWHERE, ClassPosterior, NoisySums, class_posterior, grand_mean
 from tacit.models.public_prior import PublicPrior
 from tacit.models.rows import Floats
 
-LENGTH_MEAN = 0.35
-LENGTH_SD = 0.25
-
-# Names count as contradicted if their length is surely below this.
-LEAST_LENGTH = 0.1
-
-# Wrong names of many classes reach LEAST_LENGTH by chance, since names resemble one another.
-# From this many classes on, names must also explain this share of the class means.
-MANY_CLASSES = 10
-LEAST_SHARE = 0.25
+# Least total of the records, where noise hides how many there are.
+LEAST_TOTAL = 1e-9
 
 
 def named_posterior(
@@ -63,7 +56,7 @@ def named_posterior(
     named = class_posterior(prior, release, centres)
 
     # Weight of the plain posterior, (C, 1): the root of the share of each sum that is not noise.
-    weight = np.sqrt(plain.clarity(release.noise))[:, None]
+    weight = np.sqrt(named.clarity(release.noise))[:, None]
     mean_weight = float(weight.mean())
 
     return ClassPosterior(
@@ -79,66 +72,64 @@ def named_centres(
     prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats
 ) -> Floats | None:
     """Return the prior means g + b (t_c - t), (C, p), or None if the sums contradict the names."""
-    sizes = plain.sizes[:, None]
-    precision = _precision_of_means(prior, release, plain)
-
-    # Weighted least squares with an intercept: subtract the weighted mean from the names.
-    centred_names = names - (precision * names).sum(axis=0) / precision.sum()
-    information = float((precision * centred_names**2).sum())
-    rounding = 1e-12 * float((precision * names**2).sum())
-    if information <= rounding:
+    spread = names - names.mean(axis=0)
+    if (spread**2).sum() <= 1e-12 * (names**2).sum():
         # All names are alike.
         return None
 
-    # Posterior of the length b: normal likelihood times normal prior.
-    variance = 1 / (information + 1 / LENGTH_SD**2)
-    evidence = float((precision * centred_names * release.sums / sizes).sum())
-    length = variance * (evidence + LENGTH_MEAN / LENGTH_SD**2)
-
-    # Noise leaves b near its prior mean, so it rarely contradicts any names.
-    surely_short = length + 2 * math.sqrt(variance) < LEAST_LENGTH
-    explained = _explained_share(release, plain, names, precision, information)
-    explains_little = len(names) >= MANY_CLASSES and length < LEAST_SHARE * min(explained, 1.0)
-    if surely_short or explains_little:
+    length = name_length(prior, release, plain, names)
+    if length.contradicted:
         return None
 
     # g weights classes by their sizes; so must the mean of the names.
+    sizes = plain.sizes[:, None]
     mean_name = (sizes * names).sum(axis=0) / sizes.sum()
-    return np.asarray(grand_mean(release) + max(length, 0.0) * (names - mean_name))
+    return np.asarray(grand_mean(release) + length.temperature * (names - mean_name))
 
 
-def _precision_of_means(prior: PublicPrior, release: NoisySums, plain: ClassPosterior) -> Floats:
+def name_length(
+    prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats
+) -> NameLength:
+    """Return the posterior of the length of the names, by a regression of S_c/n_c on t_c - t."""
+    sizes = _sizes_of_total(release, plain)
+    precision = _precision_of_means(prior, release, plain, sizes)
+
+    # Weighted least squares with an intercept: subtract the weighted mean from the names.
+    weights = precision / max(float(precision.sum()), 1e-300)
+    centred_names = names - (weights * names).sum(axis=0)
+    information = float((precision * centred_names**2).sum())
+    evidence = float((precision * centred_names * release.sums / sizes).sum())
+    return regressed_length(information, evidence)
+
+
+def _sizes_of_total(release: NoisySums, plain: ClassPosterior) -> Floats:
+    """Return class sizes that add up to no more than the counts do, (C, 1).
+
+    The sizes of the posterior are at least 1. With fewer records than classes, a class without
+    records would count as one whose mean is zero, and so as evidence against its name.
+    """
+    total = max(float(release.counts.sum()), LEAST_TOTAL)
+    return np.asarray(plain.sizes * min(1.0, total / float(plain.sizes.sum())))[:, None]
+
+
+def _precision_of_means(
+    prior: PublicPrior, release: NoisySums, plain: ClassPosterior, sizes: Floats
+) -> Floats:
     """Return the precision of S_c/n_c about its name, (C, 1).
 
-    Three variances add up: of means about names, of rows within classes, and of noise.
+    Three variances add up: of means about names, of rows within classes, and of noise. Sizes that
+    are mostly noise would make the sums look precise, so they are reduced by the share of noise in
+    their squared total.
     """
-    sizes = _certain_sizes(release, plain)
+    noise_share = len(sizes) * (release.count_noise / float(sizes.sum())) ** 2
+    certain_sizes = sizes * math.sqrt(max(1 - noise_share, 0.0))
+
     mean_variance = float(prior.variances.mean())
     about_name = ELSEWHERE * mean_variance
-    within_class = plain.within * mean_variance / sizes
-    noise = (release.noise / sizes) ** 2
-    return np.asarray(1 / (about_name + within_class + noise))
+    within_class = plain.within * mean_variance
 
-
-def _certain_sizes(release: NoisySums, plain: ClassPosterior) -> Floats:
-    """Return class sizes reduced by the share of noise in their squared total, at least 1; (C, 1).
-
-    Sizes that are mostly noise would otherwise make the sums look precise.
-    """
-    sizes = plain.sizes[:, None]
-    noise_share = len(sizes) * (release.count_noise / float(sizes.sum())) ** 2
-    return np.maximum(sizes * math.sqrt(max(1 - noise_share, 0.0)), 1.0)
-
-
-def _explained_share(
-    release: NoisySums, plain: ClassPosterior, names: Floats, precision: Floats, information: float
-) -> float:
-    """Return |m|/|t|: the length of class means over the length of names.
-
-    The squared length of class means is raised by half a standard deviation of its noise.
-    """
-    noise_of_square = math.sqrt(names.size / 2) * release.noise**2
-    total_square = float((_certain_sizes(release, plain) ** 2).sum())
-    squared_means = plain.between + noise_of_square / total_square
-    squared_names = information / float(precision.sum())
-    return math.sqrt(squared_means / squared_names)
+    # 1 / (about + within/n + (noise/n)^2), which is 0 for a class of size 0
+    variance_of_sum = (
+        certain_sizes**2 * about_name + certain_sizes * within_class + release.noise**2
+    )
+    return np.asarray(certain_sizes**2 / np.maximum(variance_of_sum, 1e-300))

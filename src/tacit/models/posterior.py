@@ -14,12 +14,12 @@ all private rows (`grand_mean`):
 
     "as public"   about the mean of a neighbourhood of public rows, variance 0.3 w
     "shifted"     about the same neighbourhoods, moved so that their mean is g, variance 0.3 w
-    "elsewhere"   about g, variance 0.5 w; or about the name of the class, variance 0.25 w
-                  (`named_posterior.py`)
+    "elsewhere"   about g, variance 0.5 w
 
 The first two families select public records: a class whose sum is dominated by noise gets the
 average of the neighbourhoods that explain it. The third family shrinks means towards g, for tasks
-that the public rows do not resemble.
+that the public rows do not resemble. With class names there is one family instead, about the name
+of the class, with variance 0.25 w (`named_posterior.py`).
 
 The estimate has three steps.
 
@@ -57,6 +57,9 @@ ABOUT_NAME = 0.25
 # The least share of the variance of rows within classes (h), and between them.
 LEAST_WITHIN = 0.4
 LEAST_BETWEEN = 0.02
+
+# The least size of a class that has a name; without names it is 1.
+LEAST_NAMED_SIZE = 0.1
 
 # EM: sizes on its grid, most neighbourhoods, and rounds.
 SIZES = 40
@@ -141,8 +144,14 @@ def class_posterior(
     Parameters
     ----------
     centres : ndarray of shape (C, p), optional
-        Centres of the third family, one for each class, if names give them.
+        Centres of the only family, one for each class, if names give them.
     """
+    # Without names, a class without records needs a record to have a mean at all. A name is such a
+    # mean, and a sum of no records is no evidence against it.
+    least_size = 1.0
+    if centres is not None:
+        least_size = LEAST_NAMED_SIZE
+
     n_classes = len(release.counts)
     within = within_share(release)
     grand = grand_mean(release)
@@ -152,16 +161,16 @@ def class_posterior(
     # EM. A subset of the neighbourhoods is enough for shares of sizes and of families.
     subset = spaced(prior.neighbourhoods, PICKED)
     families = _families(prior, subset, shrunk_grand, centres, within)
-    size_grid = _size_grid(release)
+    size_grid = _size_grid(release, least_size)
     evidence = _log_evidence(release, families, size_grid)
     size_shares, family_weights = expectation_maximisation(evidence)
-    sizes = _class_sizes(release, size_grid, size_shares)
+    sizes = _class_sizes(release, size_grid, size_shares, least_size)
 
     # The means, with all neighbourhoods.
     families = _families(prior, prior.neighbourhoods, shrunk_grand, centres, within)
     mean, variance = _mixture(families, family_weights, release, sizes)
 
-    # Centres of names differ between classes, so all three families are trusted.
+    # Centres of names differ between classes, so they are trusted.
     trust = 1.0
     if centres is None:
         public_weight = float(1 - family_weights[-1])
@@ -170,11 +179,11 @@ def class_posterior(
     return ClassPosterior(mean, variance, sizes, trust, within)
 
 
-def _size_grid(release: NoisySums) -> Floats:
+def _size_grid(release: NoisySums, least_size: float) -> Floats:
     """Candidate sizes of a class, (SIZES,), with evenly spaced logarithms."""
     # Beyond the largest count, and beyond what the noise of a count may hide.
     largest = max(10.0, 2.0 * float(release.counts.max()), 3.0 * release.count_noise)
-    return np.geomspace(1.0, largest, SIZES)
+    return np.geomspace(least_size, largest, SIZES)
 
 
 def _log_evidence(release: NoisySums, families: list[Family], size_grid: Floats) -> Floats:
@@ -192,16 +201,18 @@ def _log_evidence(release: NoisySums, families: list[Family], size_grid: Floats)
     return evidence
 
 
-def _class_sizes(release: NoisySums, size_grid: Floats, size_shares: Floats) -> Floats:
-    """Sizes of the classes, (C,), at least 1, from their posterior shares on the grid."""
+def _class_sizes(
+    release: NoisySums, size_grid: Floats, size_shares: Floats, least_size: float
+) -> Floats:
+    """Sizes of the classes, (C,), from their posterior shares on the grid."""
     if release.count_noise < PRECISE_COUNT * np.quantile(release.counts, 0.25):
-        return np.asarray(np.maximum(release.counts, 1.0))
+        return np.asarray(np.maximum(release.counts, least_size))
 
     # Geometric means: the grid is one of logarithms.
     sizes = np.exp(size_shares @ np.log(size_grid))
 
     # The total is known better than each size.
-    return np.asarray(np.maximum(sizes * min(1.0, _total(release) / sizes.sum()), 1.0))
+    return np.asarray(np.maximum(sizes * min(1.0, _total(release) / sizes.sum()), least_size))
 
 
 def _mixture(
@@ -342,16 +353,18 @@ def _families(
     centres: Floats | None,
     within: float,
 ) -> list[Family]:
-    """The families "as public", "shifted" and "elsewhere" (about `centres` if there are some)."""
+    """The families "as public", "shifted" and "elsewhere", or the one about `centres` of names.
+
+    Beside names there is no other family: one that explains the noise of a sum better than the name
+    does would decide the class, and the posterior without names has the public rows already.
+    """
+    if centres is not None:
+        return [Family(prior, centres, ABOUT_NAME, within, per_class=True)]
+
     shifted = neighbourhoods - prior.neighbourhoods.mean(axis=0) + grand
     as_public_family = Family(prior, neighbourhoods, ABOUT_NEIGHBOURHOOD, within)
     shifted_family = Family(prior, shifted, ABOUT_NEIGHBOURHOOD, within)
-
-    if centres is None:
-        elsewhere_family = Family(prior, grand[None], ELSEWHERE, within)
-    else:
-        elsewhere_family = Family(prior, centres, ABOUT_NAME, within, per_class=True)
-
+    elsewhere_family = Family(prior, grand[None], ELSEWHERE, within)
     return [as_public_family, shifted_family, elsewhere_family]
 
 

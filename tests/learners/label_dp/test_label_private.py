@@ -25,7 +25,6 @@ from tacit.learners.label_dp.evidence import Evidence
 from tacit.learners.label_dp.label_private import (
     FIRST_SHARE,
     POWERS,
-    contradicts,
     likeliest_power,
     stage_parts,
 )
@@ -250,21 +249,6 @@ def test_a_small_power_of_a_prior_that_is_less_likely_than_none_is_0():
             (max(gains.values()) > 1, gains[1.0] > 0, likeliest_power(prior, certain, 2.0) > 0)
         )
     assert found == [(True, False, False), (True, True, True)]
-
-
-def test_names_are_contradicted_by_outputs_twenty_times_less_likely():
-    prior, found = priors.Prior(np.array([[0.5, 0.25, 0.25]]), np.zeros(100, dtype=int)), []
-    for favoured in (36, 38):
-        labels = np.array([0] * favoured + [1, 2] * ((100 - favoured) // 2))
-        certain = Evidence(
-            np.where(np.eye(3, dtype=bool)[labels], 0.0, -1e6), np.zeros(100, dtype=bool)
-        )
-        found.append(
-            (np.log(3 * prior.rows[0][labels]).sum() < -np.log(20), contradicts(prior, certain))
-        )
-    few = Evidence(np.where(np.eye(3, dtype=bool)[[1, 2]], 0.0, -1e6), np.zeros(2, dtype=bool))
-    assert not contradicts(priors.Prior(prior.rows, np.zeros(2, dtype=int)), few)
-    assert found == [(True, True), (False, False)]
 
 
 def test_the_card_names_the_public_prior():

@@ -13,6 +13,7 @@ from tacit.learners.label_dp.neighbours import Neighbours, nearest_rows, spaced
 from tacit.learners.label_dp.structured import (
     HeldOut,
     held_out,
+    length_of_names,
     mean_head,
     names_heads,
     structured_head,
@@ -42,6 +43,15 @@ def test_names_are_used_if_they_fit_and_forgotten_if_not():
         heads = names_heads(ROWS, KNOWN, ALL, names)
         assert len(heads) == 1
         assert not heads[0].coefficients.any()
+
+
+def test_few_outputs_contradict_no_names():
+    """Two outputs against the names leave them in use; many like them do not."""
+    other = NAMES[[1, 2, 3, 0]]
+    assert length_of_names(ROWS, KNOWN, other).contradicted
+    few = np.arange(2)
+    assert not length_of_names(ROWS[few], KNOWN.among(few), other).contradicted
+    assert not length_of_names(ROWS, KNOWN, NAMES).contradicted
 
 
 @pytest.mark.parametrize("names", [None, NAMES, NAMES[[1, 2, 3, 0]]])

@@ -6,7 +6,8 @@ from scipy.optimize import minimize
 
 import tacit
 from learners.blobs import PUBLIC, X, Y, unit
-from tacit.learners.linear.name_centre import SCALE, NameCentre, cosine_variance, expected_scale
+from tacit.learners.linear.name_centre import NameCentre, cosine_variance
+from tacit.models.name_length import LENGTH_MEAN, LENGTH_SD, SCALE_OF_LENGTH
 
 NAMES = np.array([X[c == Y].mean(axis=0) for c in range(4)])
 COUNTS = np.bincount(Y)
@@ -23,29 +24,6 @@ def test_the_variance_of_cosines_to_other_names():
     assert cosine_variance(names[[0, 0, 0]]) == 1e-9
 
 
-def density(value, mean, variance):
-    return math.exp(-((value - mean) ** 2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
-
-
-@pytest.mark.parametrize(
-    ("ratio", "deviation", "error"),
-    [(12.0, 0.0, 0.0), (13.0, 4.0, 0.0), (15.0, 2.0, 0.5), (3.0, 1.0, 0.0)],
-)
-def test_the_expected_scale_is_that_of_two_hypotheses(ratio, deviation, error):
-    variance = deviation**2 + 25 + (20 * error) ** 2
-    right, wrong = density(ratio, 20, variance), density(ratio, 0, deviation**2 + 4)
-    mean = 20 + 25 / variance * (ratio - 20)
-    found = expected_scale(ratio, deviation, error)
-    assert found == pytest.approx(max((right - wrong) / (right + wrong), 0) * mean)
-    assert (found > 0) == (ratio > 3)
-
-
-def test_the_expected_scale_at_the_ends():
-    assert expected_scale(0.0, 0.5) == expected_scale(-1e9, 0.5) == 0
-    assert expected_scale(1e9, 0.5) == SCALE
-    assert expected_scale(0.0, 1e9) == 0  # noise alone decides nothing
-
-
 def advantage(rows, labels, names):
     """Mean cosine to the own name, less that to all names by their shares."""
     cosines = rows @ unit(names).T
@@ -55,18 +33,53 @@ def advantage(rows, labels, names):
 
 
 def test_the_first_gradient_determines_the_scale():
-    """By the definition, without noise: a/v, and the share of the sampling's noise in class
-    sums.
+    """By the definition, without noise: a/v, shrunk towards right names by its sampling noise, and
+    the share of the sampling's noise in class sums.
     """
     rows = unit(unit(X) - unit(PUBLIC).mean(axis=0))
     names = unit(unit(NAMES) - unit(PUBLIC).mean(axis=0))
-    ratio = advantage(rows, Y, names) / cosine_variance(names)
+    variance = cosine_variance(names)
+    ratio = advantage(rows, Y, names) / variance
+    sampling = 1 / (variance * len(Y) * SCALE_OF_LENGTH**2)  # variance of ratio / SCALE_OF_LENGTH
+    gain = LENGTH_SD**2 / (LENGTH_SD**2 + sampling)
+    length = LENGTH_MEAN + gain * (ratio / SCALE_OF_LENGTH - LENGTH_MEAN)
+    assert 0.1 < length < LENGTH_MEAN
     share = np.mean(COUNTS / (COUNTS + 0.4 * COUNTS**2))
     model = tacit.GradientDescent(
         "rho=inf", classes=4, public=PUBLIC, counts=COUNTS, names=NAMES
     ).fit(X, Y)
     # counts are raised by one
-    assert model.name_scale_ == pytest.approx(expected_scale(ratio, 0.0) * share, rel=1e-3)
+    assert model.name_scale_ == pytest.approx(SCALE_OF_LENGTH * length * share, rel=1e-3)
+
+
+def scale_after(ratio, noise=0.0, counts=COUNTS, counts_noise=0.0):
+    """The scale of a centre whose gradients all say this a/v; records are few enough to need
+    names.
+    """
+    named = NameCentre(unit(NAMES), counts, counts_noise=counts_noise, noise=noise, steps=10**6)
+    step = named._curvature / (named.directions**2).sum()
+    follow = named.follow(lambda head: -ratio * step * named.directions)
+    for _ in range(named._used):
+        follow(np.zeros((4, 12)))
+    return named.scale / named._noise_share()
+
+
+def test_the_scale_of_names_that_fit_and_of_others():
+    assert scale_after(20.0) == pytest.approx(20.0)
+    assert scale_after(1e6) == 20.0  # right names suffice
+    assert scale_after(10.0) == pytest.approx(10.0, abs=0.5)
+    assert scale_after(1.0) == scale_after(-5.0) == scale_after(-1e6) == 0.0
+
+
+def test_noise_contradicts_no_names():
+    """Neither noise in the gradients nor noise in the number of records."""
+    assert scale_after(0.0) == 0.0
+    assert scale_after(0.0, counts_noise=1e6) > 10.0
+    named = NameCentre(unit(NAMES), COUNTS, counts_noise=0.0, noise=1e6, steps=2)
+    follow = named.follow(lambda head: 0 * head)
+    follow(np.zeros((4, 12)))
+    follow(np.zeros((4, 12)))
+    assert named.scale == pytest.approx(20.0, rel=0.01)
 
 
 def test_steps_average_to_the_precision_and_no_further():
@@ -123,7 +136,7 @@ def test_the_ridge_is_centred_on_the_names():
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_right_names_help_and_wrong_ones_do_no_harm(learner):
+def test_right_names_help_and_wrong_ones_do_no_harm_where_records_are_seen(learner):
     """A hundred classes of ten records, whose names are near the class means; means of three
     seeds.
     """
@@ -140,11 +153,10 @@ def test_right_names_help_and_wrong_ones_do_no_harm(learner):
 
     alone = tacit.NamePrototypes(classes=100, names=names).fit(x, y).score(test, y)
     for budget in ("rho=0.02", "rho=0.5"):
-        without, right, wrong = (
-            accuracy(budget, of) for of in (None, names, np.roll(names, 1, axis=0))
-        )
+        without, right = accuracy(budget, None), accuracy(budget, names)
         assert right > max(without, alone) - 0.01
-        assert wrong == without
+    wrong = np.roll(names, 1, axis=0)
+    assert accuracy("rho=4", wrong) > accuracy("rho=4", None) - 0.01
     assert accuracy("rho=0.02", names) > accuracy("rho=0.02", None) + 0.2
 
 

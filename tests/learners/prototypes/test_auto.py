@@ -48,7 +48,10 @@ FIT = {"public": PUBLIC, "classes": 4, "noise": "research", "random_state": 0}
 # share of the sums: two signals
 ROUTES = {0.25: [np.inf, np.inf], 0.5: [-np.inf, np.inf], 1.0: [-np.inf, -np.inf]}
 NAME_ROWS = CENTRES + RNG.normal(size=(4, 12)) / 2
-WRONG = np.roll(CENTRES, 1, axis=0)
+# Unit rows whose directions about the public centre are opposite to those of the names.
+OPPOSITE = -unit_rows_about(NAME_ROWS, CENTRE)
+ALONG = OPPOSITE @ CENTRE
+WRONG = CENTRE + (np.sqrt(ALONG**2 + 1 - CENTRE @ CENTRE) - ALONG)[:, None] * OPPOSITE
 
 
 @pytest.mark.parametrize("budget", ["rho=0.5", "rho=8", "epsilon=1,delta=1e-6"])

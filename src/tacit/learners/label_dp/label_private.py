@@ -23,6 +23,7 @@ from tacit.learners.label_dp.learning import check_base, is_linear, learn
 from tacit.learners.label_dp.persons import by_size, event_of_person, share_of
 from tacit.learners.label_dp.priors import Prior
 from tacit.learners.label_dp.randomize import OF_VECTORS, UNITS, dry_run, of_classes
+from tacit.learners.label_dp.structured import length_of_names
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats, unit_rows, unit_rows_about
@@ -36,7 +37,6 @@ STREAM = 0x57A6E
 FIRST_SHARE = 0.55  # of the labels, in the first of several stages
 TRIAL_SHARE = 0.03  # of the labels, whose outputs decide how far the others trust a public prior
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # of that prior
-FAR = 20.0  # times less likely than under no prior: outputs that contradict names
 PRIORS = {
     "uniform": "uniform",
     "clusters": "noisy histograms of clusters",
@@ -391,8 +391,10 @@ class LabelPrivate(ModelClassifier):
                 self.prior_power_ = likeliest_power(
                     asked, known, max(1.0, 1 / budget.largest_pure())
                 )
-                if self._prior_kind() == "names" and contradicts(asked, known):
-                    names = None
+                if names is not None and self._prior_kind() == "names":
+                    rows = unit_rows_about(X[stage], features.centre)
+                    if length_of_names(rows, known, names).contradicted:
+                        names = None
                 continue
             positions = np.concatenate(features.stages[: number + 1])
             in_order = np.argsort(positions)
@@ -427,6 +429,9 @@ def _sizes(features: Features) -> Integers:
     )
 
 
+# A power of a prior is no temperature of names (`tacit.models.name_length`): users may pass priors,
+# and a power above 0 must earn its place, since records under a wrong prior are asked about the
+# wrong classes.
 def likeliest_power(prior: Prior, evidence: Evidence, most: float) -> float:
     """The power of a prior, at most `most`, under which the outputs are likeliest; of equals, the
     nearest to 1.
@@ -441,14 +446,6 @@ def likeliest_power(prior: Prior, evidence: Evidence, most: float) -> float:
         if likelihoods[1.0] > likelihoods[0.0]
         else 0.0
     )
-
-
-def contradicts(prior: Prior, evidence: Evidence) -> bool:
-    """Tell whether the outputs are far less likely under a prior than under the uniform one: by a
-    factor of `FAR`.
-    """
-    gain = evidence.mean_likelihood(prior.log()) - evidence.mean_likelihood(prior.raised(0.0).log())
-    return len(prior.which) * gain < -math.log(FAR)
 
 
 def stage_parts(n: int, stages: int, seed: int, first_share: float) -> list[Integers]:

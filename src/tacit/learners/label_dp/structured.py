@@ -7,11 +7,11 @@ over the rows and their outputs makes of them. Without names that head is zero. 
 several ridges there are those by votes of neighbours, and neighbours teach the best of both kinds
 (`neighbours.py`), in a few rounds.
 
-The scale is chosen by the likelihood of the outputs; scale 0 forgets the names. The directions are
-chosen by the likelihood of held-out outputs, which the heads that are compared have not seen. The
-result is the mean of the heads of all these forms, and of half the scale and all of it: each fitted
-to all outputs, in proportion to a power of the likelihood of the held-out outputs under its like
-that has not seen them.
+Whether names fit, and the scale, follow from the length of the names by the likelihood of the
+outputs (`tacit.models.name_length`). The directions are chosen by the likelihood of held-out
+outputs, which the heads that are compared have not seen. The result is the mean of the heads of all
+these forms, and of half the scale and all of it: each fitted to all outputs, in proportion to a
+power of the likelihood of the held-out outputs under its like that has not seen them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from tacit.learners.common.heads import Head
 from tacit.learners.common.names import adapted_directions
 from tacit.learners.label_dp.evidence import Evidence, fitted_head
 from tacit.learners.label_dp.neighbours import SPACED, VOTERS, Neighbours, spaced
+from tacit.models.name_length import SCALE_OF_LENGTH, NameLength, likeliest_length
 from tacit.models.rows import Floats
 
 # times half the squared distance from the names' head, beside a sum of losses
 RIDGES = (1.0, 0.4, 0.2, 0.1, 0.04)
-SCALES = (0.0, 3.0, 5.0, 7.0, 10.0, 14.0, 20.0)  # of the names' head
 HELD_OUT = 0.15  # of the outputs
 ROUNDS = 3  # in which neighbours teach
 # divides log likelihoods that weigh heads: few outputs are held out, and a mean of heads is
@@ -245,28 +245,41 @@ def held_out(n: int, seed: int) -> NDArray[np.int64]:
 
 def names_heads(rows: Floats, known: Evidence, score: HeldOut, names: Floats | None) -> list[Head]:
     """Heads about which others are fitted: a scale times directions, and half of it; zero without
-    names of use.
+    names, or where the outputs contradict them.
 
-    The scale makes outputs likeliest under the names. Half of it is tried since a head that is
-    fitted about another gets larger scores. Directions are those of the names, or adapted ones if
-    held-out outputs are likelier then.
+    The scale is the temperature of the names. Half of it is tried since a head that is fitted about
+    another gets larger scores. Directions are those of the names, or adapted ones if held-out
+    outputs are likelier then.
     """
     zeros = np.zeros(known.values.shape[1])
     none = Head(np.zeros((len(zeros), rows.shape[1])), zeros)
     if names is None:
         return [none]
+
     some = spaced(len(rows), SPACED)
     few, of_few = rows[some], known.among(some)
-    of_names = Head(names, zeros)
-    scale = max(
-        SCALES,
-        key=lambda each: of_few.mean_likelihood(of_names.scaled(each).log_probabilities(few)),
-    )
-    if scale == 0:
+    length = length_of_names(few, of_few, names)
+    scale = SCALE_OF_LENGTH * length.temperature
+    if length.contradicted or scale == 0:
         return [none]
+
+    of_names = Head(names, zeros)
     adapted = Head(adapted_directions(few, names, of_few.likelihoods()), zeros)
     best = max((of_names, adapted), key=lambda head: score.best(head.scaled(scale))[0])
     return [best.scaled(scale), best.scaled(scale / 2)]
+
+
+def length_of_names(rows: Floats, evidence: Evidence, names: Floats) -> NameLength:
+    """Posterior of the length of names (C, d): by the likelihood of the outputs of rows (n, d)
+    under the names alone.
+    """
+    cosines = rows @ names.T
+
+    def log_likelihood(length: float) -> float:
+        log_shares = log_softmax(SCALE_OF_LENGTH * length * cosines, axis=1)
+        return len(rows) * evidence.mean_likelihood(log_shares)
+
+    return likeliest_length(log_likelihood)
 
 
 def mean_head(heads: Sequence[Head], shares: Floats) -> Head:

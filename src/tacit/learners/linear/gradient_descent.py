@@ -74,8 +74,8 @@ class GradientDescent(UnitRowClassifier):
         Public rows of the class names, one or several per class, in the order of the declared
         classes. The head then starts at s T, and the penalty is ridge/2 |theta - s T|^2. T holds
         the names' directions about the public centre, and s follows from the first noisy gradients
-        at no privacy cost. s is near zero if the names do not fit the records, or if the records
-        outweigh the noise (`tacit.learners.linear.name_centre`).
+        at no privacy cost. s is zero if the records contradict the names, and near zero if the
+        records outweigh the noise (`tacit.learners.linear.name_centre`).
 
     Attributes
     ----------

@@ -143,10 +143,9 @@ class PATE(ModelClassifier):
         makes no difference.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
         Public rows of the class names, one or several per class, in the order of the declared
-        classes. A logistic-regression student is then penalised by its distance from them, if that
-        makes a fifth of the released labels likelier after a fit to the others; otherwise it is the
-        student without names. Votes do not depend on names, except in interactive voting, which
-        uses the student.
+        classes. A logistic-regression student is then penalised by its distance from them, unless
+        the released labels contradict them (`tacit.models.name_length`). Votes do not depend on
+        names, except in interactive voting, which uses the student.
     queries : Queries or dict, optional
         Which public records are queried, when voting ends, and the smaller budgets at which it is
         also read: n_queries, n_labels, limits, stopping. See `tacit.pate.Queries`.

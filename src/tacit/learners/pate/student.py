@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +29,7 @@ from tacit.learners.common.models import (
 from tacit.learners.common.parameters import flag, real
 from tacit.learners.common.training import Training, train
 from tacit.learners.pate.teachers import check_name, model_of
+from tacit.models.name_length import SCALE_OF_LENGTH, NameLength, likeliest_length
 from tacit.models.networks import weights
 from tacit.models.rows import Floats
 
@@ -45,9 +45,8 @@ FOLDS = 4
 # Share of wrong labels that a choice by held-out labels allows for.
 WRONG = 0.5
 
-# Class names: factors of cosines that make them logits, ridges of what is learned beside them, and
-# the share of the labels by which factor and ridge are chosen.
-SCALES = (20.0, 10.0)
+# Class names: ridges of what is learned beside them, and the share of the labels by which the ridge
+# is chosen.
 RIDGES = (1.0, 10.0)
 HELD = 0.2
 
@@ -167,8 +166,8 @@ def fit_student(
     The validation labels are as noisy as the others. Of several options the student is the one
     under which held-out labels are likeliest. Labels are spread over the graph of nearest
     neighbours among `rows`, of X and of `unlabelled`, by default among these themselves. A logistic
-    regression's ridge is about `names`, unit rows (C, d), if held-out labels are likelier with
-    them; labels that were spread would not tell, so names go before options that spread.
+    regression's ridge is about `names`, unit rows (C, d), unless the labels contradict them; labels
+    that were spread would not tell, so names go before options that spread.
     """
     if names is not None:
         options = [option for option in options if not option.spread] or options
@@ -260,26 +259,36 @@ def _fit(
 def _named_head(
     X: NDArray[Any], y: NDArray[Any], names: Floats, ridge: float, seed: int
 ) -> tuple[Floats, Floats] | None:
-    """Return coefficients and intercepts drawn towards the names; None if held-out labels are not
-    likelier with them.
+    """Return coefficients and intercepts drawn towards the names; None if the labels contradict
+    the names (`tacit.models.name_length`).
 
-    Scale and ridge are those under which a share of the labels is likeliest after a fit to the
-    others.
+    The ridge is the one under which a share of the labels is likeliest after a fit to the others.
     """
+    length = _length_of_names(X, y, names)
+    if length.contradicted:
+        return None
+    centre = SCALE_OF_LENGTH * length.temperature * names
+
     order = np.random.default_rng(seed).permutation(len(y))
     held, used = np.split(order, [math.ceil(HELD * len(y))])
 
-    def likelihood(scale: float, ridge: float) -> float:
-        coefficients, intercepts = softmax_about(X[used], y[used], scale * names, ridge)
+    def likelihood(ridge: float) -> float:
+        coefficients, intercepts = softmax_about(X[used], y[used], centre, ridge)
         return _log_likelihood(softmax(X[held] @ coefficients.T + intercepts, axis=1), y[held])
 
-    candidates = product(SCALES, (*RIDGES, ridge))
-    best = max(candidates, key=lambda candidate: likelihood(*candidate))
-    # a scale of 0 is the student without names
-    if len(held) and likelihood(0.0, ridge) >= likelihood(*best):
-        return None
-    best_scale, best_ridge = best
-    return softmax_about(X, y, best_scale * names, best_ridge)
+    return softmax_about(X, y, centre, max((*RIDGES, ridge), key=likelihood))
+
+
+def _length_of_names(X: NDArray[Any], y: NDArray[Any], names: Floats) -> NameLength:
+    """Posterior of the length of the names, by the likelihood of the labels under the names
+    alone.
+    """
+    cosines = X @ names.T
+
+    def log_likelihood(length: float) -> float:
+        return _log_likelihood(softmax(SCALE_OF_LENGTH * length * cosines, axis=1), y)
+
+    return likeliest_length(log_likelihood)
 
 
 def softmax_about(

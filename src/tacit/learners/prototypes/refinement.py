@@ -7,7 +7,9 @@ of small classes stay closer to the start: few records, noise and the ridge hold
 The ridge penalises the distance from the start. If classes are Gaussian with covariance h w, h the
 within-class share, the best coefficients are m / (h w) for class means m of squared length 1 - h.
 For a given w their squared length is proportional to (1 - h) / h^2. So is what we expect of the
-squared distance, and the ridge is `RIDGE` h^2 / (1 - h).
+squared distance, and the ridge is `RIDGE` h^2 / (1 - h). It is at most `LARGEST_RIDGE`: where
+classes are diffuse about a public centre of their own kind, 1 - h is near zero, and gradient steps
+would hardly move.
 
 Gradients are clipped to half of `CLIP` if all classes have the same size: this halves the noise and
 shortens the gradients of few records. Records of classes much smaller than others have long
@@ -46,6 +48,7 @@ from tacit.privacy.unit import Unit
 # Where each constant was chosen is said in docs/auto.md.
 STEPS = 30
 RIDGE = 0.13
+LARGEST_RIDGE = 0.3
 BALANCE = 1.2
 
 # share of the rest of the budget that the second moments get
@@ -77,7 +80,7 @@ def refine(
     n_classes, width = start.shape
     clip = rest.clip(sizes)
     z = rest.noise_of_step(sizes)
-    ridge = RIDGE * posterior.within**2 / posterior.between
+    ridge = ridge_of(posterior)
     blocks = records.block_list(exact=z == 0)
     offsets = BALANCE * log_shares(sizes, 0.0)
 
@@ -130,6 +133,11 @@ def _damping(values: Floats, rest: Rest, sizes: Floats, ridge: float, rate: floa
     # the largest eigenvalue of the noise.
     least = ridge * len(sizes) + rest.noise_of_moments * math.sqrt(len(values))
     return damping_for(values, deviation, least, NOISE_IN_LOGIT)
+
+
+def ridge_of(posterior: ClassPosterior) -> float:
+    """Return the ridge about the start, from the share of variance within classes."""
+    return min(RIDGE * posterior.within**2 / posterior.between, LARGEST_RIDGE)
 
 
 @dataclass(frozen=True)
