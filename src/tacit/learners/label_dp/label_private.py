@@ -198,9 +198,11 @@ class LabelPrivate(ModelClassifier):
             raise InputError(
                 f"randomizer={self.randomizer!r} must be one of {', '.join(CHOICES)}; leave it out"
             )
-        of_prior, of_labels = self._budgets()
-        answer = self._label_event(of_labels)
-        return answer if of_prior is None else compose([PureDP(of_prior), answer])
+        histogram_epsilon, budget = self._budgets()
+        label_event = self._label_event(budget)
+        if histogram_epsilon is None:
+            return label_event
+        return compose([PureDP(histogram_epsilon), label_event])
 
     def _label_event(self, budget: Budget) -> Event:
         """Privacy cost of randomizing each label once, from the parameters alone.
@@ -213,7 +215,9 @@ class LabelPrivate(ModelClassifier):
             return event_of_person(budget, self.randomizer)
         if self._of_priors() and not budget.infinite:
             return RandomizedResponse(budget.largest_pure(), 2)
-        size = 2 if self.classes is None else max(len(class_list(self.classes)), 2)
+        size = 2
+        if self.classes is not None:
+            size = max(len(class_list(self.classes)), 2)
         return of_classes(self.randomizer, budget, size, priors.uniform(0, size).rows).event
 
     def _budgets(self) -> tuple[float | None, Budget]:
@@ -263,10 +267,38 @@ class LabelPrivate(ModelClassifier):
         return Unit(self.unit).public
 
     def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Features:
-        n, n_classes = len(X), len(self.classes_)
-        sides = record_shape(self.shape if shape is None else shape, X.shape[1])
+        n = len(X)
+        n_classes = len(self.classes_)
+        if shape is None:
+            shape = self.shape
+        sides = record_shape(shape, X.shape[1])
+        self._check_settings(sides)
+        stages = self._stages(n)
+        histogram_epsilon, budget = self._budgets()
+        prior = priors.uniform(n, n_classes)
+        dry_run(of_classes(self.randomizer, budget, n_classes, prior.rows))
+        if self._prior_kind() == "given":
+            prior = self._given_prior(n)
+        if not np.any(X):
+            raise InputError(
+                "X has only rows of zeros, from which nothing can be learned; check its source"
+            )
+
+        centre = None
+        if len(labels) and (self.names is not None or is_linear(self.base)):
+            centre = unit_rows(X[np.any(X != 0, axis=1)]).mean(axis=0)
+        names = name_directions(self.names, self.classes, X.shape[1], centre)
+
+        clusters = None
+        if histogram_epsilon is not None and len(labels):
+            number = self.n_clusters or priors.cluster_count(n, histogram_epsilon)
+            clusters = priors.clusters_of(X, min(number, n), self.n_components, self.seed)
+        return Features(X, labels, sides, stages, prior, centre, names, clusters)
+
+    def _check_settings(self, sides: tuple[int, ...]) -> None:
+        """Refuse a model that cannot learn from records of this shape, and numbers out of range."""
         Training.of(self.training)
-        check_base(self.base, self.correction, sides, n_classes)
+        check_base(self.base, self.correction, sides, len(self.classes_))
         if self.correction == "backward" and self._of_priors():
             fault = (
                 "correction='backward' needs outputs that distinguish all classes, unlike"
@@ -278,30 +310,15 @@ class LabelPrivate(ModelClassifier):
         whole("n_components", self.n_components, 1, 10**6)
         if self.n_clusters is not None:
             whole("n_clusters", self.n_clusters, 1, 2**31)
-        stages = self._stages(n)
-        of_prior, budget = self._budgets()
-        prior = priors.uniform(n, n_classes)
-        dry_run(of_classes(self.randomizer, budget, n_classes, prior.rows))
-        if self._prior_kind() == "given":
-            if self.classes is None:
-                raise InputError(
-                    "the columns of prior need a declared class list, in their order; pass"
-                    " classes=[...]"
-                )
-            prior = priors.prior_of(self.prior, None, n, n_classes)
-        if not np.any(X):
+
+    def _given_prior(self, n: int) -> Prior:
+        """Return the prior of n records that was passed as an array."""
+        if self.classes is None:
             raise InputError(
-                "X has only rows of zeros, from which nothing can be learned; check its source"
+                "the columns of prior need a declared class list, in their order; pass"
+                " classes=[...]"
             )
-        centre = None
-        if len(labels) and (self.names is not None or is_linear(self.base)):
-            centre = unit_rows(X[np.any(X != 0, axis=1)]).mean(axis=0)
-        names = name_directions(self.names, self.classes, X.shape[1], centre)
-        clusters = None
-        if of_prior is not None and len(labels):
-            number = self.n_clusters or priors.cluster_count(n, of_prior)
-            clusters = priors.clusters_of(X, min(number, n), self.n_components, self.seed)
-        return Features(X, labels, sides, stages, prior, centre, names, clusters)
+        return priors.prior_of(self.prior, None, n, len(self.classes_))
 
     def _check_persons(self, persons: Persons) -> None:
         share = share_of(self._budgets()[1], int(persons.sizes.max()), self.randomizer)
@@ -315,17 +332,18 @@ class LabelPrivate(ModelClassifier):
                 raise InputError(
                     f"stages={self.stages!r} must be 'auto' or a whole number; leave it out"
                 )
-            return stage_parts(n, 2 if self._trial() and n > 1 else 1, self.seed, TRIAL_SHARE)
+            number = 2 if self._trial() and n > 1 else 1
+            return stage_parts(n, number, self.seed, TRIAL_SHARE)
         return stage_parts(n, whole("stages", self.stages, 1, 1000), self.seed, FIRST_SHARE)
 
     def _first_prior(self, features: Features, noise: NoiseSource) -> Prior:
         """The prior of all records before any label is randomized."""
-        of_prior, _ = self._budgets()
-        if of_prior is not None and features.clusters is not None:
-            size = len(self.classes_)
+        histogram_epsilon, _ = self._budgets()
+        if histogram_epsilon is not None and features.clusters is not None:
+            n_classes = len(self.classes_)
             sizes = None if features.persons is None else features.persons.of_same_person
             return priors.cluster_prior(
-                features.labels, features.clusters, size, of_prior, noise, sizes
+                features.labels, features.clusters, n_classes, histogram_epsilon, noise, sizes
             )
         if self._prior_kind() == "names" and features.names is not None:
             return priors.of_names(unit_rows_about(features.X, features.centre), features.names)
@@ -337,22 +355,25 @@ class LabelPrivate(ModelClassifier):
         """Randomize each label once under its prior, by its person's share of the budget; and what
         the outputs tell.
         """
-        outputs, evidence, positions = [], [], []
+        outputs = []
+        evidence = []
+        positions = []
         _, budget = self._budgets()
-        for m, at in by_size(sizes):
-            of_part = prior if len(at) == len(labels) else prior.among(at).used()
-            randomizer = of_classes(
-                self.randomizer,
-                share_of(budget, m, self.randomizer),
-                len(self.classes_),
-                of_part.rows,
-            )
-            which = of_part.which if randomizer.n_priors > 1 else None
-            outputs.append(randomizer.sample(labels[at], noise, which))
-            evidence.append(Evidence.of(randomizer, outputs[-1], which, self.correction))
-            positions.append(at)
-        in_order = np.argsort(np.concatenate(positions))
-        return np.concatenate(outputs)[in_order], Evidence.joined(evidence).among(in_order)
+        # Labels of persons with as many labels have the same share.
+        for m, part in by_size(sizes):
+            part_prior = prior
+            if len(part) < len(labels):
+                part_prior = prior.among(part).used()
+            share = share_of(budget, m, self.randomizer)
+            randomizer = of_classes(self.randomizer, share, len(self.classes_), part_prior.rows)
+            which = part_prior.which if randomizer.n_priors > 1 else None
+            part_outputs = randomizer.sample(labels[part], noise, which)
+            outputs.append(part_outputs)
+            evidence.append(Evidence.of(randomizer, part_outputs, which, self.correction))
+            positions.append(part)
+
+        order = np.argsort(np.concatenate(positions))
+        return np.concatenate(outputs)[order], Evidence.joined(evidence).among(order)
 
     def _fit(self, features: Features, noise: NoiseSource) -> Released | Model:
         X, labels, n_classes = features.X, features.labels, len(self.classes_)
