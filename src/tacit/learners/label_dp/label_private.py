@@ -376,20 +376,21 @@ class LabelPrivate(ModelClassifier):
         return np.concatenate(outputs)[order], Evidence.joined(evidence).among(order)
 
     def _fit(self, features: Features, noise: NoiseSource) -> Released | Model:
-        X, labels, n_classes = features.X, features.labels, len(self.classes_)
+        X = features.X
+        labels = features.labels
+        n_classes = len(self.classes_)
         _, budget = self._budgets()
-        present = np.any(X != 0, axis=1)  # a row of zeros contributes nothing
-        view = View(
-            features.shape,
-            scale=255.0 if X.dtype == np.uint8 and not hasattr(self.base, "fit") else 1.0,
-        )
-        if is_linear(self.base):
-            view = View(features.shape, unit=True, centre=features.centre)
+        is_present = np.any(X != 0, axis=1)  # a row of zeros contributes nothing
+        view = self._view(features)
         records = view(X)
-        prior, trial = self._first_prior(features, noise), self._trial()
-        self.shape_, self.centre_ = features.shape, view.centre
+        prior = self._first_prior(features, noise)
+        trial = self._trial()
+        names = features.names
+        self.shape_ = features.shape
+        self.centre_ = view.centre
         self.priors_: list[Prior] = []
-        self.prior_power_, names = 1.0, features.names
+        self.prior_power_ = 1.0
+
         outputs: list[NDArray[Any]] = []
         evidence: list[Evidence] = []
         for number, stage in enumerate(features.stages):
@@ -400,13 +401,18 @@ class LabelPrivate(ModelClassifier):
                 )
             if self.randomizer == "blocks" and not budget.infinite:
                 of_stage = of_stage.dealt()
+
             answers, known = self._answers(labels[stage], of_stage, _sizes(features)[stage], noise)
             outputs.append(answers)
-            informed = (
-                number == 0 and self.correction == "forward" and self._prior_kind() == "clusters"
-            )
-            evidence.append(known.with_prior(of_stage) if informed else known)
             self.priors_.append(of_stage)
+            # Clusters have histograms of all labels, which say more than the outputs.
+            has_histograms = number == 0 and self._prior_kind() == "clusters"
+            if has_histograms and self.correction == "forward":
+                evidence.append(known.with_prior(of_stage))
+            else:
+                evidence.append(known)
+
+            # A trial decides how far the other labels trust the prior, before any model is fitted.
             if trial and number == 0 and len(features.stages) > 1:
                 asked = prior.among(stage)
                 self.prior_power_ = likeliest_power(
@@ -417,29 +423,50 @@ class LabelPrivate(ModelClassifier):
                     if length_of_names(rows, known, names).contradicted:
                         names = None
                 continue
+
+            # The model learns from the records of all stages so far, in the order of the data.
             positions = np.concatenate(features.stages[: number + 1])
             in_order = np.argsort(positions)
             if view.unit:
-                in_order = in_order[present[positions[in_order]]]
-            positions, so_far = positions[in_order], Evidence.joined(evidence).among(in_order)
+                in_order = in_order[is_present[positions[in_order]]]
+            positions = positions[in_order]
+            so_far = Evidence.joined(evidence).among(in_order)
             base = None if view.unit else self.base
             fitted = learn(
                 base, records[positions], so_far, Training.of(self.training), self.seed, names
             )
             self.model_: Model = Model(fitted, n_classes, view)
+
         self.noisy_labels_ = np.concatenate(outputs)[np.argsort(np.concatenate(features.stages))]
+        self.names_used_ = names is not None
+        return self._released(self.model_, self.base, "randomized labels", self._facts(features))
+
+    def _view(self, features: Features) -> View:
+        """Return how the model sees records: linear models see unit rows about their mean,
+        networks see pixels of 8 bits divided by 255.
+        """
+        if is_linear(self.base):
+            return View(features.shape, unit=True, centre=features.centre)
+        is_network = not hasattr(self.base, "fit")
+        scale = 1.0
+        if features.X.dtype == np.uint8 and is_network:
+            scale = 255.0
+        return View(features.shape, scale=scale)
+
+    def _facts(self, features: Features) -> dict[str, Any]:
+        """Return what the card of a release says of the fit."""
+        prior = PRIORS[self._prior_kind()]
+        if self._trial():
+            prior += f", to the power {self.prior_power_:g}"
         facts = {
             "randomizer": self.randomizer,
             "stages": len(features.stages),
             "correction": self.correction,
+            "prior": prior,
         }
-        facts["prior"] = PRIORS[self._prior_kind()] + (
-            f", to the power {self.prior_power_:g}" if trial else ""
-        )
-        self.names_used_ = names is not None
-        if features.names is not None and names is None:
+        if features.names is not None and not self.names_used_:
             facts["class names"] = "left out of the model, since the first outputs contradict them"
-        return self._released(self.model_, self.base, "randomized labels", facts)
+        return facts
 
 
 def _sizes(features: Features) -> Integers:
