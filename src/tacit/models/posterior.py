@@ -14,12 +14,13 @@ all private rows (`grand_mean`):
 
     "as public"   about the mean of a neighbourhood of public rows, variance 0.3 w
     "shifted"     about the same neighbourhoods, moved so that their mean is g, variance 0.3 w
-    "elsewhere"   about g, variance 0.5 w
+    "elsewhere"   about g, variance 0.5 w; or about the name of the class, variance 0.25 w
+                  (`named_posterior.py`)
 
 The first two families select public records: a class whose sum is dominated by noise gets the
 average of the neighbourhoods that explain it. The third family shrinks means towards g, for tasks
-that the public rows do not resemble. With class names there is one family instead, about the name
-of the class, with variance 0.25 w (`named_posterior.py`).
+that the public rows do not resemble. A class that has a name and less than one record is decided by
+its name alone: another family would explain the noise in its sum better.
 
 The estimate has three steps.
 
@@ -43,6 +44,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.compute.timing import SOLVING, phase
 from tacit.models.public_prior import PublicPrior, distinctness
@@ -144,7 +146,7 @@ def class_posterior(
     Parameters
     ----------
     centres : ndarray of shape (C, p), optional
-        Centres of the only family, one for each class, if names give them.
+        Centres of the third family, one for each class, if names give them.
     """
     # Without names, a class without records needs a record to have a mean at all. A name is such a
     # mean, and a sum of no records is no evidence against it.
@@ -168,7 +170,10 @@ def class_posterior(
 
     # The means, with all neighbourhoods.
     families = _families(prior, prior.neighbourhoods, shrunk_grand, centres, within)
-    mean, variance = _mixture(families, family_weights, release, sizes)
+    by_name_alone = np.zeros(n_classes, dtype=bool)
+    if centres is not None:
+        by_name_alone = sizes < 1
+    mean, variance = _mixture(families, family_weights, release, sizes, by_name_alone)
 
     # Centres of names differ between classes, so they are trusted.
     trust = 1.0
@@ -216,14 +221,21 @@ def _class_sizes(
 
 
 def _mixture(
-    families: list[Family], family_weights: Floats, release: NoisySums, sizes: Floats
+    families: list[Family],
+    family_weights: Floats,
+    release: NoisySums,
+    sizes: Floats,
+    by_last_alone: NDArray[np.bool_],
 ) -> tuple[Floats, Floats]:
-    """Mean and variance of each class's mean, (C, p), over all families."""
+    """Mean and variance of each class's mean, (C, p), over all families; over the last one alone in
+    the classes (C,) that `by_last_alone` says.
+    """
     posteriors = [family.posterior(release.sums, sizes, release.noise) for family in families]
     log_evidence = np.stack([evidence for evidence, _, _ in posteriors], axis=1)
 
     # Posterior weights of the families in each class, (C, families).
     weights = softmax(log_evidence + np.log(family_weights), axis=1)
+    weights[by_last_alone] = np.eye(len(families))[-1]
 
     shape = release.sums.shape
     mean = np.zeros(shape)
@@ -353,18 +365,16 @@ def _families(
     centres: Floats | None,
     within: float,
 ) -> list[Family]:
-    """The families "as public", "shifted" and "elsewhere", or the one about `centres` of names.
-
-    Beside names there is no other family: one that explains the noise of a sum better than the name
-    does would decide the class, and the posterior without names has the public rows already.
-    """
-    if centres is not None:
-        return [Family(prior, centres, ABOUT_NAME, within, per_class=True)]
-
+    """The families "as public", "shifted" and "elsewhere" (about `centres` if there are some)."""
     shifted = neighbourhoods - prior.neighbourhoods.mean(axis=0) + grand
     as_public_family = Family(prior, neighbourhoods, ABOUT_NEIGHBOURHOOD, within)
     shifted_family = Family(prior, shifted, ABOUT_NEIGHBOURHOOD, within)
-    elsewhere_family = Family(prior, grand[None], ELSEWHERE, within)
+
+    if centres is None:
+        elsewhere_family = Family(prior, grand[None], ELSEWHERE, within)
+    else:
+        elsewhere_family = Family(prior, centres, ABOUT_NAME, within, per_class=True)
+
     return [as_public_family, shifted_family, elsewhere_family]
 
 
