@@ -11,7 +11,8 @@ from tacit.data.name_rows import rows_by_class
 from tacit.errors import InputError
 from tacit.models.rows import Floats, row_parts, unit_rows, unit_rows_about
 
-# A mean of unit rows that is shorter is rounding error.
+# A mean of unit rows that is shorter is rounding error; a smaller sum of probabilities counts as
+# this, so that no row is divided by 0.
 LEAST = 1e-9
 
 # Of expectation maximisation: rounds, concentration of a class about its direction, and the number
@@ -51,6 +52,7 @@ def name_directions(names: Any, classes: Any, width: int, centre: Floats | None)
             "names need a declared class list, in their order; pass classes=[...] (--classes FILE)"
         )
 
+    # a declared number of classes stands for the class list 0, 1, ...
     n_classes = classes if isinstance(classes, int | np.integer) else len(classes)
     rows_of_classes = rows_by_class(names, int(n_classes), width)
     directions = [_direction(rows, centre, c) for c, rows in enumerate(rows_of_classes)]
@@ -88,13 +90,15 @@ def adapted_directions(rows: Floats, names: Floats, likelihoods: Floats | None =
     for _ in range(ROUNDS):
         sums = NAME_WEIGHT * names
         for part in row_parts(rows):
-            # expectation: the probability of each class for each row, (b, C)
+            # Expectation: the probability of each class for each row, (b, C). Densities are
+            # proportional to exp(concentration * cosine), with one constant for all classes.
             shares = softmax(CONCENTRATION * rows[part] @ directions.T, axis=1)
             if likelihoods is not None:
                 shares *= likelihoods[part]
                 shares /= np.maximum(shares.sum(axis=1, keepdims=True), LEAST)
             sums += shares.T @ rows[part]
 
-        # maximisation
+        # Maximisation: the direction of a class is that of its weighted sum. With equal shares and
+        # concentrations there is nothing else to estimate.
         directions = unit_rows(sums)
     return directions

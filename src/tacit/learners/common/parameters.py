@@ -17,8 +17,9 @@ from tacit.models.rows import Floats, unit_rows
 
 def real(name: str, value: Any, low: float, high: float) -> float:
     """`value` as a float, if it is a number in [low, high]; NaN is not."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not low <= value <= high:
+    # Python counts True as the number 1
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
         raise InputError(
             f"{name}={value!r} must be a number from {low:g} to {high:g}; correct it, or leave"
             " it out"
@@ -27,7 +28,10 @@ def real(name: str, value: Any, low: float, high: float) -> float:
 
 
 def check_optional(settings: Any, **ranges: tuple[float, float]) -> None:
-    """Check attributes of `settings` by `real`, those that are None excepted."""
+    """Check attributes of `settings` by `real`, those that are None excepted.
+
+    `ranges` has the lowest and the highest value of each attribute, by its name.
+    """
     for name, (low, high) in ranges.items():
         value = getattr(settings, name)
         if value is not None:
@@ -36,8 +40,8 @@ def check_optional(settings: Any, **ranges: tuple[float, float]) -> None:
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
     """`value` as an int, if it is a whole number in [low, high]."""
-    number = isinstance(value, Integral) and not isinstance(value, bool)
-    if not number or not low <= int(value) <= high:
+    is_number = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_number or not low <= int(value) <= high:
         raise InputError(
             f"{name}={value!r} must be a whole number from {low} to {high}; correct it, or leave"
             " it out"
@@ -103,7 +107,7 @@ def value_of(name: str, settings: Any, kind: type[Value]) -> Value:
 
 
 def public_rows(public: Any, width: int) -> Any:
-    """`public` as rows of shape (m, width); an array of any kind is not copied."""
+    """`public` as rows of shape (m, width); arrays, in memory or mapped, are not copied."""
     rows = as_rows(public, "public")
     if rows.shape[1] != width:
         raise InputError(
@@ -118,15 +122,17 @@ def public_centre(public: Any, width: int) -> Floats | None:
     if public is None:
         return None
     rows = public_rows(public, width)
+    # within an experiment, cells with the same public rows share the mean
     return cached(_mean_of_unit_rows, rows)
 
 
 def _mean_of_unit_rows(rows: Any) -> Floats:
-    sums = (
+    """Return the mean by blocks, since rows may be larger than memory; rows of zeros count."""
+    block_sums = (
         unit_rows(block).sum(axis=0)
         for block in checked_blocks(rows, dtype=np.dtype(np.float64), name="public")
     )
-    return np.asarray(sum(sums) / len(rows))
+    return np.asarray(sum(block_sums) / len(rows))
 
 
 def declared_counts(counts: Any, n_classes: int) -> Floats | None:
@@ -137,10 +143,12 @@ def declared_counts(counts: Any, n_classes: int) -> Floats | None:
     if counts is None:
         return None
 
+    # objects keep their types, so that `real` refuses booleans and texts
     declared = np.asarray(counts, dtype=object)
     if declared.shape not in ((), (n_classes,)):
         rule = f"must be one number, or one for each of {n_classes} classes"
         raise InputError(f"counts={counts!r} {rule}; leave it out to buy noisy counts")
 
     numbers = [real("counts", count, 1, 2**53) for count in declared.ravel()]
+    # a copy, since what `broadcast_to` returns cannot be written
     return np.broadcast_to(numbers, (n_classes,)).copy()

@@ -32,7 +32,8 @@ from tacit.privacy.unit import Unit
 if TYPE_CHECKING:
     from tacit.compute.libraries.torch import Tensor, nn
 
-# a clip norm that shortens no gradient
+# A clip norm that shortens no gradient. It is finite, since Opacus multiplies it by the noise
+# multiplier 0.
 UNCLIPPED = 1e30
 
 # records whose gradients are in memory at once, before they are added up by person
@@ -64,8 +65,8 @@ class DPSGD(ModelClassifier):
     classes
         As in `NoisySumPrototypes`.
     sampling_rate : float, default=1/240
-        Probability that a record (a person under a unit per person) is in a step's sample, up to
-        1e-9.
+        Probability that a record (a person under a unit per person) is in a step's sample. It is
+        rounded up to a multiple of 2^-32.
     epochs : float, default=3.0
         Average number of samples that contain a record or person: there are epochs/sampling_rate
         steps, rounded.
@@ -107,9 +108,10 @@ class DPSGD(ModelClassifier):
     therefore the same, for one person added or removed. (A mean would be shorter, under the same
     noise.) Under replacement and change of labels, the privacy cost of two changes is proven for
     one step, and checked numerically for several. Floating point is not covered.
-    Source: Abadi et al. 2016; McMahan et al. 2018 for persons. A published notebook shuffles its
-    records into batches and accounts for Poisson samples. It states epsilon 1; the tight epsilon is
-    0.585 if its samples were Poisson, and 8.2 for what it does.
+    Source: Abadi et al. 2016; McMahan et al. 2018 for persons. Samples are not batches of shuffled
+    records: a published notebook (docs/label-privacy-notebook.md) shuffles and accounts for Poisson
+    samples. It states epsilon 1; the tight epsilon is 0.585 if its samples were Poisson, and 8.2
+    for its batches.
 
     Examples
     --------
@@ -144,10 +146,7 @@ class DPSGD(ModelClassifier):
         return whole("number of steps, epochs/sampling_rate,", steps, 1, 10**6)
 
     def _rate(self) -> float:
-        """Return the sampling rate as sampled.
-
-        It is a whole number of the 2^32 values of half a random word, rounded up.
-        """
+        """Return the rate at which `poisson_sample` draws: a multiple of 2^-32, rounded up."""
         return math.ceil(self.sampling_rate * 2**32) / 2**32
 
     def _event(self) -> Event:
@@ -178,8 +177,9 @@ class DPSGD(ModelClassifier):
         if Unit(self.unit) in (Unit.ADD_REMOVE, Unit.ADD_REMOVE_PERSON):
             return _multiplier(budget, rate, steps)
 
-        # A replacement is two changes, whose event has half the noise multiplier and a higher rate;
-        # the rate does not depend on the noise.
+        # A replacement, or a change of labels, is a removal and an addition. The event of two
+        # changes has half the noise multiplier and a higher rate. So the noise multiplier is twice
+        # the one that keeps the budget at that rate. The rate is read from an event of any noise.
         rate_for_two = SampledGaussian(1.0, rate).for_group(2).sampling_rate
         return 2 * _multiplier(budget, rate_for_two, steps)
 
@@ -191,25 +191,36 @@ class DPSGD(ModelClassifier):
         return ("number of persons",)
 
     def _prepare(self, X: NDArray[Any], labels: Integers, *, shape: Any = None) -> Records:
+        """Check parameters and network; `shape` is that of pictures, where `fit` was passed any."""
         check_installed("opacus")
         real("clip", self.clip, 1e-6, 1e6)
         real("learning_rate", self.learning_rate, 1e-9, 1e3)
         whole("seed", self.seed, 0, 2**32 - 1)
 
-        sides = record_shape(self.shape if shape is None else shape, X.shape[1])
-        is_bytes = X.dtype == np.uint8
-        view = View(sides, scale=255.0 if is_bytes else 1.0)
+        if shape is None:
+            shape = self.shape
+        sides = record_shape(shape, X.shape[1])
+
+        # The network divides bytes by 255. The view then divides other rows by 255, at prediction.
+        scale = 1.0
+        if X.dtype == np.uint8:
+            scale = 255.0
+        view = View(sides, scale=scale)
+
+        # a scikit-learn classifier has no gradients of single records
         if hasattr(self.base, "fit"):
             raise InputError(
                 f"base={self.base!r:.60} is not a network; pass a name, such as 'mlp', or a factory"
             )
         check_kind("base", self.base, view.shape, len(self.classes_))
+        # on a network of the same form as the one that `_fit` trains
         _check_module(self._module(view.shape), view.shape)
         return Records(X, labels, view)
 
     def _module(self, shape: tuple[int, ...]) -> nn.Module:
-        """Return the network before training."""
+        """Return the network before training; its weights follow from `seed`."""
         torch = load_torch()
+        # the caller's generator is as it was afterwards; weights are drawn on the CPU alone
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.seed)
             return network(self.base)(shape, len(self.classes_))
@@ -225,18 +236,23 @@ class DPSGD(ModelClassifier):
         steps = self._steps()
         rate = self._rate()
 
-        # The number of members scales the steps: a public one, where it is declared.
-        members = len(records.labels) if persons is None else persons.number
+        # Records are sampled, or persons. Their number scales the steps; a declared number of
+        # persons does so in place of the actual one, which may be protected.
+        members = len(records.labels)
+        if persons is not None:
+            members = persons.number
         n_for_scale = members
         if persons is not None and self.n_persons is not None:
             n_for_scale = self.n_persons
+        expected_sample_size = rate * n_for_scale
 
         x = as_tensor(view(records.X)).to(device())
         y = torch.from_numpy(records.labels).to(device())
         network_at_start = self._module(view.shape).to(device()).train()
         module = GradSampleModule(network_at_start, loss_reduction="sum")
-        optimiser = self._optimiser(module, rate * n_for_scale, noise)
+        optimiser = self._optimiser(module, expected_sample_size, noise)
 
+        # an empty sample is a step too: of noise alone
         for _ in progress(range(steps), "DP-SGD", steps):
             sample = poisson_sample(members, rate, noise)
             optimiser.zero_grad()
@@ -249,6 +265,7 @@ class DPSGD(ModelClassifier):
             # clips each gradient, adds them up, and adds noise
             optimiser.step()
 
+        # the network within the wrapper of Opacus
         self.module_ = module._module.eval()
         return Model(self.module_, len(self.classes_), view)
 
@@ -257,13 +274,18 @@ class DPSGD(ModelClassifier):
         torch = load_torch()
         from opacus.optimizers import DPOptimizer
 
-        # a seed of 63 bits
+        # without noise nothing is bounded
+        clip = self.clip
+        if self.noise_multiplier_ == 0:
+            clip = UNCLIPPED
+
+        # a seed of 63 bits, which fits the signed 64 bits that torch takes
         generator = torch.Generator(device=device())
         generator.manual_seed(int(noise.words(1)[0] >> np.uint64(1)))
         return DPOptimizer(
             torch.optim.Adam(module.parameters(), self.learning_rate),
             noise_multiplier=self.noise_multiplier_,
-            max_grad_norm=self.clip if self.noise_multiplier_ else UNCLIPPED,
+            max_grad_norm=clip,
             expected_batch_size=batch_size,
             generator=generator,
         )
@@ -272,9 +294,10 @@ class DPSGD(ModelClassifier):
 def poisson_sample(n: int, rate: float, noise: NoiseSource) -> NDArray[np.int64]:
     """Draw positions of a Poisson sample: each of n records or persons with probability `rate`.
 
-    Each takes half of a word of 64 random bits.
+    `rate` is a multiple of 2^-32. Each record or person takes 32 random bits, half of a word.
     """
-    halves = noise.words((n + 1) // 2).view(np.uint32)[:n]
+    n_words = (n + 1) // 2
+    halves = noise.words(n_words).view(np.uint32)[:n]
     return np.flatnonzero(halves < rate * 2**32)
 
 
@@ -292,13 +315,16 @@ def _records_of(persons: Persons, sample: Integers) -> tuple[Integers, Integers]
 
 
 def _set_gradients(module: Any, x: Tensor, y: Tensor, rows: Integers) -> None:
-    """Set `grad_sample` of each parameter to the gradients of these records, (rows, ...)."""
+    """Set `grad_sample`, where Opacus looks for it, to the gradients of these records, (rows, ...).
+
+    Each parameter of the network has one.
+    """
     torch = load_torch()
     positions = torch.from_numpy(rows).to(x.device)
     scores = module(x[positions])
     loss = torch.nn.functional.cross_entropy(scores, y[positions], reduction="sum")
     with warnings.catch_warnings():
-        # of Opacus, for the first layer
+        # torch warns of Opacus's hook on the first layer, whose input needs no gradient
         warnings.filterwarnings("ignore", message="Full backward hook")
         loss.backward()
 
@@ -338,10 +364,10 @@ def _drop_overflows(parameters: Sequence[Any]) -> None:
     No clipping bounds such a gradient.
     """
     torch = load_torch()
+    # For each parameter a truth value for each record or person: all its entries are finite.
     finite_by_parameter = [
         parameter.grad_sample.flatten(1).isfinite().all(dim=1) for parameter in parameters
     ]
-    # one truth value for each record or person
     finite = torch.stack(finite_by_parameter).all(dim=0)
     if not finite.all():
         for parameter in parameters:
@@ -368,6 +394,7 @@ def _check_module(module: Any, shape: tuple[int, ...]) -> None:
             "base has buffers, which may store record values without noise; use layers without them"
         )
 
+    # A trial on two records of zeros. Warnings would come again in the fit.
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -17,10 +17,13 @@ from tacit.privacy.unit import Unit
 class Split:
     """Split of a budget over the events of a fit.
 
-    All parts follow from z, the noise multiplier of a Gaussian sum that would cost the whole rho.
-    The prototypes get `share` of that rho, noisy class counts get `count_share` (0 without them),
-    and the steps get the remainder. If `selects_rows`, prototypes are public rows selected by
-    exponential mechanisms; otherwise they are noisy sums.
+    All parts follow from z, the noise multiplier of a Gaussian sum that would cost the whole
+    budget: rho = 1/(2 z^2), so a share p of rho permits the noise multiplier z/sqrt(p). The
+    prototypes get `share` of that rho, noisy class counts get `count_share` (0 without them), and
+    the steps get the remainder, which is above 0. If `selects_rows`, prototypes are public rows
+    selected by exponential mechanisms; otherwise they are noisy sums.
+
+    `sums`, `epsilon`, `counts` and `step` return the noise of a part from z.
     """
 
     share: float
@@ -33,7 +36,11 @@ class Split:
         return z / math.sqrt(self.share)
 
     def epsilon(self, z: float) -> float:
-        """Return the epsilon of the selection of a public row: epsilon^2/8 = share/(2 z^2)."""
+        """Return the epsilon of the selection of a public row.
+
+        An exponential mechanism costs rho = epsilon^2/8, which is to be share/(2 z^2).
+        """
+        # an infinite budget
         if z == 0:
             return math.inf
         return 2 * math.sqrt(self.share) / z
@@ -66,11 +73,13 @@ class Split:
 def calibrated(budget: Budget, unit: Unit, split: Split) -> float:
     """Return the least z at which all events together keep the budget."""
 
+    # the cost grows with 1/z, as `calibrate` needs
     def cost(inverse: float) -> Event:
         return guarantee_under(split.event(1 / inverse), unit).event
 
-    # An approximate budget needs a loss distribution for each trial: a tenth of a second each.
+    # Relative. An approximate budget needs a loss distribution for each trial, a tenth of a second
+    # each, so it is met less closely, and never exceeded.
     precision = 1e-12
     if budget.kind == "approx":
         precision = 1e-6
-    return 1 / calibrate(budget, cost, 1e-12, 1e6, precision)
+    return 1 / calibrate(budget, cost, low=1e-12, high=1e6, precision=precision)

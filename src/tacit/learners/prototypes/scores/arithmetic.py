@@ -2,22 +2,26 @@
 
 Unit rows are scaled and rounded to the nearest integers, so every product and every partial sum of
 a product is an integer that the arithmetic holds exactly, in any order, block shape, number of
-threads or device:
+threads or device. For rows of d columns:
 
 float32     norm at most N = 2^12: |partial sums| <= N^2 = 2^24, by Cauchy and Schwarz
 float64     norm at most N = 2^18: 2^36
 int8        entries at most 127: |sums| <= 127^2 (d + 4) < 2^31 for d <= 2^17, in int32. The scale
             follows from public rows. All rows are first rotated by the same matrix (`_rotate` of
             the kernels), which keeps their products and spreads large columns, which would force a
-            small scale. Four more columns correct each product for the rounding errors of both rows
-            along the public mean.
+            small scale. Four columns are added to the d; they correct each product for the rounding
+            errors of both rows along the public mean.
 int8-cuda   the same integers on a CUDA device
 
 Rounding to the nearest moves a row of norm s by sqrt(d)/2 at most, so s = N - sqrt(d)/2 keeps the
-norm below N. It changes a cosine by sqrt(1/6)/s typically; in int8 by sqrt((1 - |mean|^2)/6)/s if
+norm below N. The rounding error of an entry has variance 1/12. So the errors of two rows change
+their product by s sqrt(2/12) typically, and their cosine, which is the product over s^2, by
+sqrt(1/6)/s. In int8 what the mean accounts for is corrected: sqrt((1 - |mean|^2)/6)/s is left if
 rows lie about the public mean, which is unknown for private rows. A window is too narrow for an
 arithmetic if sqrt(1/6)/s is a large share of it.
-The choice of an arithmetic uses public facts alone, since its rounding is part of the mechanism.
+
+The choice of an arithmetic uses public facts alone: scores depend on it, so a choice by private
+rows would be a use of them that no guarantee covers.
 """
 
 import math
@@ -40,13 +44,14 @@ from tacit.models.rows import Floats, unit_rows_about
 # rows that are rounded at once
 BLOCK = 256
 
-# number of first public rows, whose largest entry decides the scale of int8
+# Number of first public rows, whose largest entry decides the scale of int8. A larger entry of
+# another row is clipped, which costs precision and no privacy.
 SAMPLE = 1024
 
-# scale at which the largest entry is measured
+# The kernel returns integers alone. At this scale they tell the largest entry to a millionth.
 FINE = 2.0**20
 
-# "auto" considers int8 from this many numbers in the public rows; fewer are scored quickly anyway
+# "auto" considers int8 if the public rows have this many entries; fewer are scored quickly anyway
 LARGE = 2**27
 
 # functions of torch.cpu, each of which says that the processor multiplies int8
@@ -55,7 +60,8 @@ INT8_CHECKS = ("_is_amx_tile_supported", "_is_vnni_supported")
 # int8 sums stay below 2^31 up to this many columns
 INT8_COLUMNS = 2**17
 
-# A person adds at most 2^37 to a score, as a record does, so scores of 2^26 persons fit 64 bits.
+# A person adds at most 2^37 to a score. So does a record under the other units (2 N^2 in float64),
+# so scores of 2^26 persons or records fit 64 bits.
 SHARED_BITS = 37
 
 # Largest typical rounding error of a product, as a share of the window.
@@ -68,8 +74,9 @@ class Arithmetic:
     """Integers of one type.
 
     Rows have a norm of at most `norm` (0 if only entries are bounded) and entries of at most
-    `limit`. `scaled` sets `scale`, the norm of a unit row before rounding, and `mean` (d,), that of
-    public rows if rows are rotated.
+    `limit`, a float as the kernels take it. `scaled` sets `scale`, the norm of a unit row before
+    rounding. If rows are rotated it also sets `mean` (d,), the mean of rotated public rows; `mean`
+    is None otherwise.
     """
 
     name: str
@@ -88,20 +95,24 @@ class Arithmetic:
         """Return this arithmetic with its scale, and mean, for these public rows."""
         width = public.shape[1]
         if not self.rotated:
-            # s = N - sqrt(d)/2, so that a rounded row has norm N at most
+            # s = N - sqrt(d)/2, so that a rounded row has norm N at most, less the float error
             return replace(self, scale=(self.norm - math.sqrt(width) / 2) * SLACK)
 
         sample = public[:SAMPLE]
         rotated = np.empty(sample.shape)
-        _round_rotated(sample, centre, FINE, math.inf, rotated, np.zeros(width))
+        _round_rotated(
+            sample, centre, scale=FINE, limit=math.inf, out=rotated, along=np.zeros(width)
+        )
 
-        # A unit row has an entry of 1/sqrt(d) at least; rows of zeros have none.
+        # A unit row has an entry of 1/sqrt(d) at least. The maximum matters where the sample has
+        # rows of zeros alone, which would divide by 0.
         largest_entry = max(float(np.abs(rotated).max()) / FINE, 1 / math.sqrt(width))
         mean = rotated.mean(axis=0) / FINE
         return replace(self, scale=self.limit / largest_entry, mean=mean)
 
     def window(self, d_min: float, d_max: float) -> tuple[int, int]:
         """Return clip bounds of 1 + cosine as bounds of an integer product."""
+        # a product of two rows of norm `scale` is scale^2 times their cosine
         low = round((d_min - 1) * self.scale**2)
         high = round((d_max - 1) * self.scale**2)
         return low, high
@@ -117,11 +128,17 @@ class Arithmetic:
     ) -> NDArray[Any]:
         """Return rows as integers, (b, width); rows of zeros stay zero.
 
-        A product is always that of a `public` row and a private row, whose four more columns differ
-        in order. With rounded rows p, x, public mean m and rounding errors a, b of <p, m>, <x, m>,
-        they add a + b to <p, x>.
+        A product is always that of a `public` row p and a private row x. If rows are rotated, both
+        have four more columns, which add a + b to <p, x>, where a and b are the rounding errors of
+        <p, m> and <x, m> for the public mean m:
+
+            columns of p    a_high   a_low   127      1
+            columns of x    127      1       b_high   b_low
+
+        with a = 127 a_high + a_low, and b likewise.
         """
         if self.mean is None:
+            # rows are not rotated
             return _rounded(rows, centre, self.scale, self.limit, self.dtype)
 
         columns = rows.shape[1]
@@ -130,11 +147,13 @@ class Arithmetic:
             rows, centre, self.scale, self.limit, integers, self.mean * self.scale
         )
 
-        # Each error takes two entries: errors = high * limit + low.
+        # Each error takes two entries: errors = high * limit + low. An error too large for both is
+        # clipped, so a part of it is corrected.
         high = np.rint(errors / self.limit).clip(-self.limit, self.limit)
         low = np.rint(errors - high * self.limit).clip(-self.limit, self.limit)
 
-        # Factors of the other row's errors; 0 in a row of zeros, so that its products stay 0.
+        # The entries 127 and 1 that multiply the errors of the other row; 0 in a row of zeros, so
+        # that its products stay 0.
         present = integers.any(axis=1)
         row_errors = (high, low)
         factors = (present * self.limit, present)
@@ -151,7 +170,7 @@ class Arithmetic:
     def products(
         self, rows: NDArray[Any], candidates: NDArray[Any], buffer: NDArray[Any]
     ) -> NDArray[Any]:
-        """Compute inner products, (r, t), in the first r rows of `buffer`."""
+        """Compute inner products of r rows and t candidates, (r, t), in a corner of `buffer`."""
         out = buffer[: len(rows), : len(candidates)]
         if self.dtype != "int8":
             return np.matmul(rows, candidates.T, out=out)
@@ -159,6 +178,7 @@ class Arithmetic:
         torch = load_torch()
         left = torch.from_numpy(rows)
         right = torch.from_numpy(candidates).T
+        # torch's one product of int8 that adds up in int32; it has no public name
         torch._int_mm(left, right, out=torch.from_numpy(out))
         return out
 
@@ -174,12 +194,16 @@ class Arithmetic:
 ARITHMETICS = {
     arithmetic.name: arithmetic
     for arithmetic in (
+        # name, type, norm, limit
         Arithmetic("float32", "float32", 2**12, 2.0**24),
         Arithmetic("float64", "float64", 2**18, 2.0**36),
         Arithmetic("int8", "int8", 0, 127.0),
+        # told apart by its name: `clipped.py` multiplies on the device
         Arithmetic("int8-cuda", "int8", 0, 127.0),
     )
 }
+
+# the name by which `arithmetic_for` chooses
 AUTO = "auto"
 
 
@@ -187,10 +211,11 @@ AUTO = "auto"
 class Scoring:
     """Rule by which scores are computed; it follows from public facts alone.
 
-    A product of rows is clipped to [low, high]. `centre` (d,) is subtracted from unit rows on both
-    sides, which are then normalised again. Under a unit per person `classes` is the number of
-    classes, and what a record adds is divided by its person's number of records; otherwise
-    `classes` is None.
+    A product of rows is clipped to [low, high]; `clipped` is False if no product lies outside. Each
+    record adds its product less `low`, times `factor`, to the score of its class. `centre` (d,) is
+    subtracted from unit rows on both sides, which are then normalised again. Under a unit per
+    person `classes` is the number of classes, and what a record adds is divided by its person's
+    number of records; otherwise `classes` is None.
     """
 
     arithmetic: Arithmetic
@@ -211,12 +236,16 @@ class Scoring:
 
     @property
     def factor(self) -> int:
-        """Power of 2 by which clipped scores of a person are multiplied.
+        """Power of 2 by which clipped scores are multiplied under a unit per person.
 
-        They are divided by the number of the person's records then, so that rounding takes little.
+        What a record adds is then divided by its person's number of records and rounded down. The
+        larger it is before, the less rounding takes of it.
         """
         if self.classes is None or not self.clipped:
             return 1
+
+        # The bit length of W - 1 is log2 W, rounded up, for the window W: so W times the factor is
+        # at most 2^SHARED_BITS.
         return 1 << max(0, SHARED_BITS - (self.high - self.low - 1).bit_length())
 
 
@@ -236,7 +265,8 @@ def scoring(
     """
     check_usable(name, public.shape[1])
 
-    # The window of all similarities clips nothing, so one sum of rows for each class is enough.
+    # 1 + cosine lies in [0, 2]. The window of all similarities clips nothing, so one sum of rows
+    # for each class is enough: so few products that the finest arithmetic serves, whatever `name`.
     if (d_min, d_max) == (0, 2):
         exact = ARITHMETICS["float64"].scaled(public)
         bound = exact.norm**2
@@ -256,6 +286,7 @@ def arithmetic_for(
     """
     if name != AUTO:
         arithmetic = ARITHMETICS[name].scaled(public, centre)
+        # where the finest does not resolve the window, no other does
         if arithmetic.error(d_min, d_max) > ERROR and name != "float64":
             raise InputError(
                 f"arithmetic={name!r} cannot resolve d_min={d_min}, d_max={d_max}; leave it out, or"
@@ -271,6 +302,8 @@ def arithmetic_for(
         arithmetic = ARITHMETICS[name].scaled(public, centre)
         if arithmetic.error(d_min, d_max) <= ERROR_AUTO:
             return arithmetic
+
+    # none resolves the window that well; the finest is closest
     return ARITHMETICS["float64"].scaled(public)
 
 
@@ -278,6 +311,7 @@ def _rounded(
     rows: Any, centre: Floats | None, scale: float, limit: float, dtype: str
 ) -> NDArray[Any]:
     """Unit rows times `scale`, rounded to integers of at most `limit`."""
+    # here and below: numba is loaded on first use
     from tacit.mechanisms.kernels import round_rows, row_buffer
 
     integers = np.empty(rows.shape, dtype)
@@ -289,11 +323,9 @@ def _rounded(
 def _round_rotated(
     rows: Any, centre: Floats | None, scale: float, limit: float, out: NDArray[Any], along: Floats
 ) -> Floats:
-    """Write rotated rows as integers to `out`.
+    """Write rotated rows, scaled and clipped to `limit`, as integers to `out`.
 
-    Returns
-    -------
-    The rounding errors of their products with `along`, of shape (b,).
+    Return the rounding errors of their products with `along` (d,), of shape (b,).
     """
     from tacit.mechanisms.kernels import rotation_signs, round_rotated, row_buffer
 
@@ -340,7 +372,8 @@ def check_usable(name: str, width: int) -> None:
             " it out"
         )
 
-    # before threads start: they set the number of threads of a torch that is loaded
+    # Loaded before threads start: each sets its number of torch threads as it starts, if torch is
+    # loaded by then.
     torch = load_torch()
 
     if name == "int8-cuda" and not torch.cuda.is_available():
@@ -353,18 +386,19 @@ def check_usable(name: str, width: int) -> None:
 def int8_is_faster(width: int) -> bool:
     """Measure whether this machine multiplies int8 faster than float32.
 
-    Without torch or a processor that multiplies int8, nothing is measured and int8 is slower.
+    Without torch or a processor that multiplies int8, nothing is measured and int8 is slower. Each
+    width is measured once.
     """
     if not is_installed("torch") or width > INT8_COLUMNS:
         return False
 
-    # `bool()` is False, for versions of torch that lack a check
+    # some versions of torch lack a check
     torch = load_torch()
-    multiplies_int8 = any(getattr(torch.cpu, name, bool)() for name in INT8_CHECKS)
-    if not multiplies_int8:
+    checks = [getattr(torch.cpu, name) for name in INT8_CHECKS if hasattr(torch.cpu, name)]
+    if not any(check() for check in checks):
         return False
 
-    # one thread each, as when tiles are computed
+    # one thread each, as when tiles are computed; smaller than a tile, to save time
     with one_thread_each():
         return speed("int8", 256, 1024, width) > speed("float32", 256, 1024, width)
 
@@ -376,12 +410,13 @@ def speed(name: str, rows: int, candidates: int, width: int, runs: int = 5) -> f
     right = np.ones((candidates, width), arithmetic.dtype)
     buffer = arithmetic.buffer(rows, candidates)
 
+    # the first run warms up and does not count
     times = []
     for _ in range(runs + 1):
         start = time.perf_counter()
         arithmetic.products(left, right, buffer)
         times.append(time.perf_counter() - start)
 
-    # the first run warms up; each entry of a product is `width` multiplications and additions
+    # each entry of a product is `width` multiplications and additions
     operations = 2 * rows * candidates * width
     return operations / min(times[1:])
