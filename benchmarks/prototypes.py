@@ -12,10 +12,11 @@ from collections.abc import Callable
 
 import numpy as np
 from sklearn.neighbors import NearestCentroid
-from timing import seconds, table
+from timing import processor_seconds, seconds, table
 
 import tacit
-from tacit.mechanisms import exponential, gaussian, top_k
+from tacit.mechanisms import deviates, exponential, gaussian, top_k
+from tacit.mechanisms.limbs import Limbs
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
 
 
@@ -88,6 +89,63 @@ def noise(n: int) -> None:
     table(
         f"Secure over research noise ({n} values)",
         ["draw", "ratio", "secure, us a value", "research, us"],
+        rows,
+    )
+
+
+def exact_noise(n: int) -> None:
+    """Speed, random bits and rejections of exact Gaussian and Laplace noise, on one core."""
+    rows = []
+    for name, add, limbs in (
+        ("Gaussian", deviates.add_gaussian_noise, deviates.LIMBS_OF_NORMAL),
+        ("Laplace", deviates.add_laplace_noise, deviates.LIMBS_OF_EXPONENTIAL),
+    ):
+        for scale in (1.0, 2.0**32, 2.0**36):
+            values = np.zeros(n, dtype=np.int64)
+            time_of_draw = processor_seconds(lambda add=add, values=values, s=scale: add(values, s))
+            stream = Limbs(int(2 * n * limbs))
+            n_slow = add(np.zeros(n, dtype=np.int64), scale, stream)
+            rows.append(
+                [
+                    f"{name}, scale {scale:g}",
+                    f"{n / time_of_draw / 1e6:.1f}",
+                    f"{stream.position * 2 / n:.1f}",
+                    str(n_slow),
+                ]
+            )
+    table(
+        f"Exact noise ({n} numbers, one core)",
+        [
+            "noise",
+            "million numbers a second of processor time",
+            "bytes of random bits a number",
+            "numbers in arithmetic of any precision",
+        ],
+        rows,
+    )
+
+
+def fits_by_noise(n: int, d: int, n_classes: int) -> None:
+    """Time fits with secure noise over the same with research noise, in turns."""
+    x, y = clustered(np.random.default_rng(0), n, d, n_classes)
+    public = np.random.default_rng(1).normal(size=(1000, d)).astype(np.float16)
+    rows = []
+    for name, make in (
+        ("noisy-sum", tacit.NoisySumPrototypes),
+        ("gradient-descent", tacit.GradientDescent),
+        ("auto", lambda *args, **facts: tacit.AutoPrototypes(*args, public=public, **facts)),
+    ):
+        secure = make("rho=0.5", classes=n_classes)
+        research = make("rho=0.5", classes=n_classes, noise="research")
+        times = {"secure": [], "research": []}
+        for _ in range(3):
+            times["secure"].append(seconds(lambda secure=secure: secure.fit(x, y), 1))
+            times["research"].append(seconds(lambda research=research: research.fit(x, y), 1))
+        slow, fast = min(times["secure"]), min(times["research"])
+        rows.append([name, f"{slow / fast:.2f}", f"{slow:.3f} s", f"{fast:.3f} s"])
+    table(
+        f"Fits with secure over research noise ({n} x {d}, {n_classes} classes)",
+        ["fit", "ratio", "secure", "research"],
         rows,
     )
 
@@ -181,6 +239,8 @@ def main() -> None:
     small = parser.parse_args().quick
     against_peers(*((500, 16, 5) if small else (50_000, 256, 100)))
     noise(500 if small else 100_000)
+    exact_noise(500 if small else 1_000_000)
+    fits_by_noise(*((500, 16, 5) if small else (50_000, 1280, 100)))
     growth(*((200, 200, 8, 4) if small else (4_000, 4_000, 128, 20)))
     start_up()
 

@@ -41,7 +41,7 @@ def test_bash_completes_commands_methods_options_and_their_values(stores, run):
         "fit noisy-sum --coll": [],
         "promise pate --collector ": [*COLLECTORS],
         "fit pate --unit ": [*PATE.units],
-        "fit auto private --noise ": ["secure", "research"],
+        "fit auto private --noise ": ["secure", "opendp", "research"],
         "fit public private --selection per": ["permute-and-flip"],
         "sweep plan.yaml --engine ": [*ENGINES],
         "fit public private --engine ": [*ENGINES],

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tacit.mechanisms import counts
-from tacit.mechanisms.noise import ResearchNoise, SecureNoise
+from tacit.mechanisms.noise import OpenDPNoise, ResearchNoise, SecureNoise
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, PureDP
 
@@ -18,23 +18,37 @@ SOURCE = pytest.mark.parametrize("noise", SOURCES, ids=lambda source: type(sourc
 @SOURCE
 @pytest.mark.parametrize("z", [0.5, 6.0])
 def test_gaussian_counts_have_the_stated_deviation(noise, z):
-    times = 2000 if isinstance(noise, ResearchNoise) else 500  # secure noise is slow
+    times = 2000
     values = np.array([counts.noisy_count(40, Gaussian(z), noise) for _ in range(times)])
     assert stats.kstest((values - 40) / z, "norm").pvalue > 1e-6
 
 
+def discrete(support, epsilon):
+    return np.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(support))
+
+
+def rounded(support, epsilon):
+    return np.diff(stats.laplace.cdf(np.append(support, support[-1] + 1) - 0.5, scale=1 / epsilon))
+
+
 @pytest.mark.thorough
+@pytest.mark.parametrize(("noise", "law"), [(SecureNoise(), rounded), (OpenDPNoise(), discrete)])
 @pytest.mark.parametrize("epsilon", [0.4, 1.5])
-def test_secure_pure_counts_are_discrete_laplace(epsilon):
-    values = (
-        np.array([counts.noisy_count(40, PureDP(epsilon), SecureNoise()) for _ in range(1500)]) - 40
-    )
-    share = math.exp(-epsilon)
+def test_secure_pure_counts_are_rounded_and_those_of_opendp_discrete(noise, law, epsilon):
+    values = np.array([counts.noisy_count(40, PureDP(epsilon), noise) for _ in range(1500)]) - 40
     support = np.arange(-3, 4)
-    expected = (1 - share) / (1 + share) * share ** np.abs(support)
+    expected = law(support, epsilon)
     observed = [(values == k).sum() for k in support]
     rest = [1500 - sum(observed), 1500 * (1 - expected.sum())]
     assert stats.chisquare([*observed, rest[0]], [*(1500 * expected), rest[1]]).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_rounded_laplace_noise_loses_no_more_than_its_epsilon(epsilon):
+    # up to 0, where differences of the distribution function are exact enough
+    support = np.arange(-30, 1)
+    losses = np.log(rounded(support, epsilon) / rounded(support - 1, epsilon))
+    assert np.abs(losses).max() <= epsilon * (1 + 1e-9)
 
 
 def test_research_pure_counts_are_about_laplace():

@@ -1,4 +1,5 @@
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from scipy import stats
 
 from tacit.errors import InputError
 from tacit.mechanisms import gaussian
-from tacit.mechanisms.noise import ResearchNoise, SecureNoise
+from tacit.mechanisms.noise import OpenDPNoise, ResearchNoise, SecureNoise
 from tacit.privacy.events import Gaussian, Parallel
 
 SOURCES = [SecureNoise(), ResearchNoise(0)]
@@ -81,6 +82,8 @@ def test_sums_and_counts_are_one_vector_with_the_noise_of_each():
     )
     (of_rows, scale), (of_ones, same) = seen
     assert scale == same
+    # not below the exact product
+    assert Fraction(scale) ** 2 * (Fraction(1, 4) + Fraction(1, 225)) >= gaussian.UNIT**2
     one = np.hypot(np.linalg.norm(of_rows, axis=1), of_ones) / gaussian.UNIT
     assert one == pytest.approx([20, 0, 30])
     assert (gaussian.UNIT / scale) ** 2 == pytest.approx(1 / 2**2 + 1 / 15**2)
@@ -100,11 +103,20 @@ def test_every_call_draws_fresh_noise(noise):
     assert not np.array_equal(noise.gaussian(zeros, 1e9), noise.gaussian(zeros, 1e9))
 
 
+def rounded(support, sigma):
+    return np.diff(stats.norm.cdf(np.append(support, support[-1] + 1) - 0.5, scale=sigma))
+
+
+def discrete(support, sigma):
+    return np.exp(-(support**2) / (2 * sigma**2))
+
+
+@pytest.mark.parametrize(("noise", "law"), [(SecureNoise(), rounded), (OpenDPNoise(), discrete)])
 @pytest.mark.parametrize("sigma", [0.7, 3.0])
-def test_secure_noise_is_the_discrete_gaussian(sigma):
-    draws = SecureNoise().gaussian(np.zeros(20_000, dtype=np.int64), sigma)
+def test_secure_noise_is_rounded_and_that_of_opendp_discrete(noise, law, sigma):
+    draws = noise.gaussian(np.zeros(20_000, dtype=np.int64), sigma)
     support = np.arange(-60, 61)
-    weights = np.exp(-(support**2) / (2 * sigma**2))
+    weights = law(support, sigma)
     expected = 20_000 * weights / weights.sum()
     common = expected > 10
     observed = np.array([(draws == value).sum() for value in support[common]])

@@ -4,7 +4,7 @@ from scipy import stats
 
 from messages import stating
 from tacit.errors import BudgetError, InputError
-from tacit.mechanisms.noise import ResearchNoise, SecureNoise, noise_source
+from tacit.mechanisms.noise import OpenDPNoise, ResearchNoise, SecureNoise, noise_source
 
 
 def test_research_noise_repeats_with_its_seed_and_secure_noise_has_none():
@@ -39,16 +39,33 @@ def test_subsets_are_uniform_distinct_and_sorted(noise):
     assert noise.subset(3, 3).tolist() == [0, 1, 2]
 
 
-def test_secure_noise_comes_in_chunks_with_progress():
+@pytest.mark.parametrize(("noise", "chunk"), [(SecureNoise(), 2**14), (OpenDPNoise(), 1024)])
+def test_secure_noise_comes_in_chunks_with_progress(noise, chunk):
     from tacit.compute.progress import reporting
 
+    total = 3 * chunk - 12
     seen = []
+    values = np.zeros((3, chunk - 4), dtype=np.int64)
     with reporting(lambda label, done, total: seen.append((label, done, total))):
-        result = SecureNoise().gaussian(np.zeros((3, 5000), dtype=np.int64), 10.0)
-    assert result.shape == (3, 5000)
-    assert seen == [
-        ("secure noise", min(done, 15_000), 15_000) for done in range(1024, 15_000 + 1024, 1024)
-    ]
+        result = noise.gaussian(values, 10.0)
+    assert result.shape == (3, chunk - 4)
+    assert not values.any()
+    assert seen == [("secure noise", min(k * chunk, total), total) for k in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_secure_noise_has_the_law_of_opendps(law):
+    """On a fine grid, where rounded and discrete noise are alike."""
+    zeros = np.zeros(20_000, dtype=np.int64)
+    ours = getattr(SecureNoise(), law)(zeros, 2.0**32)
+    theirs = getattr(OpenDPNoise(), law)(zeros, 2.0**32)
+    assert stats.ks_2samp(ours, theirs).pvalue > 1e-6
+
+
+def test_noise_of_opendp_names_its_extra_where_it_is_missing(monkeypatch):
+    monkeypatch.setattr("tacit.compute.extras.is_installed", lambda library: library != "opendp")
+    with pytest.raises(InputError, match=stating("opendp is not installed", "[opendp]")):
+        noise_source("opendp")
 
 
 def largest_correlation(values):
@@ -63,7 +80,9 @@ def largest_correlation(values):
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 @pytest.mark.parametrize(
-    "noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__
+    "noise",
+    [SecureNoise(), OpenDPNoise(), ResearchNoise(0)],
+    ids=lambda source: type(source).__name__,
 )
 def test_no_two_values_of_one_release_share_their_noise(noise, law):
     drawn = getattr(noise, law)(np.zeros((5, 6000), dtype=np.int64), 1e6)
@@ -74,7 +93,9 @@ def test_no_two_values_of_one_release_share_their_noise(noise, law):
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 @pytest.mark.parametrize(
-    "noise", [SecureNoise(), ResearchNoise(0)], ids=lambda source: type(source).__name__
+    "noise",
+    [SecureNoise(), OpenDPNoise(), ResearchNoise(0)],
+    ids=lambda source: type(source).__name__,
 )
 def test_noise_that_could_overflow_64_bits_is_refused(noise, law):
     """Noise of 100 times its scale takes at most half of what 64 bits hold, or is refused."""

@@ -1,3 +1,4 @@
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tacit.errors import InputError
-from tacit.mechanisms.rounding import integer_rows, row_norms, sensitivity
+from tacit.mechanisms.rounding import integer_rows, product_up, row_norms, sensitivity
 
 
 def exact_norm_squared(row):
@@ -87,3 +88,21 @@ def test_the_sensitivity_of_a_record_of_a_person_has_its_slack():
         assert sensitivity(unit, entries, per_person=True) == pytest.approx(
             unit + unit / 2**31 + entries**0.5, rel=1e-15
         )
+
+
+def test_a_scale_is_never_below_the_exact_product_and_the_nearest_above():
+    source = np.random.default_rng(0)
+    for factors in source.uniform(0.1, 10.0, (2000, 3)):
+        exact = math.prod(map(Fraction, factors.tolist()))
+        scale = product_up(*factors.tolist())
+        assert math.nextafter(scale, 0) < exact <= scale
+    assert product_up(3.0, 2.0**32) == 3 * 2.0**32
+    assert product_up(0.0, 2.0) == 0.0
+    assert product_up(math.inf, 2.0) == math.inf
+
+
+def test_a_sensitivity_per_person_covers_its_square_root():
+    for entries in (2, 3, 12_345, 2**26 + 1):
+        bound = Fraction(sensitivity(2**32, entries, per_person=True))
+        root = bound - Fraction(2**32) * (1 + Fraction(1, 2**31))
+        assert root**2 >= entries

@@ -45,11 +45,19 @@ def test_assumptions_of_all_events_are_stated_once_each():
         Unit.REPLACE, 3 * Gaussian(2.0) + Gaussian(5.0), groups=(("a", Laplace(3.0)),)
     )
     document = a_release().document
-    assumptions = accounting_item(
-        guarantee, document.parameters, document.profile, "secure"
-    ).assumptions
-    assert assumptions[0].startswith("noise is secret and exact: holds")
-    assert assumptions[1:] == (Gaussian.assumption, Laplace.assumption)
+
+    def assumptions(noise, version):
+        return accounting_item(
+            guarantee, document.parameters, document.profile, noise, version
+        ).assumptions
+
+    of_discrete = assumptions("opendp", 6)
+    assert of_discrete[0].startswith("noise is secret and exact: holds")
+    assert of_discrete[1:] == (Gaussian.assumption, Laplace.assumption)
+    # until version 5 secure noise was OpenDP's
+    assert assumptions("secure", 5) == of_discrete
+    (of_rounded,) = assumptions("secure", 6)
+    assert not lacking(of_rounded, "exact: holds", "rounded", "the time of a draw is not constant")
 
 
 def section(card, number):
@@ -77,8 +85,20 @@ def test_numbers_and_conversions_are_there():
     assert "false positive rate = 0.01, true positive rate = 0.0923" in section(card, 6)
     assert "noise standard deviation: 1" in section(card, 10)
     assert "P[M(D) in S] <= exp(epsilon) P[M(D') in S] + delta" in section(card, 9)
-    assert not lacking(section(card, 14), "OpenDP", "operating-system")
+    assert not lacking(section(card, 14), "OpenSSL", "operating system")
+    assert "opendp" not in section(card, 14)
     assert "shape = 3 x 4" in section(card, 8)
+
+
+def test_noise_of_opendp_is_named_with_its_version_and_correction(tmp_path):
+    model = tacit.NoisySumPrototypes("rho=0.5", classes=2, noise="opendp").fit(np.eye(2), [0, 1])
+    release = Release.load(Release.of(model).save(tmp_path / "release")).verify()
+    card = release.card()
+    assert release.document.stamp is None
+    assert release.predict(np.eye(2)).shape == (2,)
+    assert "noise: opendp" in section(card, 10)
+    assert not lacking(section(card, 14), "OpenDP", "opendp = ")
+    assert Gaussian.assumption in section(card, 9)
 
 
 def test_stated_bounds_are_never_rounded_down():

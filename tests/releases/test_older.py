@@ -23,7 +23,11 @@ from tacit.releases.schema import Document, OlderAccounting, OlderProfile
 from tacit.releases.statement import privacy_items
 
 WRITTEN = Path(__file__).parent / "written" / "version-3"
-OF_VERSION_4 = sorted(path.name for path in (WRITTEN.parent / "version-4").iterdir())
+OLDER = [
+    (version, path.name)
+    for version in (4, 5)
+    for path in sorted((WRITTEN.parent / f"version-{version}").iterdir())
+]
 UTILITY = Utility(
     test_set="t",
     rows=10,
@@ -47,16 +51,16 @@ def test_it_verifies_and_says_what_it_said(tmp_path):
     assert len(release.predict(np.ones((3, release.width)))) == 3
 
 
-@pytest.mark.parametrize("name", OF_VERSION_4)
-def test_a_release_of_version_4_verifies_and_says_what_it_said(name, tmp_path):
-    written = WRITTEN.parent / "version-4" / name
+@pytest.mark.parametrize(("version", "name"), OLDER)
+def test_a_release_of_an_earlier_version_verifies_and_says_what_it_said(version, name, tmp_path):
+    written = WRITTEN.parent / f"version-{version}" / name
     release = Release.load(written).verify()
-    assert release.document.version == 4
+    assert release.document.version == version
     again = release.save(tmp_path / "again")
     for file in ("release.json", "CARD.md", "arrays.safetensors"):
         assert (again / file).read_bytes() == (written / file).read_bytes()
     measured = Release.load(release.with_utility(UTILITY).save(tmp_path / "measured")).verify()
-    assert (measured.document.version, measured.document.utility) == (4, UTILITY)
+    assert (measured.document.version, measured.document.utility) == (version, UTILITY)
 
 
 def test_it_keeps_its_version_when_its_utility_is_added(tmp_path):

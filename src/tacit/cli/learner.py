@@ -117,8 +117,10 @@ def make_learner(
         values["random_state"] = seed
     if seed is not None and "seed" in accepted:
         values["seed"] = seed
-    elif seed is not None and common["noise"] == "secure":
-        warnings.warn(f"--seed {seed} is ignored: secure noise has no seed", stacklevel=2)
+    elif seed is not None and common["noise"] != "research":
+        warnings.warn(
+            f"--seed {seed} is ignored: {common['noise']} noise has no seed", stacklevel=2
+        )
 
     learner: PrivateClassifier = learner_class.of_flat(**values, **common)
     return learner
@@ -138,7 +140,7 @@ def check_releasable(learner: Any, allow_research: bool) -> None:
         raise InputError(f"{type(learner).__name__} {learner.no_release}")
 
     reason = None
-    if learner.noise != "secure":
+    if learner.noise == "research":
         reason = f"--noise {learner.noise} is seeded"
     if not learner.promise().bounded:
         reason = "an infinite budget protects nothing"

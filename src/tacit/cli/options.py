@@ -33,7 +33,13 @@ Unit = Annotated[
     ),
 ]
 Noise = Annotated[
-    Literal["secure", "research"], Parameter(help="Research noise is seeded and not for release.")
+    Literal["secure", "opendp", "research"],
+    Parameter(
+        help=(
+            "opendp draws Gaussian and Laplace noise by the library OpenDP, which takes far longer."
+            " Research noise is seeded and not for release."
+        )
+    ),
 ]
 Persons = Annotated[
     str | None,

@@ -332,5 +332,5 @@ def _print_answers(out: Path, answers: "Answers", delta: float, noise: str) -> N
             f"{prefix}spent epsilon {epsilon:.4g} at delta = {delta:g}; given these votes"
             f" {epsilon_given_votes:.4g} (internal: it depends on them, do not publish it)"
         )
-    if noise != "secure":
+    if noise == "research":
         say("Not for release: research noise is seeded.")

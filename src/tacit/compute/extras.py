@@ -14,6 +14,7 @@ EXTRAS = {
     "onnxruntime": "encoders",
     "opacus": "dpsgd",
     "open_clip": "encoders",
+    "opendp": "opendp",
     "optuna": "tune",
     "OpenSSL": "hub",
     "PIL": "encoders",

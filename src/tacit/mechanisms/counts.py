@@ -7,15 +7,16 @@ One record added to a person with m records moves that share by 1/(m+1) at most,
 in rounding, which together is less than 1.
 Other relations (`COUNT`): 1 as well. A replaced or relabelled record, or person, adds a number
 between 0 and 1 before and after.
-Theorem, Gaussian: discrete Gaussian noise of standard deviation z is 1/(2 z^2)-zCDP [Canonne,
-Kamath and Steinke 2020, Thm 14]; drawn in units of 2^-32, so that the exact curve holds too
-(`tacit.mechanisms.gaussian`).
-Theorem, discrete Laplace noise of scale 1/epsilon: epsilon-DP [Ghosh, Roughgarden and Sundararajan
-2009]. Between neighbours the losses are epsilon and -epsilon, as those of binary randomized
-response, the worst of all epsilon-DP mechanisms. So its event is pure DP and not continuous Laplace
-noise. A sum of shares is first rounded down to a whole number, which moves by 1 at most if the sum
-does.
-Source: Dwork et al. 2006 for noise on a count; its two discrete forms are from the papers above.
+Theorem, Gaussian: noise of standard deviation z is 1/(2 z^2)-zCDP and 1/z-GDP; drawn in units of
+2^-32, where the exact curve holds for discrete noise too (`tacit.mechanisms.gaussian`).
+Theorem, Laplace noise of scale 1/epsilon, rounded: epsilon-DP [Dwork et al. 2006], since rounding
+is post-processing. Under `noise="opendp"` it is discrete, and epsilon-DP too [Ghosh, Roughgarden
+and Sundararajan 2009]. Between neighbours the losses of discrete noise are epsilon and -epsilon, as
+those of binary randomized response, the worst of all epsilon-DP mechanisms. So the event is pure DP
+and not continuous Laplace noise. A sum of shares is first rounded down to a whole number, which
+moves by 1 at most if the sum does.
+Source: Dwork et al. 2006 for noise on a count; its discrete forms are from the papers above and
+Canonne, Kamath and Steinke 2020.
 """
 
 import math

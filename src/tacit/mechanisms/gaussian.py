@@ -22,11 +22,16 @@ weights, of classes (`CLASS_COUNTS`) are vectors without negative entries, in in
 inner product of two such vectors is not negative, so |a - b|^2 <= |a|^2 + |b|^2 <= 2 under every
 relation.
 
-Theorem: discrete Gaussian noise of standard deviation z 2^32 on integers is 1/(2 z^2)-zCDP
-[Canonne, Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up
-to rounding: the density of one coordinate at x differs from that of the rounded continuous
-Gaussian, which is a post-processing, by a factor 1 + (x^2/s^2 - 1)/(24 s^2) with s = z 2^32. All d
-C coordinates together differ by a factor exp(+-eta) with eta = (d C + 200)/(8 z^2 2^64), outside an
+Theorem: secure noise is exactly continuous Gaussian noise of standard deviation z 2^32, rounded to
+integers (`deviates.py`). Rounding is post-processing, so the release is 1/z-GDP and 1/(2 z^2)-zCDP
+[Bun and Steinke 2016, Prop. 1.6; Dong, Roth and Su 2019, Thm 2.7]: the exact curve of the Gaussian
+mechanism, without any correction.
+
+Theorem for `noise="opendp"`: discrete Gaussian noise of standard deviation z 2^32 on integers is
+1/(2 z^2)-zCDP [Canonne, Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous
+Gaussian holds too, up to rounding: the density of one coordinate at x differs from that of the
+rounded continuous Gaussian by a factor 1 + (x^2/s^2 - 1)/(24 s^2) with s = z 2^32. All d C
+coordinates together differ by a factor exp(+-eta) with eta = (d C + 200)/(8 z^2 2^64), outside an
 event of probability below 1e-90. That adds 2 eta to epsilon: less than 1e-8 for d C <= 2^26 and rho
 <= 2^10.
 
@@ -43,7 +48,7 @@ from numpy.typing import NDArray
 from tacit.compute.threads import in_threads
 from tacit.mechanisms.blocks import Block, Picked, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.rounding import SLACK, check_width, sensitivity
+from tacit.mechanisms.rounding import SLACK, check_width, product_up, sensitivity
 from tacit.privacy.events import Gaussian, Parallel
 from tacit.privacy.sensitivity import ROOT_TWO, Sensitivity
 
@@ -101,7 +106,7 @@ def noisy_class_sums(
     """
     per_person, blocks = by_person(blocks)
     totals = class_sums(blocks, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
-    scale = noise_multiplier * sensitivity(UNIT, totals.size, per_person=per_person)
+    scale = product_up(noise_multiplier, sensitivity(UNIT, totals.size, per_person=per_person))
     return noise.gaussian(totals, scale=scale) / UNIT
 
 
@@ -122,7 +127,8 @@ def noisy_sums_and_counts(
     """
     # The noise multiplier of the joint sum, and the factors of a row and of the 1 that counts it.
     shares = np.array(noise_multipliers) ** -2.0
-    joint_multiplier = 1 / math.sqrt(shares.sum())
+    # 2^-50 is more than the float64 error of the other operations.
+    joint_multiplier = float(1 / math.sqrt(shares.sum()) * (1 + 2.0**-50))
     row_factor, count_factor = np.sqrt(shares / shares.sum())
 
     def with_count(block: Block) -> Block:
@@ -134,7 +140,7 @@ def noisy_sums_and_counts(
     per_person, blocks = by_person(blocks)
     totals = class_sums(map(with_count, blocks), n_classes=n_classes, width=width + 1)
 
-    scale = joint_multiplier * sensitivity(UNIT, totals.size, per_person=per_person)
+    scale = product_up(joint_multiplier, sensitivity(UNIT, totals.size, per_person=per_person))
     sums = noise.gaussian(totals[:, :-1], scale=scale)
     counts = noise.gaussian(totals[:, -1], scale=scale)
     return sums / (UNIT * row_factor), counts / (UNIT * count_factor)

@@ -1,12 +1,17 @@
-"""Sources of noise: `secure` for anything that may be released, `research` for everything else.
+"""Sources of noise: `secure` and `opendp` for anything that may be released, `research` for
+everything else.
 
-Both add noise to integers, since mechanisms compute scores and sums without rounding error.
+All add noise to integers, since mechanisms compute scores and sums without rounding error.
 
-`secure`    exact samplers with the operating system's randomness: OpenDP's discrete Gaussian and
-            Laplace noise. The index of the largest score plus Gumbel noise is drawn by `levels.py`.
-            With exponential noise it is permute-and-flip [Ding et al. 2021]: every candidate flips
-            a coin (`coins.py`), and one of those that show heads is chosen at random. (OpenDP
-            compares partial samples, which takes seconds for a million scores.) There is no seed.
+`secure`    exact samplers. Gaussian and Laplace noise is continuous noise, rounded to integers
+            (`deviates.py`), with random bits of OpenSSL's generator, which the operating system
+            seeds (`limbs.py`). The index of the largest score plus Gumbel noise is drawn by
+            `levels.py`. With exponential noise it is permute-and-flip [Ding et al. 2021]: every
+            candidate flips a coin (`coins.py`), and one of those that show heads is chosen at
+            random. These, and all other choices, use the operating system's random bits. There is
+            no seed.
+`opendp`    as `secure`, but for Gaussian and Laplace noise, which is discrete noise of the library
+            OpenDP: for those who trust no other. It takes about a hundred times as long.
 `research`  numpy in float64 from a seed: fast and repeatable, hence not private.
 """
 
@@ -14,12 +19,14 @@ import os
 import secrets
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.extras import check_installed
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.errors import BudgetError, InputError
@@ -30,8 +37,12 @@ Integers = NDArray[np.int64]
 Selection = Literal["gumbel", "exponential"]
 Seed = int | np.random.Generator | np.random.RandomState | None
 
-# Numbers that a thread draws at a time.
-_CHUNK = 1024
+NOISES = ("secure", "opendp", "research")
+"""Names of the sources."""
+
+# Numbers that a thread draws at a time: a millisecond of secure noise, or ten of OpenDP's.
+_CHUNK = 2**14
+_CHUNK_OF_OPENDP = 1024
 
 # 100 times noise of this scale is below 2^62.
 _MOST_SCALE = 2.0**55
@@ -42,13 +53,13 @@ class NoiseSource(ABC):
 
     @abstractmethod
     def gaussian(self, values: Integers, scale: float) -> Integers:
-        """Add independent discrete Gaussian noise of this standard deviation to each value."""
+        """Add independent Gaussian noise of this standard deviation, a whole number, to each
+        value.
+        """
 
     @abstractmethod
     def laplace(self, values: Integers, scale: float) -> Integers:
-        """Add independent discrete Laplace noise, P(k) proportional to exp(-|k|/scale), to each
-        value.
-        """
+        """Add independent Laplace noise of this scale, a whole number, to each value."""
 
     @abstractmethod
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
@@ -70,31 +81,17 @@ class NoiseSource(ABC):
 
 
 class SecureNoise(NoiseSource):
-    """Exact samplers with the operating system's randomness."""
+    """Exact samplers with random bits that nobody can repeat."""
 
     def gaussian(self, values: Integers, scale: float) -> Integers:
-        from opendp.measurements import make_gaussian
-        from opendp.metrics import l2_distance
+        from tacit.mechanisms.deviates import add_gaussian_noise
 
-        add_noise = make_gaussian(_integer_vectors(), l2_distance(T=float), scale=_within(scale))
-        return self._added(add_noise, values)
+        return _with_noise(values, _within(scale), add_gaussian_noise)
 
     def laplace(self, values: Integers, scale: float) -> Integers:
-        from opendp.measurements import make_laplace
-        from opendp.metrics import l1_distance
+        from tacit.mechanisms.deviates import add_laplace_noise
 
-        add_noise = make_laplace(_integer_vectors(), l1_distance(T="i64"), scale=_within(scale))
-        return self._added(add_noise, values)
-
-    def _added(self, add_noise: Any, values: Integers) -> Integers:
-        """Values of any shape with the noise of an OpenDP measurement."""
-        flat = values.ravel()
-        chunks = [flat[start : start + _CHUNK] for start in range(0, len(flat), _CHUNK)]
-
-        # OpenDP releases the GIL.
-        noisy_chunks = progress(in_threads(add_noise, chunks), "secure noise", len(flat), len)
-        noisy = [np.asarray(chunk, dtype=np.int64) for chunk in noisy_chunks]
-        return np.concatenate(noisy).reshape(values.shape)
+        return _with_noise(values, _within(scale), add_laplace_noise)
 
     def noisy_max(self, scores: Integers, scale: float, noise: Selection) -> int:
         if noise == "gumbel":
@@ -117,6 +114,24 @@ class SecureNoise(NoiseSource):
         return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
 
 
+def _with_noise(values: Integers, scale: float, add: Callable[[Integers, float], int]) -> Integers:
+    """A copy of values of any shape, to which `add` has added noise in place."""
+    noisy = values.flatten()
+
+    def add_to(chunk: Integers) -> Integers:
+        add(chunk, scale)
+        return chunk
+
+    chunks = _chunks(noisy, _CHUNK)
+    for _ in progress(in_threads(add_to, chunks), "secure noise", len(noisy), len):
+        pass
+    return noisy.reshape(values.shape)
+
+
+def _chunks(values: Integers, size: int) -> list[Integers]:
+    return [values[start : start + size] for start in range(0, len(values), size)]
+
+
 def _within(scale: float) -> float:
     """The scale; an error if 100 times this noise could overflow 64-bit sums."""
     if scale > _MOST_SCALE:
@@ -131,6 +146,37 @@ def _integer_vectors() -> Any:
 
     enable_features("contrib")
     return vector_domain(atom_domain(T="i64"))
+
+
+class OpenDPNoise(SecureNoise):
+    """Discrete Gaussian and discrete Laplace noise by the library OpenDP."""
+
+    def __init__(self) -> None:
+        check_installed("opendp")
+
+    def gaussian(self, values: Integers, scale: float) -> Integers:
+        from opendp.measurements import make_gaussian
+        from opendp.metrics import l2_distance
+
+        add_noise = make_gaussian(_integer_vectors(), l2_distance(T=float), scale=_within(scale))
+        return self._added(add_noise, values)
+
+    def laplace(self, values: Integers, scale: float) -> Integers:
+        from opendp.measurements import make_laplace
+        from opendp.metrics import l1_distance
+
+        add_noise = make_laplace(_integer_vectors(), l1_distance(T="i64"), scale=_within(scale))
+        return self._added(add_noise, values)
+
+    def _added(self, add_noise: Any, values: Integers) -> Integers:
+        """Values of any shape with the noise of an OpenDP measurement."""
+        flat = values.ravel()
+        chunks = _chunks(flat, _CHUNK_OF_OPENDP)
+
+        # OpenDP releases the GIL.
+        noisy_chunks = progress(in_threads(add_noise, chunks), "secure noise", len(flat), len)
+        noisy = [np.asarray(chunk, dtype=np.int64) for chunk in noisy_chunks]
+        return np.concatenate(noisy).reshape(values.shape)
 
 
 class ResearchNoise(NoiseSource):
@@ -176,17 +222,20 @@ class ResearchNoise(NoiseSource):
 
 
 def noise_source(noise: str, random_state: Seed = None) -> NoiseSource:
-    """The source named by `noise`, "secure" or "research"; only research noise takes a seed."""
+    """The source named by `noise`, one of NOISES; only research noise takes a seed."""
     if noise == "research":
         return ResearchNoise(random_state)
-    if noise != "secure":
+    if noise not in NOISES:
         raise InputError(
-            f"noise={noise!r} must be 'secure' or 'research'; pass noise='secure' for a release"
+            f"noise={noise!r} must be 'secure', 'opendp' or 'research'; pass noise='secure' for a"
+            " release"
         )
     if random_state is not None:
         warnings.warn(
-            "random_state is ignored with noise='secure', which has no seed; pass noise='research'"
-            " to repeat a run",
+            f"random_state is ignored with noise={noise!r}, which has no seed; pass"
+            " noise='research' to repeat a run",
             stacklevel=2,
         )
+    if noise == "opendp":
+        return OpenDPNoise()
     return SecureNoise()

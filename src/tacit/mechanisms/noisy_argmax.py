@@ -7,16 +7,16 @@ L2 at most. It is exact in computer arithmetic: votes are counted in integer uni
 noise is drawn in integer units.
 Theorem: the noisy counts cost s^2/sigma^2 in zCDP, so s^2 lambda/sigma^2 at Renyi order lambda
 [Papernot et al. 2018, Prop. 8], and the class is a function of them: a `Gaussian` event;
-`gaussian.py` derives why its exact curve holds for discrete noise too. The class alone costs c
-times that at one order, c about .64, whatever the votes, the number of classes and how the s votes
-move: `tacit.privacy.prices.three_outcomes` has the theorem, its proof and the certificate, and a
-`NoisyArgmax` event states it. It holds if nothing else about the counts is released and the noise
-is fresh.
-Discrete noise: a sum of the discrete Gaussian's mass up to a count is Phi at the count and a half
-unit, to a relative error of (1 + x^2)/(24 sigma^2) in units, x standard deviations away: the
-midpoint rule. Ties go to the first class, which moves base points by half a unit for both
-neighbours. From sigma = 1 vote, 2^20 units, that is far below the errors that certificates are
-widened by. Less noise gets the Gaussian price.
+`gaussian.py` says why its exact curve holds for rounded and discrete noise too. The class alone
+costs c times that at one order, c about .64, whatever the votes, the number of classes and how the
+s votes move: `tacit.privacy.prices.three_outcomes` has the theorem, its proof and the certificate,
+and a `NoisyArgmax` event states it. It holds if nothing else about the counts is released and the
+noise is fresh.
+Rounded noise: the probability of noise up to a whole number of units is Phi at that number and a
+half unit. Under `noise="opendp"` it is so to a relative error of (1 + x^2)/(24 sigma^2) in units, x
+standard deviations away: the midpoint rule. Ties go to the first class, which moves base points by
+half a unit for both neighbours. From sigma = 1 vote, 2^20 units, that is far below the errors that
+certificates are widened by. Less noise gets the Gaussian price.
 Source: Papernot et al. 2018 (GNMax); sensitivities s: Boenisch et al. 2022.
 """
 

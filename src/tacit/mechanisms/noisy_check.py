@@ -9,7 +9,7 @@ Theorem: the noisy number costs s^2/(2 sigma_1^2) in zCDP [Papernot et al. 2018,
 bit is a function of it: a `Gaussian` event. The bit alone costs c times that at one Renyi order, c
 about .64, whatever the votes: `tacit.privacy.prices.two_outcomes` has the theorem and the
 certificate, and a `NoisyCheck` event states it. It holds if neither the number nor its distance
-from the threshold is released and the noise is fresh. Discrete noise: as in `noisy_argmax.py`.
+from the threshold is released and the noise is fresh. Rounded noise: as in `noisy_argmax.py`.
 Source: Papernot et al. 2018 (Confident, Interactive); sensitivities s: Boenisch et al. 2022.
 """
 

@@ -4,10 +4,11 @@ Unit: change one label. It changes two entries of a one-hot label, or two cells 
 disjoint records, by 1 each: L1 sensitivity 2, L2 sensitivity sqrt(2).
 Per person, each of m labels counts floor(2^32/m) in units of 2^-32, so that all labels of a person
 change a histogram by 2 in L1, whatever clusters they are in.
-Theorem, discrete Laplace noise of scale 2/epsilon on each entry: epsilon-DP [Ghosh, Roughgarden and
-Sundararajan 2009, on integer multiples of a unit]. Its event is pure DP, as in `counts.py`.
-Theorem, discrete Gaussian noise of standard deviation z sqrt(2): 1/(2 z^2)-zCDP [Canonne, Kamath
-and Steinke 2020, Thm 14].
+Theorem, Laplace noise of scale 2/epsilon on each entry, rounded: epsilon-DP [Dwork et al. 2006].
+Under `noise="opendp"` it is discrete: epsilon-DP [Ghosh, Roughgarden and Sundararajan 2009, on
+integer multiples of a unit]. The event is pure DP, as in `counts.py`.
+Theorem, Gaussian noise of standard deviation z sqrt(2), rounded or discrete: 1/(2 z^2)-zCDP [as in
+`gaussian.py`].
 Source: ALIBI [Malek et al. 2021] for one-hot labels; Ghazi et al. 2021 for histograms of public
 clusters.
 """

@@ -40,10 +40,12 @@ semidefinite. A person's matrices are scaled and rounded, which lengthens a diff
 most, D entries in all. The noise of persons is scaled to N^2 (1 + 2^-31) + sqrt(D), so sqrt(2)
 times that covers sqrt(2) N^2 (1 + 2^-31) + sqrt(D).
 
-Theorem: discrete Gaussian noise of standard deviation z 2^36 on integers is 1/(2 z^2)-zCDP
-[Canonne, Kamath and Steinke 2020, Thm 14]. The exact curve of the continuous Gaussian holds too, up
-to rounding, as derived in `gaussian.py` for a coarser unit: epsilon grows by less than 1e-8 for up
-to 2^26 released numbers and rho <= 2^10.
+Theorem: secure noise is continuous Gaussian noise of standard deviation z 2^36, rounded to
+integers, which is post-processing: 1/z-GDP and 1/(2 z^2)-zCDP, exactly, as in `gaussian.py`. Under
+`noise="opendp"` discrete Gaussian noise of that standard deviation is 1/(2 z^2)-zCDP [Canonne,
+Kamath and Steinke 2020, Thm 14], and the exact curve holds up to rounding, as derived in
+`gaussian.py` for a coarser unit: epsilon grows by less than 1e-8 for up to 2^26 released numbers
+and rho <= 2^10.
 
 Source: sums of clipped gradients are Abadi et al. 2016; gradients of a linear layer as outer
 products, whose norm is the product of two rows' norms, Goodfellow 2015; private second moments
@@ -64,7 +66,7 @@ from numpy.typing import NDArray
 from tacit.compute.threads import in_threads
 from tacit.mechanisms.blocks import Block, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.rounding import SLACK, row_norms, sensitivity, whole_rows
+from tacit.mechanisms.rounding import SLACK, product_up, row_norms, sensitivity, whole_rows
 from tacit.privacy.events import Gaussian, Parallel
 from tacit.privacy.sensitivity import ROOT_TWO, Sensitivity
 
@@ -161,7 +163,7 @@ def noisy_products(
     """
     per_person, blocks = by_person(blocks)
     totals = product_sums(blocks, shape=shape)
-    scale = noise_multiplier * sensitivity(UNIT, totals.size, per_person=per_person)
+    scale = product_up(noise_multiplier, sensitivity(UNIT, totals.size, per_person=per_person))
     return noise.gaussian(totals, scale=scale) / UNIT
 
 
@@ -489,7 +491,7 @@ def _noisy_symmetric(
     are overwritten.
     """
     n_matrices, width, _ = totals.shape
-    scale = noise_multiplier * sensitivity(UNIT, totals.size, per_person=per_person)
+    scale = product_up(noise_multiplier, sensitivity(UNIT, totals.size, per_person=per_person))
     result = totals.view(np.float64)
 
     for strip in _strips(width, n_matrices):

@@ -22,9 +22,13 @@ difference, so the projections of S and S + r on the ball of radius rho differ b
 added differs from a projection by at most unit 2^-32, by which a norm just above rho, or the float
 norm, may be off, and by rounding toward zero, which lengthens the difference of two vectors by at
 most 1 in each entry.
+
+The standard deviation of noise is the product of such a sensitivity and a noise multiplier, rounded
+up (`product_up`), so that the noise is never less than the event states.
 """
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +52,23 @@ def sensitivity(unit: int, entries: int, *, per_person: bool) -> float:
     of theirs.
     """
     if per_person:
-        return unit * (1 + 2.0**-31) + math.sqrt(entries)
+        # the last factor covers the float64 error of the others
+        return (unit * (1 + 2.0**-31) + math.sqrt(entries)) * (1 + 2.0**-50)
     return float(unit)
+
+
+def product_up(*factors: float) -> float:
+    """The exact product of factors above 0, rounded up to a float64: a scale of noise that is never
+    below the one that is meant.
+    """
+    product = math.prod(factors)
+    if not math.isfinite(product):
+        return product
+    exact = math.prod(map(Fraction, factors))
+    product = float(exact)
+    if product < exact:
+        return math.nextafter(product, math.inf)
+    return product
 
 
 def row_norms(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,10 +5,10 @@ teachers. It influences votes of total weight s at most (1 in plain PATE).
 Sensitivity: a vote of weight s that changes from one class to another changes two counts by s: 2 s
 in L1. It is exact in computer arithmetic: votes are counted in integer units of 2^-20, and noise is
 drawn in integer units.
-Theorem: under Laplace noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017]. That
-noise is discrete, and its event is that of continuous noise: in units of 2^-20 their curves differ
-by less than gamma 2^-20. (On counts in units of 1 they differ much more, so `counts.py` has a pure
-event.)
+Theorem: under Laplace noise of scale 1/gamma a label is 2 gamma s-DP [Papernot et al. 2017]. Secure
+noise is continuous noise, rounded to integers, so its event is that of continuous noise, exactly.
+Under `noise="opendp"` it is discrete: in units of 2^-20 the curves differ by less than gamma 2^-20.
+(On counts in units of 1 they differ much more, so `counts.py` has a pure event.)
 Source: PATE 2017 (Laplace). Gaussian noise: `noisy_argmax.py` and `noisy_check.py`.
 """
 
@@ -16,6 +16,7 @@ import math
 
 import numpy as np
 
+from tacit.mechanisms.exponential import noise_scale
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.privacy.events import Laplace
 
@@ -45,7 +46,9 @@ def vote_counts(votes: Integers, weights: Integers, n_classes: int) -> Integers:
 
 def laplace_argmax(counts: Integers, gamma: float, noise: NoiseSource) -> Integers:
     """Class with the largest count + Lap(1/gamma); counts are in units of 2^-20."""
-    noisy = noise.laplace(counts, scale=UNIT / gamma) if math.isfinite(gamma) else counts
+    noisy = counts
+    if math.isfinite(gamma):
+        noisy = noise.laplace(counts, scale=noise_scale(UNIT, gamma))
     return np.asarray(np.argmax(noisy, axis=1))
 
 

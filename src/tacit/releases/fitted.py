@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from importlib.metadata import version
+from ssl import OPENSSL_VERSION
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -51,13 +52,22 @@ if TYPE_CHECKING:
 _WHO_SEES_WHAT = (
     "the curator sees the records and draws the noise; all others see only this release"
 )
-_SEED = {"secure": "there is none", "research": "secret: it is no part of the release"}
+_SEED = {
+    "secure": "there is none",
+    "opendp": "there is none",
+    "research": "secret: it is no part of the release",
+}
 _RANDOMNESS = {
-    "secure": "OpenDP samplers on operating-system randomness",
+    "secure": "random bits that the operating system makes, or with which it seeds OpenSSL",
+    "opendp": "OpenDP samplers on operating-system randomness",
     "research": "seeded numpy: research only",
 }
 _FLOAT_DEFENCES = {
     "secure": (
+        "sums and scores are whole numbers; noise is exact real noise, rounded to whole numbers,"
+        " decided by random bits and never by floats"
+    ),
+    "opendp": (
         "sums and scores are whole numbers, and noise is drawn on whole numbers by exact samplers"
     ),
     "research": "sums and scores are whole numbers; noise is drawn in floating point",
@@ -233,8 +243,12 @@ def _mechanisms(clf: Publishable, released: Released) -> Mechanisms:
 def _implementation(noise: str) -> Implementation:
     """Item 14."""
     versions = {"tacit": __version__, "python": platform.python_version()}
-    for package in ("numpy", "opendp", "dp-accounting"):
+    for package in ("numpy", "numba", "dp-accounting"):
         versions[package] = version(package)
+    if noise == "secure":
+        versions["openssl"] = OPENSSL_VERSION
+    if noise == "opendp":
+        versions["opendp"] = version("opendp")
     return Implementation(
         versions=versions,
         commit=NOT_STATED,

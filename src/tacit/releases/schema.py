@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 from tacit.models.decisions import AnyDecision
 
 FORMAT = "tacit-release"
-Version = Literal[3, 4, 5]
+Version = Literal[3, 4, 5, 6]
 VERSIONS = get_args(Version)
 VERSION = VERSIONS[-1]
 NOT_STATED = "not stated"
@@ -242,7 +242,7 @@ class Accounting(OlderAccounting):
 class Mechanisms(Model):
     """Item 10."""
 
-    noise: Literal["secure", "research"]
+    noise: Literal["secure", "opendp", "research"]
     seed: Text
     facts: dict[Text, Fact | tuple[Fact, ...]]
 
@@ -390,7 +390,7 @@ class Document(Model):
     """
 
     format: Literal["tacit-release"] = "tacit-release"
-    version: Version = 5
+    version: Version = 6
     stamp: Literal["NOT FOR RELEASE"] | None
     guarantee: Recorded
     product: Product = Field(title="Product")
@@ -434,6 +434,8 @@ class Document(Model):
             raise ValueError(
                 "the recipe of the encoder is stated from version 5 on, and there always"
             )
+        if self.mechanisms.noise == "opendp" and self.version < 6:
+            raise ValueError("noise opendp is stated from version 6 on; before, secure meant it")
         return self
 
 

@@ -59,6 +59,16 @@ EXCESS = 1e-4
 # Microseconds, about, to compute the numbers of a release.
 MAX_WORK = 2e6
 
+# What cards say of exact noise: of that of OpenDP, and of that of tacit.
+_OF_DISCRETE_NOISE = (
+    "noise is secret and exact: holds, it is drawn on whole numbers from the operating system's"
+    " randomness"
+)
+_OF_ROUNDED_NOISE = (
+    "noise is secret and exact: holds, it is exact real noise, rounded to whole numbers, drawn by"
+    " random bits that the operating system makes or seeds; the time of a draw is not constant"
+)
+
 # The premise of the numbers of research noise.
 SEEDED = "Were its seeded noise secret and exact: "
 
@@ -109,7 +119,11 @@ def privacy_items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Mod
 
 
 def accounting_item(
-    guarantee: Guarantee, parameters: Parameters, profile: OlderProfile, noise: str
+    guarantee: Guarantee,
+    parameters: Parameters,
+    profile: OlderProfile,
+    noise: str,
+    version: int = VERSION,
 ) -> Accounting | OlderAccounting:
     """Write item 9, whose sentences repeat the numbers of items 5 and 6."""
     item = OlderAccounting(
@@ -118,7 +132,7 @@ def accounting_item(
             " divergence, privacy loss distribution"
         ),
         composition=guarantee.event.describe(),
-        assumptions=_assumptions(guarantee, noise),
+        assumptions=_assumptions(guarantee, noise, version),
         statement=formal_statement(guarantee.unit, parameters, noise),
     )
     if not isinstance(profile, ProfileOf4):
@@ -228,7 +242,9 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
     numbers = sorted(_leaves(stated_items, items, ""), key=lambda leaf: _epsilons_needed(leaf[2]))
 
     # sentences repeat numbers, so they are compared last
-    item = accounting_item(guarantee, document.parameters, document.profile, noise)
+    item = accounting_item(
+        guarantee, document.parameters, document.profile, noise, document.version
+    )
     stated_item = document.accounting.model_dump()
     sentences = _leaves(stated_item, item.model_dump(), ".accounting")
 
@@ -405,16 +421,18 @@ def _kind(guarantee: Guarantee) -> str:
     return "zCDP"
 
 
-def _assumptions(guarantee: Guarantee, noise: str) -> tuple[str, ...]:
+def _assumptions(guarantee: Guarantee, noise: str, version: int) -> tuple[str, ...]:
     if noise == "research":
         return (
             "noise is secret and exact: does not hold, it is drawn in floating point from a seed",
         )
 
-    secure_noise = (
-        "noise is secret and exact: holds, it is drawn on whole numbers from the operating system's"
-        " randomness"
-    )
     parts = [part for total in guarantee.totals() for part, _ in total.contained()]
+    # before version 6 all secure noise was discrete, and drawn by OpenDP
+    is_discrete = noise == "opendp" or version < 6
+    if not is_discrete:
+        parts = [part for part in parts if not part.assumes_discrete_noise]
+
     assumptions = [part.assumption for part in parts if part.assumption]
-    return tuple(dict.fromkeys([secure_noise, *assumptions]))
+    premise = _OF_DISCRETE_NOISE if is_discrete else _OF_ROUNDED_NOISE
+    return tuple(dict.fromkeys([premise, *assumptions]))

@@ -98,11 +98,12 @@ def test_wide_rows_get_two_gigabytes_however_much_there_is(available, monkeypatc
 
 
 @pytest.mark.parametrize("kind", ["auto", "least-squares", "newton"])
-def test_the_time_counts_no_draws_under_infinite_budgets_and_research_noise(kind, monkeypatch):
+def test_only_draws_of_opendp_count_in_the_time(kind, monkeypatch):
     monkeypatch.setattr(matrices, "DRAW", 1e9)
     for given, draws in (
-        ({}, True),
-        ({"budget": "rho=inf"}, False),
+        ({"noise": "opendp"}, True),
+        ({"noise": "opendp", "budget": "rho=inf"}, False),
+        ({}, False),
         ({"noise": "research"}, False),
     ):
         with warnings.catch_warnings(record=True) as caught:

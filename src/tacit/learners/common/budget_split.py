@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tacit.mechanisms.rounding import product_up
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, Gaussian, Parallel, compose
 from tacit.privacy.sensitivity import Sensitivity
@@ -94,7 +95,7 @@ class BudgetSplit:
         """
         if sensitivity is None:
             sensitivity = self.parts[name].sensitivity.under(self.unit)
-        return self.noise_multiplier(name) * sensitivity
+        return product_up(self.noise_multiplier(name), sensitivity)
 
     def event(self) -> Event:
         """Return the privacy cost of all releases under the unit."""

@@ -19,7 +19,7 @@ WARN_SECONDS = 30.0
 WIDE = 4096
 MOST_BYTES = 2**31
 
-# seconds on one core: a decomposition takes SPECTRUM d^3, a draw of secure noise takes DRAW
+# seconds on one core: a decomposition takes SPECTRUM d^3, a draw of OpenDP's noise takes DRAW
 SPECTRUM = 2e-10
 DRAW = 1e-5
 
@@ -38,7 +38,7 @@ class Matrices:
     decomposed : int
         Matrices that are decomposed.
     noised : int
-        Matrices that get noise of the secure source.
+        Matrices that get OpenDP's noise; other noise takes a hundredth of the time.
     public_rows : int
         Rows in memory in float64 and float32, up to `MOST_ENTRIES` entries.
     """

@@ -29,7 +29,7 @@ def promise_html(learner: Any, budget: str) -> str:
             or "nothing beyond the public arguments",
             "covers": guarantee.scope,
         }
-        if learner.noise != "secure":
+        if learner.noise == "research":
             rows["noise"] = f"{learner.noise}: not for release"
     except TacitError as error:
         rows = {"no promise": str(error)}

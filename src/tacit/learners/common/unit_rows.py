@@ -146,12 +146,12 @@ class UnitRowClassifier(PrivateClassifier):
         return None
 
     def _noised(self, matrices: int, deviation: float) -> int:
-        """Return the number of these matrices that get noise of the secure source.
+        """Return the number of these matrices that get OpenDP's noise, which takes long.
 
         `deviation` is the standard deviation of the noise.
         """
-        gets_secure_noise = self.noise == "secure" and deviation > 0
-        return matrices if gets_secure_noise else 0
+        gets_slow_noise = self.noise == "opendp" and deviation > 0
+        return matrices if gets_slow_noise else 0
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         check_width(X.shape[1] + 1)

@@ -435,7 +435,7 @@ def _check_options(
     if randomizer == "rr-top-k" and prior is None:
         fault = "--randomizer rr-top-k takes the k likeliest classes from a prior"
         raise InputError(f"{fault}; add --prior FILE")
-    if noise != "secure" and not allow_research:
+    if noise == "research" and not allow_research:
         fault = f"--noise {noise} is seeded, so this is not for release"
         raise InputError(f"{fault}; add --allow-research to keep it so")
 
@@ -489,7 +489,7 @@ def _facts(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[st
     facts: dict[str, Any] = {"made_by": f"tacit {__version__} privatize-labels"}
     facts |= {name: value for name, value in arguments.items() if value is not None}
     facts["values" if arguments["randomizer"] in OF_NUMBERS else "classes"] = listed.tolist()
-    facts["for_release"] = arguments["noise"] == "secure" and guarantee.bounded
+    facts["for_release"] = arguments["noise"] != "research" and guarantee.bounded
     facts["guarantee"] = guarantee.to_json()
     facts["statement"] = guarantee.statement()
     if mechanism is not None:

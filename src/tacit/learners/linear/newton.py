@@ -52,8 +52,8 @@ class Newton(SecondOrderClassifier):
     weights are added to its logit in training and left out of predictions.
 
     It is the slowest method: an epoch takes about n K d^2 multiplications, and K d (d + 1)/2 draws
-    of noise. For n = 50,000, K = 100, d = 256 these are 20 and, with secure noise, 28 seconds on
-    one core. Hessians take at least 16 K d^2 bytes of memory.
+    of noise. For n = 50,000, K = 100, d = 256 these are 20 seconds on one core and less than one
+    (28 with the noise of OpenDP). Hessians take at least 16 K d^2 bytes of memory.
 
     Parameters
     ----------

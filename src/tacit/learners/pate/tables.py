@@ -194,7 +194,7 @@ def write_labels(
     for query, label in enumerate(answers.labels.tolist()):
         lines.append(f"{query},{label}")
     statement = guarantee.statement(delta)
-    if noise != "secure":
+    if noise == "research":
         stamp = "NOT FOR RELEASE: made with research noise, which is seeded."
         statement = f"{stamp}\n{statement}"
 

@@ -23,7 +23,7 @@ from tacit.learners.pate.filter import Filter
 from tacit.learners.pate.run_folder import RunFolder, run_hash
 from tacit.learners.pate.scheme import Scheme, scheme
 from tacit.mechanisms import votes as mechanism
-from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
+from tacit.mechanisms.noise import NOISES, Integers, NoiseSource, noise_source
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
@@ -276,7 +276,7 @@ def _sensitivity_of_groups(plan: Scheme) -> dict[str, Any]:
 def check_stopping(stopping: str, noise: str) -> None:
     """Refuse data-dependent stopping under noise that is for release."""
     one_of("stopping", stopping, ("filter", "data-dependent"))
-    one_of("noise", noise, ("secure", "research"))
+    one_of("noise", noise, NOISES)
     if stopping == "data-dependent" and noise != "research":
         remedy = "pass stopping='filter', or noise='research' to repeat a published table"
         raise BudgetError(

@@ -47,8 +47,9 @@ class NoisySumPrototypes(PrivateClassifier):
         owner alone, also for rows of names in learners that take some, and copies of a single row
         are refused. Rows are compared entry by entry at the lower of both precisions, except under
         units that protect labels alone, where rows are public.
-    noise : {"secure", "research"}, default="secure"
-        Source of the noise; only secure noise may be released.
+    noise : {"secure", "opendp", "research"}, default="secure"
+        Source of the noise: tacit's exact samplers, those of OpenDP (extra `opendp`), or seeded
+        floats, which may not be released.
     random_state : int, optional
         Seed of research noise.
     unit : str, default="add-remove"

@@ -57,6 +57,9 @@ class Event(ABC):
     assumption : str or None
         What a card must say about this event: an assumption behind its privacy cost, and how far it
         holds.
+    assumes_discrete_noise : bool
+        Whether `assumption` is about discrete noise. Rounded noise, such as that of
+        `tacit.mechanisms.deviates`, needs none.
     exact_mu : bool
         Whether mu gives the exact privacy profile, as it does for Gaussian noise.
     sampled : bool
@@ -80,6 +83,7 @@ class Event(ABC):
     """
 
     assumption: ClassVar[str | None] = None
+    assumes_discrete_noise: ClassVar[bool] = False
     exact_mu: ClassVar[bool] = False
     attained: ClassVar[bool] = False
     sampled: ClassVar[bool] = False

@@ -29,6 +29,7 @@ class Gaussian(Event):
         "discrete Gaussian noise is priced as continuous: holds up to an addition to epsilon below"
         " 1e-8"
     )
+    assumes_discrete_noise = True
     exact_mu = True
 
     def __post_init__(self) -> None:

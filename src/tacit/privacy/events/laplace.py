@@ -38,6 +38,7 @@ class Laplace(Event):
         "discrete Laplace noise is priced as continuous: holds for pure epsilon, and else up to an"
         " addition to epsilon below 1e-8"
     )
+    assumes_discrete_noise = True
 
     def __post_init__(self) -> None:
         check_not_negative("noise_multiplier", self.noise_multiplier)
