@@ -1,10 +1,10 @@
 """Random bits for exact samplers: streams of limbs, which are uniformly random integers of a few
 bits.
 
-Source of the bits: OpenSSL's generator (`ssl.RAND_bytes`), which the operating system seeds with
-256 bits or more, separately for each thread. It is AES-256 in counter mode with a key that changes
-after each request [NIST SP 800-90A, CTR_DRBG], and it is seeded again in a forked process
-[`RAND_DRBG(7)`, "Thread and fork safety"]. It gives 1.3 to 3 GB/s on one core, where the operating
+Source of the bits: OpenSSL's generator (`ssl.RAND_bytes`), AES-256 in counter mode with a key that
+changes after each request [NIST SP 800-90A, CTR_DRBG]. Each thread has an instance, seeded by one
+of the process, which the operating system seeds with 256 bits. A forked process seeds them again
+[OpenSSL, `RAND(7)` and `EVP_RAND(7)`]. It gives 1.3 to 3 GB/s on one core, where the operating
 system's `getrandom` gives 0.2 to 0.4 GB/s, which would take longer than the samplers themselves.
 
 No bit is used twice. A stream lives within one call in one thread, and the bits that it has left
