@@ -35,7 +35,8 @@ _FORMS = (
 # Delta of the approximate budgets that errors propose.
 _HINT_DELTA = "1e-6"
 
-# Range in which to search the epsilon of a mechanism of which only a pure epsilon is known.
+# Range in which to search the epsilon of a mechanism of which only a pure epsilon is known: from
+# below what the smallest budget permits, to an epsilon that protects nothing.
 _LEAST_PURE = 1e-10
 _MOST_PURE = 1e6
 
@@ -48,9 +49,11 @@ _ROUNDING_FACTOR = 1 + 1e-11
 # each of several classes: in sqrt(rho) (Gaussian sums, and selections under zCDP), and in pure
 # epsilon.
 #
-# A replacement is a removal and an addition. A changed label removes a record from one class and
-# adds it to another: their rho add up, and so do their pure epsilons. A person may be in several
-# classes, so a change of their labels costs as much as another person.
+# A replacement is a removal and an addition, perhaps in one class, so it costs what a group of
+# two costs: twice the epsilon, four times the rho. A changed label removes a record from one class
+# and adds it to another, so it changes two events by one record each. Their rho add up, which is
+# sqrt(2) in sqrt(rho), and so do their pure epsilons. A person may be in several classes, so a
+# change of their labels costs as much as another person.
 _ROOT_RHO_FACTORS = {
     Unit.ADD_REMOVE: 1.0,
     Unit.REPLACE: 2.0,
@@ -80,6 +83,7 @@ class Budget:
     mu: float | None = None
 
     def __post_init__(self) -> None:
+        # from Python any fields may be set together; only four sets of them are a budget
         parts = self._parts()
         if set(parts) not in ({"epsilon"}, {"rho"}, {"epsilon", "delta"}, {"mu"}):
             raise BudgetError(
@@ -93,6 +97,7 @@ class Budget:
                 _check_amount(name, value)
 
     def _parts(self) -> dict[str, float]:
+        """The fields that are set, by name, in the order in which they are written."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     @classmethod
@@ -141,7 +146,8 @@ class Budget:
             rule = "must have 0 < fpr < tpr < 1, since a blind guess reaches tpr = fpr"
             raise BudgetError(f"budget tpr={tpr:g}@fpr={fpr:g} {rule}; {_FORMS}")
 
-        # The trade-off curve of N(0, 1) and N(mu, 1) is tpr = Phi(Phi^-1(fpr) + mu).
+        # The trade-off curve of N(0, 1) and N(mu, 1) is tpr = Phi(Phi^-1(fpr) + mu). The factor
+        # below 1 rounds mu down, by more than quantiles of rates that are not close are rounded.
         quantile = NormalDist().inv_cdf
         return cls(mu=(quantile(tpr) - quantile(fpr)) * (1 - 1e-12))
 
@@ -152,6 +158,7 @@ class Budget:
         """
         if isinstance(text, Budget):
             return text
+        # from Python an infinity may be a number, which does not name a kind either
         if text in ("inf", math.inf):
             raise BudgetError(
                 f"budget {text} does not name a kind; write rho=inf, which asks for no protection"
@@ -195,15 +202,16 @@ class Budget:
         return accounting.epsilon(event, self.delta or 0.0) <= self.epsilon
 
     def gaussian(self, unit: Unit = Unit.ADD_REMOVE, *, split: bool = False) -> float:
-        """Noise multiplier of a Gaussian event, once on each of several disjoint classes, that
-        spends the budget.
+        """Noise multiplier of Gaussian events, one on each of several disjoint classes, that
+        together spend the budget.
 
         Parameters
         ----------
         unit : Unit
             The unit in which the budget is read.
         split : bool, default=False
-            Whether the budget is split over several such events, with sum 1/z_i^2 = 1/z^2.
+            Whether the budget is split over several such events: of multipliers z_i with
+            sum 1/z_i^2 = 1/z^2, where z is the multiplier that is returned.
 
         Raises
         ------
@@ -249,8 +257,8 @@ class Budget:
         raise BudgetError(f"budget {self} is pure and Gaussian noise has no pure epsilon; {remedy}")
 
     def exponential(self, unit: Unit = Unit.ADD_REMOVE) -> float:
-        """Epsilon of an exponential mechanism, once on each of several disjoint classes, that
-        spends the budget.
+        """Epsilon of exponential mechanisms, one on each of several disjoint classes, that together
+        spend the budget.
         """
         if self.infinite:
             return math.inf
@@ -260,6 +268,7 @@ class Budget:
             while Exponential(epsilon).rho > self.rho:
                 epsilon = math.nextafter(epsilon, 0)
             epsilon /= _ROOT_RHO_FACTORS[unit]
+            # a changed label is two events here too
             if unit is Unit.CHANGE_LABEL:
                 epsilon /= _ROUNDING_FACTOR
             return epsilon
@@ -267,12 +276,13 @@ class Budget:
             return calibrate(
                 self, lambda epsilon: _exponential_under(epsilon, unit), _LEAST_PURE, _MOST_PURE
             )
+        # exact in floats, since every pure factor is 1 or 2
         assert self.epsilon is not None
         return self.epsilon / _PURE_FACTORS[unit]
 
     def laplace(self, unit: Unit = Unit.ADD_REMOVE) -> float:
-        """Noise multiplier of a Laplace event, once on each of several disjoint classes, that
-        spends a pure budget.
+        """Noise multiplier of Laplace events, one on each of several disjoint classes, that
+        together spend a pure budget.
         """
         if self.infinite:
             return 0.0
@@ -304,7 +314,8 @@ class Budget:
 
         # Without sampling, `count` Gaussians of multiplier z sqrt(count) cost as much as one of
         # multiplier z. Sampling permits a larger inverse; a tenth less leaves room for accounting
-        # that is not exact.
+        # that is not exact. The upper end is beyond any gain of sampling, and costs the bisection,
+        # which halves logarithms, only a few steps.
         unsampled = 1 / (
             accounting.gaussian_multiplier(self.epsilon, self.delta) * math.sqrt(count)
         )
@@ -463,6 +474,7 @@ def calibrate(
 
     # Bisect the logarithm. The budget always permits `low` and never `high`.
     while high > low * (1 + precision):
+        # the geometric mean, by roots since the product of the ends could overflow
         middle = math.sqrt(low) * math.sqrt(high)
         if not low < middle < high:
             # no float lies between them

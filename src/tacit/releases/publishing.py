@@ -71,6 +71,8 @@ def publish(
     array([0, 1])
     """
     folder = check_writable(folder, force=force, ours=_is_published)
+
+    # a link that leads nowhere is a signature too, so `exists` would not do
     if key is None and os.path.lexists(folder / SIGNATURE):
         remedy = (
             f"sign again with --sign KEY (key= in Python), or remove {folder / SIGNATURE} first"
@@ -82,7 +84,8 @@ def publish(
     files = release.verify().files()
     files[README] = readme(release.document, license).encode("utf-8")
     with TemporaryDirectory() as temporary:
-        # a signature states the folder's name, so the folder is signed under its final name
+        # a signature states the folder's name, so the folder is signed under its final name, which
+        # is empty for "."
         named_folder = Path(temporary) / (folder.name or "release")
         named_folder.mkdir()
         for name, data in files.items():
@@ -91,6 +94,7 @@ def publish(
             sign(named_folder, Path(key))
 
         with atomic_folder(folder, force=force, ours=_is_published) as part:
+            # contents alone: files get the modes of new files, whatever the signer gave them
             shutil.copytree(named_folder, part, dirs_exist_ok=True, copy_function=shutil.copyfile)
     return folder
 
@@ -99,7 +103,8 @@ def upload(folder: Path | str, repository: str) -> None:
     """Upload a published folder to a repository of the Hugging Face Hub, which is made if there is
     none.
 
-    The hub's client finds the user's own login. A signature of an earlier upload is removed.
+    The hub's client finds the user's own login. A signature of an earlier upload is removed or
+    replaced, since it does not fit the new files.
 
     Raises
     ------
@@ -112,7 +117,8 @@ def upload(folder: Path | str, repository: str) -> None:
         hub.create_repo(repository, exist_ok=True)
         hub.upload_folder(repo_id=repository, folder_path=folder, delete_patterns=[SIGNATURE])
     except Exception as error:
-        # of the network, the login, the name or the client
+        # Faults of the network, the login, the name and the client have no common class. Some have
+        # no text.
         fault = excerpt(str(error)) or type(error).__name__
         raise InputError(
             f"repository {repository} cannot be written ({fault}); log in with hf auth login"
@@ -133,13 +139,15 @@ def readme(document: Document, license: str | None = None) -> str:
         results = [_result(document.utility)]
         header["model-index"] = [{"name": document.product.name, "results": results}]
 
-    # a text stays on one line, however long
+    # a text stays on one line, however long: yaml folds long ones by default
     text = yaml.safe_dump(header, sort_keys=False, allow_unicode=True, width=10**6)
     return f"---\n{text}---\n\n{render_card(document)}"
 
 
 def _result(utility: Utility) -> dict[str, Any]:
-    """Item 15 in the form of the hub's evaluation results."""
+    """The measured accuracies of a document (its item 15) in the form of the hub's evaluation
+    results.
+    """
     shares = {
         "accuracy": utility.accuracy,
         "balanced_accuracy": utility.balanced_accuracy,
@@ -165,5 +173,5 @@ def _check_license(license: str) -> None:
 
 
 def _is_published(folder: Path) -> bool:
-    """Tell whether a folder holds a release, published or not, and nothing else."""
+    """Tell whether a folder holds a release, and nothing else but what `publish` adds to one."""
     return is_release(folder, besides=(README, SIGNATURE))

@@ -39,23 +39,34 @@ LABELS = (
 # Of rows that were scaled by public statistics.
 SCALED = f'X = (X - arrays["{MEAN}"]) / arrays["{SCALE}"]'
 
-# Rows of length 1, and directions of rows about the centre; rows of zeros stay zeros.
+# Rows of length 1, and directions of rows about the centre. Rows of zeros have no direction: they
+# are divided by 1e-150, below which squares of entries underflow, and are not centred, so that they
+# stay zeros.
 UNIT = "unit = lambda rows: rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-150)"
 ABOUT = (
     "about = lambda rows: unit(np.where(rows.any(-1, keepdims=True), unit(rows) -"
     ' arrays["centre"], 0))'
 )
 
-# Layers of networks, on pictures of shape (n, height, width, channels).
+# Layers of networks, on pictures of shape (n, height, width, channels): these lines have channels
+# last, where torch has them before height and width.
 WINDOWS = "from numpy.lib.stride_tricks import sliding_window_view as windows"
+
+# Weights are of shape (outputs, inputs, height, width). Windows of their size are of shape (n,
+# height, width, channels, and height and width of the window): the sum runs over the last three.
 CONVOLUTION = (
     "def convolution(x, name, pad=1):  # records last in channels",
     '    w = arrays[name + ".weight"]',
     "    x = windows(np.pad(x, [(0, 0), (pad, pad), (pad, pad), (0, 0)]), w.shape[2:], (1, 2))",
     '    return np.tensordot(x, w, ([3, 4, 5], [1, 2, 3])) + arrays.get(name + ".bias", 0)',
 )
+
+# The largest of every two by two pixels: windows begin at every second one.
 POOL = "pool = lambda x: windows(x, (2, 2), (1, 2))[:, ::2, ::2].max((4, 5))"
 RELU = "relu = lambda x: np.maximum(x, 0)"
+
+# torch's GroupNorm with 8 groups of channels (`models.networks.GROUPS`) and its default epsilon:
+# pixels (axis 1) and channels of a group (axis 3) are normalised together.
 NORM = (
     "def norm(x, name):  # of groups of channels",
     "    groups = x.reshape(len(x), -1, 8, x.shape[3] // 8)",
@@ -75,7 +86,7 @@ def recipe(contents: Contents) -> list[str]:
     lines_of_scores = _SCORES[type(contents.decision)]
     lines = [*lines_of_scores(contents.decision, contents.width, shapes), LABELS]
     if MEAN in shapes:
-        # right after the line that reads X
+        # right after the line that reads X, which ends HEAD
         lines.insert(lines.index(HEAD[-1]) + 1, SCALED)
     return lines
 
@@ -84,6 +95,7 @@ def _nearest(decision: NearestPrototype, width: int, shapes: Shapes) -> list[str
     lines = [*HEAD]
     pooling = decision.pooling
     if pooling > 1:
+        # means over consecutive columns, without a remainder
         columns = width // pooling
         lines.append(
             f"X = X[:, :{columns * pooling}].reshape(len(X), {columns}, {pooling}).mean(axis=2)"
@@ -114,16 +126,19 @@ def _distances(several: bool) -> list[str]:
 def _cosines(decision: NearestPrototype, shapes: Shapes, several: bool) -> list[str]:
     """Scores by the cosine with a prototype, or by the mean cosine with those of a class."""
     normalise_rows = _normalised(shapes)
-    normalise_prototypes = _normalised(shapes)
+    normalise_prototypes = normalise_rows
     if decision.centred == "rows":
         # rows alone are centred
         normalise_prototypes = "unit"
 
+    # the mean cosine is the product with the mean direction
     directions = "directions"
     axes = "1"
     if several:
         directions = "directions.mean(axis=1)"
         axes = "(1, 2)"
+
+    # a class whose prototypes are all zeros has no direction, and is the farthest
     return [
         f'directions = {normalise_prototypes}(arrays["prototypes"].astype(float))',
         f"scores = {normalise_rows}(X) @ {directions}.T",
@@ -161,6 +176,11 @@ def _normalised(shapes: Shapes) -> str:
 
 
 def _network(decision: NetworkHead, width: int, shapes: Shapes) -> list[str]:
+    """Lines of a network of `models.networks`, in float32 as torch computes it.
+
+    Numbers in the names of arrays are the places of the layers in the network's `Sequential`, where
+    layers without weights, such as ReLU, count too.
+    """
     inputs = "X"
     if decision.scale != 1:
         inputs = f"X / {decision.scale}"
@@ -170,9 +190,11 @@ def _network(decision: NetworkHead, width: int, shapes: Shapes) -> list[str]:
         hidden = 'x = np.maximum(x @ arrays["1.weight"].T + arrays["1.bias"], 0)'
         return [*HEAD, f"x = np.float32({inputs})", hidden, _last("x", 3)]
 
-    # torch has channels before height and width, these lines have them last
+    # channels go last for the layers, and back to torch's order where pictures become flat rows
     picture = f"x = np.float32({inputs}).reshape{(-1, *decision.shape)}.transpose(0, 2, 3, 1)"
     flat = "x.transpose(0, 3, 1, 2).reshape(len(x), -1)"
+
+    # imports stand together, before the line that reads X
     lines = [*HEAD[:-1], WINDOWS, HEAD[-1], *CONVOLUTION]
     if decision.network == "cnn":
         return [*lines, POOL, RELU, picture, *_cnn(flat)]
@@ -190,6 +212,8 @@ def _cnn(flat: str) -> list[str]:
 
 
 def _vgg(flat: str) -> list[str]:
+    # three stages of seven layers: a convolution, its norm and a ReLU, twice, with a pooling before
+    # the second ReLU
     return [
         "for i in (0, 7, 14):",
         '    x = relu(norm(convolution(x, f"{i}"), f"{i + 1}"))',
@@ -199,6 +223,9 @@ def _vgg(flat: str) -> list[str]:
 
 
 def _resnet(flat: str) -> list[str]:
+    # A convolution of stride 2 is every second pixel of the convolution of stride 1. The shortcut
+    # of a block that keeps its sides is the identity; otherwise it is a convolution of one pixel,
+    # which needs no padding.
     return [
         'x = relu(norm(convolution(x, "0"), "1"))',
         'for block, step in (("3", 1), ("4", 2), ("5", 2)):',
@@ -220,6 +247,7 @@ def _last(rows: str, layer: int) -> str:
     return f'scores = {rows} @ arrays["{layer}.weight"].T + arrays["{layer}.bias"]'
 
 
+# The lines of each decision up to its scores, from the decision, the width of rows, and shapes.
 _SCORES: dict[type[Decision], Callable[[Any, int, Shapes], list[str]]] = {
     NearestPrototype: _nearest,
     LinearHead: _linear,

@@ -1,15 +1,18 @@
 """Noisy gradient descent from the scores that AutoPrototypes has from its sums.
 
-The loss is the softmax cross-entropy with log class shares added to the scores, so that classes
-weigh alike. The log shares are multiplied by `BALANCE`, which is above 1 because the coefficients
-of small classes stay closer to the start: few records, noise and the ridge hold them back.
+The loss is the softmax cross-entropy with log class shares added to the scores. They account for
+the class sizes during the descent; a prediction leaves them out, so its scores treat classes as
+equally frequent (logit adjustment, Menon et al. 2021). The log shares are multiplied by `BALANCE`,
+which is above 1 because the coefficients of small classes stay closer to the start: few records,
+noise and the ridge hold them back.
 
-The ridge penalises the distance from the start. If classes are Gaussian with covariance h w, h the
-within-class share, the best coefficients are m / (h w) for class means m of squared length 1 - h.
-For a given w their squared length is proportional to (1 - h) / h^2. So is what we expect of the
-squared distance, and the ridge is `RIDGE` h^2 / (1 - h). It is at most `LARGEST_RIDGE`: where
-classes are diffuse about a public centre of their own kind, 1 - h is near zero, and gradient steps
-would hardly move.
+The ridge penalises the distance from the start. Let h be the within-class share
+(`ClassPosterior.within`) and w the variances of public rows. If classes are Gaussian with
+covariance h w, the best coefficients are m / (h w) for class means m of squared length 1 - h. For a
+given w their squared length is proportional to (1 - h) / h^2. The expected squared distance from
+the start is taken to be proportional to it too. A ridge is inversely proportional to an expected
+square, so it is `RIDGE` h^2 / (1 - h), and at most `LARGEST_RIDGE`: where classes are diffuse about
+a public centre of their own kind, 1 - h is near zero, and gradient steps would hardly move.
 
 Gradients are clipped to half of `CLIP` if all classes have the same size: this halves the noise and
 shortens the gradients of few records. Records of classes much smaller than others have long
@@ -57,7 +60,8 @@ MOMENTS = 0.02
 # norm to which gradients are clipped at most
 CLIP = 1.0
 
-# largest learning rate: half of what steps without momentum may have
+# largest learning rate: half of the bound for steps without momentum (`feature_covariance.py`),
+# since longer steps with momentum oscillate where noise is small
 LONGEST = 5.0
 
 
@@ -73,21 +77,25 @@ def refine(
     """Return coefficients (C, d) after the descent; it costs the rest of the budget.
 
     Class sizes, ridge and clip norm follow from the posterior. What the gradients say of the scale
-    is added to `slopes`.
+    is added to `slopes`; without `slopes` it is dropped.
     """
+    # noisy estimates: true class sizes are private
     sizes = posterior.sizes
-    n = float(sizes.sum())
+    n_records = float(sizes.sum())
+
     n_classes, width = start.shape
     clip = rest.clip(sizes)
-    z = rest.noise_of_step(sizes)
+    step_noise = rest.noise_of_step(sizes)
     ridge = ridge_of(posterior)
-    blocks = records.block_list(exact=z == 0)
+    blocks = records.block_list(exact=step_noise == 0)
+
+    # sizes of a posterior are at least 1, so nothing is added to them under the logarithm
     offsets = BALANCE * log_shares(sizes, 0.0)
 
     if slopes is None:
         slopes = Slopes()
-    # without noise, gradients are not clipped
-    slopes.clip = clip if z > 0 else math.inf
+    # without noise `noisy_gradient` clips nothing, whatever `clip` is
+    slopes.clip = clip if step_noise > 0 else math.inf
     slopes.balance = BALANCE
 
     moments_noise = rest.noise_of_moments
@@ -105,11 +113,17 @@ def refine(
 
     def gradient(change: Floats) -> Floats:
         head = start + change
-        loss_gradient = noisy_gradient(head, offsets, blocks, clip=clip, multiplier=z, noise=noise)
+        loss_gradient = noisy_gradient(
+            head, offsets, blocks, clip=clip, multiplier=step_noise, noise=noise
+        )
 
-        # The derivative of the loss by the logarithm of the scale of the scores.
-        slopes.values.append(float((head * loss_gradient).sum()) / n)
-        slopes.noises.append(z * clip * float(np.linalg.norm(head)) / n)
+        # Scores scaled by exp(t) have the head exp(t) head. So the derivative of the mean loss by
+        # t, at t = 0, is <head, gradient> / n; noise of one deviation in each entry of the gradient
+        # becomes that deviation times |head| / n.
+        slopes.values.append(float((head * loss_gradient).sum()) / n_records)
+        slopes.noises.append(step_noise * clip * float(np.linalg.norm(head)) / n_records)
+
+        # the gradient of the loss with its ridge, times (G + damping I)^-1
         return divided(loss_gradient + ridge * change, values, vectors, damping)
 
     return start + descend(gradient, np.zeros_like(start), rate=rate, steps=STEPS)
@@ -126,13 +140,15 @@ def _learning_rate(n_classes: int) -> float:
 
 def _damping(values: Floats, rest: Rest, sizes: Floats, ridge: float, rate: float) -> float:
     """Return the damping of G, of eigenvalues `values`, with which noise adds little to a logit."""
-    # noise in a logit adds up as in `learning_rate`
+    # Noise that all steps would add to a coefficient if gradients were not divided: that of a
+    # gradient, times the rate and steps^1.5 / 3 (Nesterov's method), as in `descent.learning_rate`.
     deviation = rate * rest.noise_of_step(sizes) * rest.clip(sizes) * STEPS**1.5 / 3
 
-    # The first term keeps steps of the ridge alone from overshooting; the second is of the order of
-    # the largest eigenvalue of the noise.
-    least = ridge * len(sizes) + rest.noise_of_moments * math.sqrt(len(values))
-    return damping_for(values, deviation, least, NOISE_IN_LOGIT)
+    # In a step the ridge alone takes back the share rate * ridge / damping of the distance from the
+    # start, at most. The rate is C at most, so the first term keeps this share at 1 or below. The
+    # second is of the order of the largest eigenvalue of a symmetric noise matrix of this width.
+    least_damping = ridge * len(sizes) + rest.noise_of_moments * math.sqrt(len(values))
+    return damping_for(values, deviation, least_damping, NOISE_IN_LOGIT)
 
 
 def ridge_of(posterior: ClassPosterior) -> float:
@@ -144,8 +160,9 @@ def ridge_of(posterior: ClassPosterior) -> float:
 class Rest:
     """The rest of the budget, which pays for the descent, and the noise that it buys.
 
-    `multiplier` is the noise multiplier of one release that would spend all of it, relative to its
-    sensitivity under `unit`. Second moments and steps together cost the same.
+    `multiplier` is the noise multiplier of a single Gaussian release that would spend all of it,
+    relative to the sensitivity of that release under `unit`; 0 without noise. Second moments and
+    steps together cost the same: a release that gets the share f has multiplier / sqrt(f).
     """
 
     multiplier: float
@@ -153,7 +170,10 @@ class Rest:
 
     @property
     def rows_are_public(self) -> bool:
-        """Tell whether second moments are exact and free; the steps get all of the rest then."""
+        """Tell whether second moments are exact and free; the steps get all of the rest then.
+
+        It is false without noise: nothing is paid for then, and no row need be bounded.
+        """
         return self.multiplier > 0 and outer_products.MOMENTS.under(self.unit) == 0
 
     @property
@@ -168,6 +188,7 @@ class Rest:
 
     def noise_of_step(self, sizes: Floats) -> float:
         """Return the standard deviation of noise on an entry of a gradient, in clip norms."""
+        # each step gets an equal part of this share
         share = 1.0 if self.rows_are_public else 1 - MOMENTS
         sensitivity = gradient_sensitivity(self.unit, self.clip(sizes), len(sizes))
         return self.multiplier * math.sqrt(STEPS / share) * sensitivity
@@ -177,6 +198,7 @@ class Rest:
         clip: float | str = "none"
         if self.multiplier > 0:
             clip = self.clip(sizes)
+        # rows have norm 1, so the noise of second moments is in units of their bound
         return {
             "gradient steps": STEPS,
             "noise multiplier of the second moments": self.noise_of_moments,
@@ -189,6 +211,8 @@ class Rest:
 
 def clip_norm(sizes: Floats) -> float:
     """Return the norm to which gradients are clipped, from the class sizes (C,).
+
+    It grows from half of `CLIP`, for equal sizes, to `CLIP`, where log sizes spread by 1 or more.
 
     >>> clip_norm(np.array([50.0, 50.0])), clip_norm(np.array([1.0, 100.0]))
     (0.5, 1.0)
