@@ -21,7 +21,8 @@ from tacit.errors import InputError
 # Files that a folder keeps when it is replaced: ledgers.
 KEPT = "*.ledger.jsonl"
 
-# Part of temporary names, since a file system may be shared with other hosts.
+# Part of temporary names, since a file system may be shared with other hosts; cut, since most file
+# systems take names of 255 bytes at most.
 _HOST = re.sub(r"\W", "_", socket.gethostname())[:64]
 
 
@@ -34,6 +35,7 @@ def check_writable(
     replaced.
     """
     path = Path(path)
+    # a link that leads nowhere does not "exist", but would be replaced
     if (path.exists() or path.is_symlink()) and not force:
         raise InputError(
             f"{path} exists; choose another name, or overwrite it with --force (force=True)"
@@ -49,7 +51,7 @@ def check_writable(
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; create it first, or choose another output")
 
-    # os.access ignores read-only mounts and root, so create a file.
+    # os.access may be wrong on read-only mounts and for root, so create a file and remove it.
     try:
         _temporary(path).touch()
         _temporary(path).unlink()
@@ -76,7 +78,7 @@ def _other_process_runs(number: str) -> bool:
     """Tell whether a process of this number, other than this process, may run."""
     if number == str(os.getpid()):
         return False
-    # a system without /proc does not tell
+    # without /proc, as on macOS, nothing tells that the process ended, so it may run
     return Path(f"/proc/{number}").exists() or not Path("/proc/self").exists()
 
 
@@ -95,7 +97,8 @@ def atomic_folder(
     path = check_writable(path, force=force, ours=ours)
     temporary = _temporary(path)
 
-    # The mode of an ordinary new folder, which the final folder gets.
+    # The mode of an ordinary new folder, which the final folder gets. The umask decides it, which a
+    # process can read only by setting it, for all its threads.
     temporary.mkdir()
     mode = stat.S_IMODE(temporary.stat().st_mode)
     temporary.chmod(0o700)
@@ -110,8 +113,9 @@ def atomic_folder(
 
 @contextmanager
 def atomic_file(path: Path | str, *, force: bool = False, private: bool = False) -> Iterator[Path]:
-    """Yield a temporary file name that becomes `path` when the block ends well; `private` is for
-    its owner alone.
+    """Yield a temporary file name that becomes `path` when the block ends well.
+
+    With `private` the final file is for its owner alone, as the temporary file always is.
     """
     path = check_writable(path, force=force)
     temporary = _temporary(path)
@@ -126,6 +130,9 @@ def atomic_file(path: Path | str, *, force: bool = False, private: bool = False)
     try:
         yield temporary
         temporary.chmod(0o600 if private else mode)
+
+        # The contents reach the disk before the name does, so a crash of the machine leaves the old
+        # file or the whole new one.
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -146,7 +153,7 @@ def _replace(temporary: Path, path: Path) -> None:
         link.parent.mkdir(parents=True, exist_ok=True)
         link.hardlink_to(ledger)
 
-    # A folder cannot be renamed over one that is not empty, so that one makes room first.
+    # A folder cannot be renamed over one that is not empty, so the folder there is renamed first.
     old = temporary.with_suffix(".old")
     path.rename(old)
     try:
@@ -158,6 +165,7 @@ def _replace(temporary: Path, path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
+    """Remove a file, a link or a folder, if there is one."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -27,6 +27,7 @@ from tacit.report.html import chart_blocks, figure_place
 from tacit.report.page import asset, data_block, page, table, text
 from tacit.report.theme import PAGE
 
+# Texts of the page. `{out}` is the folder of the demonstration; others name a number.
 _LEAD = """<p class="lead">tacit summed {records} private digit images by class and added noise;
 the noisy sums are a classifier that may be published. Classes have {smallest} to {largest} images.
 Another {public} unlabelled images are public and cost no privacy.</p>"""
@@ -36,8 +37,10 @@ would cost budget; these digits are public. With private records choose the meth
 _WORTH = """<p>At rho = {rho:g} (epsilon = {epsilon:.2g}) the method <code>auto</code> learns from
 public rows how digits vary, and so needs less of the private sums. Small classes gain most. Rows
 of class names help too, where the encoder reads texts: <code>tacit fit auto --names</code>.</p>"""
+
+# Commands with the release of the demonstration, and commands with other data. Comments stand in
+# one column of the page.
 _AFTER = (
-    # The comments stand in one column of the page.
     "tacit inspect {out}/release                         "
     "# the card, after all hashes were checked\n"
     "tacit page {out}/release --out release.html         "
@@ -111,7 +114,10 @@ def demo_page(
 
 
 def _comparison(results: Sequence[Result]) -> Figure:
-    """Return the figure of all methods at all budgets, without the axis of rough epsilon."""
+    """Return the figure of all methods at all budgets.
+
+    It has no second axis, of the papers' rough epsilon, which new readers do not know.
+    """
     figure = both_measures(results, f"Digits, imbalance ratio {IMBALANCE:g}")
     caption = (
         "The band spans the 25 to 75 % quantiles. Thin dashes: the same methods without privacy."
@@ -122,6 +128,7 @@ def _comparison(results: Sequence[Result]) -> Figure:
 
 def _facts(results: Sequence[Result], release: Release, scores: Scores) -> str:
     """Return what the release reaches and costs, in numbers and words."""
+    # every fit of the demonstration has an accuracy; only the type of a result permits None
     without_privacy = median(
         result.balanced_accuracy or 0
         for result in results
@@ -148,9 +155,10 @@ def _accuracy_tables(results: Sequence[Result]) -> str:
         rows = []
         for (rho,), group in grouped(results, "rho"):
             medians = [_median(group, measure, learner) for learner in learners]
-            rows.append([f"{rho:g}", _epsilon(rho), *medians])
+            rows.append([f"{rho:g}", _epsilon_text(rho), *medians])
         tables += f"<div>{table(['rho', 'epsilon', *learners], rows, caption)}</div>"
 
+    # the delta is STATED_AT
     note = (
         "Epsilon at delta = 1e-6, for the methods that use Gaussian noise (all but"
         " <code>public</code>)."
@@ -159,15 +167,17 @@ def _accuracy_tables(results: Sequence[Result]) -> str:
 
 
 def _median(results: Sequence[Result], measure: str, learner: str) -> str:
-    """Return the median accuracy of a learner, as .912."""
+    """Return the median accuracy of a learner, as .912, without the zero before the point."""
     accuracies = [getattr(result, measure) for result in results if result.learner == learner]
     return f"{median(accuracies):.3f}".lstrip("0")
 
 
-def _epsilon(rho: float) -> str:
-    """Return epsilon of a method with Gaussian noise at a budget of rho."""
+def _epsilon_text(rho: float) -> str:
+    """Return epsilon of a method with Gaussian noise at a budget of rho, to three digits."""
     if rho == math.inf:
         return "none"
+
+    # it depends on the budget alone, so no fit is needed, and any such method will do
     guarantee = NoisySumPrototypes(f"rho={rho}").promise()
     return f"{guarantee.epsilon(STATED_AT):.3g}"
 
@@ -182,5 +192,8 @@ def _worth(worth: Sequence[Result]) -> str:
 
     header = ["method", "balanced", "smallest classes"]
     numbers = table(header, rows, "Accuracy by what public rows are used for")
-    words = _WORTH.format(rho=WORTH_RHO, epsilon=float(_epsilon(WORTH_RHO)))
+
+    # a format of numbers needs the number again
+    epsilon = float(_epsilon_text(WORTH_RHO))
+    words = _WORTH.format(rho=WORTH_RHO, epsilon=epsilon)
     return f'{words}<div class="numbers">{numbers}</div>'

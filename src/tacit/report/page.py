@@ -12,6 +12,7 @@ from typing import Any
 
 ASSETS = Path(__file__).with_name("assets")
 
+# The empty icon keeps browsers from asking for /favicon.ico.
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">{policy}
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -57,7 +58,7 @@ def asset(name: str) -> str:
 
 
 def data_block(name: str, values: Any) -> str:
-    """Return values for the scripts of a page, as JSON."""
+    """Return an element with values for the scripts of a page, as JSON; `name` is its id."""
     # without "<", no text in the values can end the block
     data = json.dumps(values, allow_nan=False).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{data}</script>'
@@ -70,7 +71,7 @@ def picture(png: bytes, alternative: str) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
-    """Return a table, whose first column names its rows."""
+    """Return a table, whose first column names its rows, in a region that scrolls."""
     caption_html = f"<caption>{escape(caption)}</caption>" if caption else ""
     head = "".join(map(_head_cell, header))
     body = "".join(map(_body_row, rows))
@@ -103,4 +104,5 @@ def scrolled(html: str, name: str, kind: str = "") -> str:
 
 def text(content: str) -> str:
     """Return text with its lines and spaces as they are."""
+    # tabindex: long lines scroll by keys too
     return f'<pre tabindex="0">{escape(content)}</pre>'

@@ -3,6 +3,9 @@ several budgets.
 
 Those of a sweep show what a plan keeps of the fitted learners: `answers_.costs`, `consensus_`,
 `readings_`. Those of one voting are for the owner of the data.
+
+A group is a group of private records with the same budget; a voting without personal budgets has
+one. A reading is what the same votes and noise would have released under a smaller budget.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from tacit.report.figure import Axis, Figure, Panel, Point, axis_for
 from tacit.report.groups import PLACE, SweepResults, budgets, grouped, loaded, number
 from tacit.report.words import imbalance_words, slug, unit_words
 
-# Attributes of fitted learners that a plan may keep.
+# Attributes of a fitted `PATE` that a plan may keep, as lists: epsilon of each group after some of
+# the queries; queries by the share of teachers for their top class, `BINS` of them; and readings.
 COSTS = "answers_.costs"
 CONSENSUS = "consensus_"
 READINGS = "readings_"
@@ -75,6 +79,7 @@ def consensus(sweep: SweepResults) -> Iterator[Figure]:
     """Agreement of teachers, where the plan keeps `consensus_`: a panel for each data set, a line
     for each learner.
     """
+    # noise comes after the votes, so results at all budgets are taken together
     panels = []
     for (data, encoder), results in _having(sweep, CONSENSUS, "data", "encoder"):
         points = _consensus_points(grouped(results, sweep.label))
@@ -132,11 +137,16 @@ def of_voting(answers: Answers, shares: Integers) -> dict[str, tuple[Any, Figure
     `shares` are the numbers of queries by consensus (`tacit.learners.pate.data_dependent`).
     """
     n_queries = int(shares.sum())
+
+    # The top class has at least 1/C of the teachers, so the lowest bins are empty. A point states
+    # quantiles and the results behind it; here they are those of one number, and no results.
     first_bin = int(np.flatnonzero(shares)[0])
     bars = tuple(
-        Point(SHARES, _bin_name(number), spread([shares[number] / n_queries]), ())
-        for number in range(first_bin, BINS)
+        Point(SHARES, _bin_name(bin_index), spread([shares[bin_index] / n_queries]), ())
+        for bin_index in range(first_bin, BINS)
     )
+
+    # axes end a twentieth above the highest value
     highest_share = max(point.y.median for point in bars)
     agreement = Figure(
         name="consensus-private",
@@ -168,6 +178,7 @@ def _cost_of_voting(answers: Answers) -> Figure | None:
     if not points:
         return None
 
+    # both axes begin at 0; the first has a length even if no label was bought
     panels = (Panel("", tuple(points)),)
     highest_epsilon = max(point.y.median for point in points)
     return Figure(
@@ -192,6 +203,8 @@ def write_figures(folder: Path, answers: Answers, shares: Integers) -> None:
     captions = []
     for name, (draw, figure) in of_voting(answers, shares).items():
         svg = paper.image(draw, figure, "svg").decode("utf-8")
+
+        # the alternative text is an attribute of the root element, which the chart leaves without
         alternative_text = escape(f"{figure.title}. {figure.caption}", quote=True)
         svg = svg.replace("<svg ", f'<svg role="img" aria-label="{alternative_text}" ', 1)
         (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
@@ -202,7 +215,9 @@ def write_figures(folder: Path, answers: Answers, shares: Integers) -> None:
 def _having(
     sweep: SweepResults, attribute: str, *facts: Any
 ) -> list[tuple[tuple[Any, ...], list[Result]]]:
-    """Return groups of the results of which the plan keeps an attribute as a non-empty list."""
+    """Return the results of which the plan keeps an attribute as a non-empty list, grouped by the
+    values of facts.
+    """
     return grouped([result for result in sweep.done if _list_of(result, attribute)], *facts)
 
 
@@ -220,8 +235,8 @@ def _list_of(result: Result, attribute: str) -> list[Any]:
 def _cost_points(results: Sequence[Result]) -> tuple[Point, ...]:
     """A point for each group and step of the votings, over seeds.
 
-    Votings may have other numbers of steps: the shortest one counts, and from longer ones as many
-    steps are taken, evenly spaced from the first to the last.
+    Votings may differ in their number of steps: all are read at as many steps as the shortest has,
+    evenly spaced from their first to their last.
     """
     curves = [_list_of(result, COSTS) for result in results]
     n_steps = min(map(len, curves))
@@ -229,10 +244,12 @@ def _cost_points(results: Sequence[Result]) -> tuple[Point, ...]:
     for step in range(n_steps):
         costs_at_step = []
         for curve in curves:
-            place = round(step * (len(curve) - 1) / max(n_steps - 1, 1))
-            costs_at_step.append(curve[place])
+            # a single step is the first; otherwise the last step is the curve's last
+            position = round(step * (len(curve) - 1) / max(n_steps - 1, 1))
+            costs_at_step.append(curve[position])
         mean_answered = mean(cost["answered"] for cost in costs_at_step)
 
+        # votings of one budget have the same groups
         for group in costs_at_step[0]["epsilon"]:
             epsilons = [number(cost["epsilon"].get(group)) for cost in costs_at_step]
             finite = [epsilon for epsilon in epsilons if epsilon is not None]
@@ -244,26 +261,27 @@ def _cost_points(results: Sequence[Result]) -> tuple[Point, ...]:
 def _consensus_points(
     results_by_label: Sequence[tuple[tuple[str], Sequence[Result]]],
 ) -> Iterator[Point]:
-    """The share of the queries in each bin, by label."""
+    """The share of the queries in each bin, by label, at the upper end of the bin."""
     for (label,), results in results_by_label:
         counts_by_result = [_list_of(result, CONSENSUS) for result in results]
-        for number_of_bin in range(BINS):
-            upper_end = 100 * (number_of_bin + 1) / BINS
-            shares = [counts[number_of_bin] / sum(counts) for counts in counts_by_result]
+        for bin_index in range(BINS):
+            upper_end = 100 * (bin_index + 1) / BINS
+            shares = [counts[bin_index] / sum(counts) for counts in counts_by_result]
             yield Point(label, upper_end, spread(shares), tuple(results))
 
 
-def _bin_name(number: int) -> str:
-    return f"{100 * number // BINS} to {100 * (number + 1) // BINS} %"
+def _bin_name(bin_index: int) -> str:
+    return f"{100 * bin_index // BINS} to {100 * (bin_index + 1) // BINS} %"
 
 
 def _reading_points(sweep: SweepResults, results: Sequence[Result]) -> Iterator[Point]:
-    """Accuracy by learner and limit, over seeds."""
+    """Accuracy by learner and limit (the budget of the reading), over seeds."""
     for (label,), group in grouped(results, sweep.label):
         accuracies: dict[str, list[float]] = {}
         results_by_limit: dict[str, list[Result]] = {}
         for result in group:
             for reading in _list_of(result, READINGS):
+                # there is none without a test set, and a results file may hold anything
                 accuracy = None
                 if isinstance(reading, Mapping):
                     accuracy = number(reading.get("test_accuracy"))
@@ -277,4 +295,5 @@ def _reading_points(sweep: SweepResults, results: Sequence[Result]) -> Iterator[
 
 
 def _series(panels: Sequence[Panel]) -> tuple[str, ...]:
+    """The series of all panels, each once, in the order in which they first appear."""
     return tuple(dict.fromkeys(point.series for panel in panels for point in panel.points))

@@ -13,7 +13,9 @@ from threading import Lock
 from typing import Any, cast
 
 Packed = tuple[list[str], bytes]
+"""The caller's `sys.path`, and the pickled task."""
 
+# Read by libraries when they are loaded.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -21,7 +23,7 @@ def alone(function: Callable[[Any], Any], item: Any) -> Any:
     """`function(item)`, computed with one thread of BLAS, OpenMP and torch.
 
     Loaded libraries get their threads back afterwards; a library that the function loads first
-    stays at one thread.
+    reads its number of threads from the environment then, and stays at one.
     """
     with environment(ONE_THREAD), one_thread_each():
         return function(item)
@@ -47,6 +49,7 @@ def one_thread_each() -> Iterator[None]:
             _restore[:] = _limit_libraries()
         _users += 1
     try:
+        # OpenMP keeps torch's number for each calling thread, so every block sets it in its own
         one_torch_thread()
         yield
     finally:
@@ -59,12 +62,14 @@ def one_thread_each() -> Iterator[None]:
 
 def _limit_libraries() -> list[Callable[[], None]]:
     """Limit the loaded libraries to one thread; return the functions that undo it."""
+    # only if it is loaded, since an import takes seconds
     torch: Any = sys.modules.get("torch")
     restore_torch = []
     if torch is not None:
         # read the number before the limits, which may change it
         restore_torch.append(partial(torch.set_num_threads, torch.get_num_threads()))
 
+    # torch's number comes back last, since the limits may change it again
     limits = _libraries(len(sys.modules)).limit(limits=1)
     return [limits.restore_original_limits, *restore_torch]
 
@@ -100,7 +105,8 @@ def shielding_workers() -> Iterator[None]:
     """
     from multiprocessing.resource_tracker import ensure_running
 
-    # It unblocks the signal when it starts its process, so that comes first.
+    # multiprocessing starts this helper with its first process, and unblocks the signal then. So it
+    # is started before the signal is blocked here, which the workers inherit.
     ensure_running()
     original_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -110,9 +116,11 @@ def shielding_workers() -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)
-def _libraries(modules: int) -> Any:
-    """The libraries that threadpoolctl finds; the search takes milliseconds, so it is repeated for
-    new modules only.
+def _libraries(n_modules: int) -> Any:
+    """The libraries that threadpoolctl finds.
+
+    The search takes milliseconds, so its result is cached until the number of imported modules
+    changes: only an import loads another library.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -130,5 +138,7 @@ def pack(task: Callable[[Any], Any]) -> Packed:
 def unpack(packed: Packed) -> Callable[[Any], Any]:
     """The task, with modules imported from where the caller imports them."""
     path, task = packed
-    sys.path.extend(folder for folder in path if folder not in sys.path)
+    for folder in path:
+        if folder not in sys.path:
+            sys.path.append(folder)
     return cast(Callable[[Any], Any], pickle.loads(task))

@@ -90,6 +90,8 @@ class RandomSearch(Search):
 
         mean = real("mean_runs", self.mean_runs, 1, 1e6)
         shape = real("shape", self.shape, 0, 1)
+
+        # each run draws its candidate, so a run costs what the most expensive candidate does
         run_costs = (self._run_cost(candidate, per_run) for candidate in self._candidates())
         is_pure = per_run.fit.kind == "pure"
         return repetition.event(most_expensive(run_costs, pure=is_pure), mean, shape)
@@ -101,11 +103,13 @@ class RandomSearch(Search):
         if per_run.fit.infinite:
             return len(candidates), candidates
 
+        # Candidates are drawn with replacement, as the guarantee needs: all runs are alike.
         n_runs = repetition.number_of_runs(self._cost(per_run), noise)
         positions = [int(noise.subset(len(candidates), 1)[0]) for _ in range(n_runs)]
         return n_runs, [candidates[position] for position in positions]
 
     def _scores_are_public(self, per_run: RunBudget) -> bool:
+        # the guarantee covers the best run alone; further scores would reveal the number of runs
         return self.noise == "research" or per_run.fit.infinite
 
     def _tuning_note(self) -> str:

@@ -30,7 +30,8 @@ from tacit.mechanisms.noise import Integers
 # candidates in a tile
 TILE = 2048
 
-# candidates in a tile on a CUDA device: products with a block of rows stay in the device's cache
+# candidates in a tile on a CUDA device: larger products are faster there, and with ROWS records
+# they are 32 MiB, which still stay in the device's cache
 TILE_ON_DEVICE = 4 * TILE
 
 # private records that are multiplied with a tile at once
@@ -40,7 +41,8 @@ ROWS = 1024
 SHARD_BYTES = 2**26
 SHARD_TILES = 32
 
-# An int8 product on a CUDA device takes more than 16 rows, and multiples of 8 columns.
+# An int8 product on a CUDA device (`torch._int_mm`) takes more than 16 records; its columns and its
+# candidates are multiples of 8.
 DEVICE_ROWS = 24
 DEVICE_MULTIPLE = 8
 
@@ -50,9 +52,10 @@ class TileScorer:
     """Clipped scores of candidates (m, d), computed tile by tile.
 
     `rows` are the private records as integers, in groups; `ends` (g,) says where each group ends.
-    Under a unit per record there is a group for each class. Under a unit per person there is a
-    group for each pair of a class, in `classes` (g,), and a number of records of a person, in
-    `divisors` (g,). `shard` is the number of candidates in a shard, a multiple of TILE.
+    Under a unit per record there is a group for each class. Under a unit per person what a record
+    adds is divided by its person's number of records, and a group holds the records of one class
+    with one divisor; `classes` and `divisors`, both (g,), have them. `public` are the candidates,
+    and `shard` is how many of them a shard has, a multiple of TILE. Shards are numbered from 0.
     """
 
     scoring: Scoring
@@ -82,6 +85,7 @@ class TileScorer:
         if not self._on_device:
             return self.tile
 
+        # a copy in memory first, since rows may be mapped from a file
         torch = load_torch()
         rows = torch.from_numpy(np.array(self.rows)).cuda()
         missing_columns = -rows.shape[1] % DEVICE_MULTIPLE
@@ -120,9 +124,10 @@ class TileScorer:
             rows = self.rows[start : start + ROWS]
             products = rule.arithmetic.products(rows, candidates, buffer)
             if rule.classes is None:
-                # a group is a class
+                # groups are classes; a slice is a view, so the kernel adds to `totals` itself
                 add_clipped(products, ends, rule.low, rule.high, totals[groups])
             else:
+                # several groups may be of one class: each is added to the total of its class
                 classes = self.classes[groups]
                 divisors = self.divisors[groups]
                 add_shares(
@@ -150,9 +155,13 @@ class TileScorer:
             totals = torch.zeros((self.n_classes, n_padded), dtype=torch.int64, device=rows.device)
             for c, start, end in self._class_blocks():
                 n_rows = end - start
+
+                # rows of zeros fill up a short block, and their products are dropped
                 missing_rows = max(0, DEVICE_ROWS - n_rows)
                 left = torch.nn.functional.pad(rows[start:end], (0, 0, 0, missing_rows))
                 products = torch._int_mm(left, right)[:n_rows].clamp_(rule.low, rule.high)
+
+                # a record adds its product less `low`, as in `add_clipped` and `add_shares`
                 if rule.classes is None:
                     totals[c] += products.sum(0, dtype=torch.int64) - n_rows * rule.low
                 else:
@@ -189,17 +198,19 @@ class TileScorer:
         for start in range(0, len(self.rows), ROWS):
             end = min(start + ROWS, len(self.rows))
 
-            # the groups of the first and of the last row
+            # the groups of the first and of the last row: the first group that ends after the row
             first_group = int(np.searchsorted(self.ends, start, side="right"))
             last_group = int(np.searchsorted(self.ends, end - 1, side="right"))
             groups = slice(first_group, last_group + 1)
 
+            # the last group may go on in the next block
             ends_in_block = np.minimum(self.ends[groups], end) - start
             yield start, groups, ends_in_block
 
 
 def shard_width(n_classes: int) -> int:
     """Return the number of candidates in a shard."""
+    # scores are int64
     bytes_of_tile = 8 * TILE * n_classes
     n_tiles = max(1, SHARD_BYTES // bytes_of_tile)
     return TILE * min(SHARD_TILES, n_tiles)
@@ -207,7 +218,7 @@ def shard_width(n_classes: int) -> int:
 
 @phase(SCORING)
 def shards_in_memory(scorer: TileScorer) -> list[Integers]:
-    """Compute all scores, as arrays (C, up to TILE) of consecutive candidates."""
+    """Compute all scores, as an array (C, t) for each tile of t consecutive candidates."""
     starts = [first for number in range(scorer.count) for first in scorer.tiles(number)]
     tiles = in_threads(scorer.function(), starts)
     return list(progress(tiles, "scores", len(scorer.public), lambda tile: tile.shape[1]))
@@ -245,6 +256,7 @@ def _compute_on_engine(
         scorer, public=to_files(scorer.public, folder), rows=to_files(scorer.rows, folder)
     )
     finished = engine.map(partial(_work, scorer_of_files, checkpoint), numbers)
+    # workers write the files; their results are None, and are drawn to wait for all
     for _ in progress(finished, "shards", len(numbers)):
         pass
 
@@ -263,6 +275,7 @@ def _file(number: int) -> str:
 
 def _finished(scorer: TileScorer, checkpoint: Checkpoint, number: int) -> bool:
     """Tell whether the file of a shard exists, whole and of the right shape."""
+    # the last shard may be narrower
     width = min(scorer.shard, len(scorer.public) - number * scorer.shard)
     try:
         scores = checkpoint.read(_file(number))
