@@ -198,6 +198,7 @@ class Budget:
             return event.rho <= self.rho
         if self.mu is not None:
             return event.mu <= self.mu
+        # a pure budget has delta 0
         assert self.epsilon is not None
         return accounting.epsilon(event, self.delta or 0.0) <= self.epsilon
 

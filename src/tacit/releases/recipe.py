@@ -101,7 +101,7 @@ def _nearest(decision: NearestPrototype, width: int, shapes: Shapes) -> list[str
             f"X = X[:, :{columns * pooling}].reshape(len(X), {columns}, {pooling}).mean(axis=2)"
         )
 
-    # prototypes are of shape (C, d), or (C, k, d) with several for each class
+    # prototypes are of shape (C, d), or (C, k, d) with k for each class, whose scores are averaged
     several = len(shapes.get("prototypes", ())) == 3
     if decision.metric == "euclidean":
         return [*lines, *_distances(several)]

@@ -100,6 +100,7 @@ class RandomSearch(Search):
         self, per_run: RunBudget, noise: NoiseSource, runs: Runs
     ) -> tuple[int, Iterable[Candidate]]:
         candidates = self._candidates()
+        # without privacy, the number of runs need not be secret
         if per_run.fit.infinite:
             return len(candidates), candidates
 
