@@ -1,6 +1,8 @@
-"""The interface of scikit-learn's fitted classifiers for what predicts and is never fitted.
+"""The interface of a fitted classifier of scikit-learn, for a class that predicts but cannot be
+fitted.
 
-scikit-learn is imported where it asks, not before: predicting does not need it.
+scikit-learn is imported only in the method that scikit-learn calls, since predicting does not need
+it.
 """
 
 from __future__ import annotations
@@ -56,11 +58,12 @@ class FittedClassifier(ABC):
             Always.
         """
         remedy = "fit a learner, such as tacit.AutoPrototypes, on data that a budget covers"
-        pipeline = (
+        remedy_in_pipeline = (
             "or wrap the release in sklearn.frozen.FrozenEstimator to fit other steps of a pipeline"
         )
         raise ReleaseError(
-            f"a release is fitted and cannot be fitted or cross-validated; {remedy}, {pipeline}"
+            "a release is fitted and cannot be fitted or cross-validated;"
+            f" {remedy}, {remedy_in_pipeline}"
         )
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -84,6 +87,8 @@ class FittedClassifier(ABC):
         labels = np.asarray(y)
         predictions = self.predict(X)
 
+        # A number never equals a text, so that 1 for "1" would count as wrong. The class list is of
+        # one kind, as an array; labels may be objects of several kinds.
         label_kinds = _kinds(labels)
         class_kinds = _kinds(self.classes)
         if not label_kinds <= class_kinds:
@@ -105,16 +110,18 @@ class FittedClassifier(ABC):
         return float(np.average(predictions == labels, weights=weights))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return no parameters: there are none."""
+        """Return no parameters: there are none, whether `deep` or not."""
         return {}
 
     def set_params(self, **params: object) -> Self:
         """Return this release; it has no parameters to set.
 
+        So `release.set_params(**release.get_params())` is the release.
+
         Raises
         ------
         InputError
-            If any is given.
+            If a parameter is given.
         """
         if params:
             raise InputError(
@@ -124,8 +131,10 @@ class FittedClassifier(ABC):
         return self
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse to change what is set and to replace methods; scikit-learn notes in private
-        attributes who fits it.
+        """Refuse to change an attribute and to replace a method.
+
+        An attribute can be set once, which the constructor does. Private attributes stay free:
+        callbacks of scikit-learn set some on each step of a pipeline.
         """
         is_set = name in vars(self)
         is_method = callable(getattr(type(self), name, None))
@@ -143,14 +152,16 @@ class FittedClassifier(ABC):
         return True
 
     def __sklearn_clone__(self) -> Self:
+        # nothing of a release changes, so a copy would serve nobody
         return self
 
     def __sklearn_tags__(self) -> Any:
+        """Return what scikit-learn asks of an estimator: that this is a classifier."""
         from sklearn.utils import ClassifierTags, Tags, TargetTags
 
         return Tags(
             estimator_type="classifier",
-            target_tags=TargetTags(required=False),
+            target_tags=TargetTags(required=False),  # only `fit` would need labels
             transformer_tags=None,
             classifier_tags=ClassifierTags(),
             regressor_tags=None,
@@ -162,6 +173,7 @@ def _kinds(labels: NDArray[Any]) -> set[str]:
     name.
     """
     types: set[type] = {labels.dtype.type}
+    # an array of objects has a type for each entry
     if labels.dtype.kind == "O":
         types = set(map(type, labels.ravel()))
     return {_kind(label_type) for label_type in types}
@@ -171,6 +183,7 @@ def _kind(label_type: type) -> str:
     """Name the kind of labels of one type."""
     if issubclass(label_type, str):
         return "text"
+    # numpy registers its types of numbers as `Number`, except for bool
     if issubclass(label_type, Number | np.bool_):
         return "numbers"
     return label_type.__name__

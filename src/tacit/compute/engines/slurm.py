@@ -15,7 +15,8 @@ from tacit.compute.engines.workers import Packed, pack, shielding_workers, unpac
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 
-# Seconds between looks for tasks that ended, for each kind of cluster.
+# Seconds between looks for tasks that ended, for each kind of cluster. On Slurm a look runs
+# `sacct`, a service that all users share.
 POLL = {"slurm": 5.0, "local": 0.1}
 
 
@@ -64,15 +65,16 @@ class Slurm(Engine):
             )
 
         self.folder = Path(folder)
-        self.cluster = cluster
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(
                 f"folder={str(folder)!r} cannot be made ({error.strerror}); choose another"
             ) from error
+
+        self.cluster = cluster
         self.partition = partition
-        self.minutes = whole("minutes", minutes)
+        self.minutes = whole("minutes", minutes)  # at least 1
 
     def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
         from submitit import AutoExecutor
@@ -81,19 +83,21 @@ class Slurm(Engine):
         executor = AutoExecutor(self.folder, cluster=self.cluster)
         executor.update_parameters(
             name="tacit",
-            timeout_min=self.minutes,
+            timeout_min=self.minutes,  # in minutes
             nodes=1,
             tasks_per_node=1,
             cpus_per_task=1,
             slurm_partition=self.partition,
+            # there are no more tasks than jobs; submitit's default would run 256 at a time
             slurm_array_parallelism=self.jobs,
         )
 
         # Items are dealt like cards: neighbours often take equally long.
         n_tasks = min(self.jobs, len(items))
-        batches = [items[first :: self.jobs] for first in range(n_tasks)]
+        batches = [items[first::n_tasks] for first in range(n_tasks)]
 
-        # The local cluster starts its processes here.
+        # The local cluster starts its processes here; they must not hear a Ctrl-C in the terminal,
+        # since this process ends them.
         with shielding_workers():
             jobs = executor.map_array(_batch, [pack(task)] * len(batches), batches)
 
@@ -106,24 +110,30 @@ class Slurm(Engine):
                 if error is not None:
                     raise error
         finally:
+            # tasks still run after an error, after a Ctrl-C, or if the caller wants no more results
             for job in running:
                 if self.cluster == "local":
                     _end(job._process)
                 else:
-                    job.cancel(check=False)
+                    job.cancel(check=False)  # does not fail if the task has ended meanwhile
 
 
 def _end(controller: subprocess.Popen[bytes]) -> None:
-    """Kill a job on this machine, its task first; submitit would interrupt it, which a shielded
-    process ignores.
+    """Kill a job on this machine: the task, then the controller, which is the process by which
+    submitit starts the task.
+
+    submitit would interrupt the controller, but a shielded process ignores that.
     """
-    if controller.poll() is not None:
+    has_ended = controller.poll() is not None
+    if has_ended:
         return
 
     # Stop the controller first, so that it starts no task meanwhile.
     with suppress(ProcessLookupError):
         os.kill(controller.pid, signal.SIGSTOP)
 
+    # Linux lists the children of a process in this file. Where it is missing, the controller alone
+    # is killed.
     tasks = []
     children = Path(f"/proc/{controller.pid}/task/{controller.pid}/children")
     if children.exists():
@@ -135,12 +145,16 @@ def _end(controller: subprocess.Popen[bytes]) -> None:
 
 
 def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
-    """Results of a task, and the exception that ended it early, if any."""
+    """Return the results of a task, and the exception of the function that ended it early, if any.
+
+    Raises RuntimeError if the task died.
+    """
     from submitit.core.utils import FailedJobError, UncompletedJobError
 
     try:
         return cast(tuple[list[Any], Exception | None], job.result())
     except (FailedJobError, UncompletedJobError) as error:
+        # the log may be empty or missing, as of a task that was killed from outside
         log = job.stderr() or str(error)
         last_line = log.strip().splitlines()[-1]
         raise RuntimeError(
@@ -149,8 +163,10 @@ def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
 
 
 def _batch(task: Packed, items: Sequence[Any]) -> tuple[list[Any], Exception | None]:
-    """Results up to the first exception, and that exception; runs in the task. submitit would
-    return only its text.
+    """Run a task on items, in the process of the task; return the results up to the first
+    exception, and that exception.
+
+    submitit would return only the text of an exception.
     """
     results: list[Any] = []
     try:
@@ -158,6 +174,7 @@ def _batch(task: Packed, items: Sequence[Any]) -> tuple[list[Any], Exception | N
         for item in items:
             results.append(function(item))
     except Exception as error:
+        # a pickled exception loses its traceback, but keeps its notes
         error.add_note(traceback.format_exc())
         return results, error
     return results, None

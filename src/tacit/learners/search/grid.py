@@ -72,9 +72,10 @@ class GridSearch(Search):
     def _candidates_to_run(
         self, per_run: RunBudget, noise: NoiseSource, runs: Runs
     ) -> tuple[int, Iterable[Candidate]]:
+        # all of them in order: nothing is drawn, and no earlier score is read
         candidates = self._candidates()
         return len(candidates), candidates
 
     def _tuning_note(self) -> str:
-        best = f"the best of {len(self._candidates())} candidates, scored {self._scoring_note()}"
-        return f"grid search: {best}; the guarantee covers all of them"
+        choice = f"the best of {len(self._candidates())} candidates, scored {self._scoring_note()}"
+        return f"grid search: {choice}; the guarantee covers all of them"

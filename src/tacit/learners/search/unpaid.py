@@ -12,8 +12,11 @@ from tacit.mechanisms.noise import NoiseSource
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event, Gaussian, compose
 
-UNPAID = "parameters (tuned on the private records without paying)"
+UNPAID = "tuned on the private records without paying"
 MOST_TRIALS = 100_000
+
+# Event of exact scores: counts without noise, whose cost has no bound.
+EXACT = Gaussian(0.0)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -71,31 +74,36 @@ class UnpaidSearch(Search):
     trials: int | None = None
 
     def _unprotected(self) -> tuple[str, ...]:
-        parameters = UNPAID
+        tuning = UNPAID
         if self.trials is not None:
-            parameters = f"{UNPAID.removesuffix(')')}, in {self.trials} trials)"
-        return (parameters, *super()._unprotected())
+            tuning = f"{UNPAID}, in {self.trials} trials"
+        return (f"parameters ({tuning})", *super()._unprotected())
 
     def _candidates(self) -> list[Candidate]:
         if self.trials is None:
             return super()._candidates()
         whole("trials", self.trials, 1, MOST_TRIALS)
+
+        # A few stand for all where they are checked: each value, and both ends of each range, are
+        # in one of them.
         return self._checked(corners(self.candidates))
 
     def _run_budget(self) -> RunBudget:
-        return RunBudget(Budget.parse(self.budget), Gaussian(0.0))
+        # the whole budget for each fit, since nothing is shared out
+        return RunBudget(Budget.parse(self.budget), EXACT)
 
     def _cost(self, per_run: RunBudget) -> Event:
-        # The promise of every candidate is made, so that parameters are checked.
+        # `promise` checks the parameters, so it is called for trials too
         fits = [
             self._learner(candidate, per_run.fit).promise().event
             for candidate in self._candidates()
         ]
-        exact_scores = Gaussian(0.0)
         if self.trials is None:
-            return compose([*fits, exact_scores])
-        # without the fits: which candidates are proposed is not known
-        return exact_scores
+            return compose([*fits, EXACT])
+
+        # Which candidates trials will fit is not known. Nothing is lost without their fits, since
+        # the cost of exact scores has no bound anyway.
+        return EXACT
 
     def _candidates_to_run(
         self, per_run: RunBudget, noise: NoiseSource, runs: Runs
@@ -106,7 +114,8 @@ class UnpaidSearch(Search):
         return self.trials, proposals(self.candidates, self.trials, runs, self._seed(noise))
 
     def _tuning_note(self) -> str:
-        candidates = f"{len(self._candidates())} candidates"
-        if self.trials is not None:
-            candidates = f"{self.trials} trials of optuna (TPE)"
-        return f"not paid for: the best of {candidates} by its exact score on the private records"
+        if self.trials is None:
+            runs = f"{len(self._candidates())} candidates"
+        else:
+            runs = f"{self.trials} trials of optuna (TPE)"
+        return f"not paid for: the best of {runs} by its exact score on the private records"
