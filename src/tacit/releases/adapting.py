@@ -20,7 +20,7 @@ from tacit.models.rows import Floats, unit_rows_about
 from tacit.models.scaling import Scaling
 from tacit.releases.card import render_card
 from tacit.releases.reading import arrays_file, read_only, refusal
-from tacit.releases.release import Release, as_wide_rows
+from tacit.releases.release import Release, checked_rows
 from tacit.releases.schema import NOT_STATED, Adaptation, Array
 
 __all__ = ["Adapted", "adapt"]
@@ -126,7 +126,7 @@ def adapt(
         fault = "carries no posterior of class means, which only releases of auto do"
         raise ReleaseError(f"{release.source} {fault}; fit with tacit fit auto (AutoPrototypes)")
 
-    rows = _subset(as_wide_rows(X, release.width), len(release.classes))
+    rows = _subset(checked_rows(X, release.width), len(release.classes))
     item = _item(release, len(rows), name, hash)
     task = _task(release, posterior, rows)
     suitability = task.suitability()

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 _WHO_SEES_WHAT = (
     "the curator sees the records and draws the noise; all others see only this release"
 )
+
+# Statements by the noise of a fit.
 _SEED = {
     "secure": "there is none",
     "opendp": "there is none",
@@ -91,7 +93,7 @@ def steps_of(clf: Any) -> tuple[Any, Scaling | None]:
             if step is None or step == "passthrough":
                 continue
 
-            # not a subclass, which could transform by something else
+            # The release carries one scaling. A subclass could transform by something else.
             if type(step) is PublicScaler and scaling is None:
                 scaling = _scaling_of(name, step)
                 continue
@@ -104,13 +106,19 @@ def steps_of(clf: Any) -> tuple[Any, Scaling | None]:
                 " private and new rows by it, and fit and pass the learner alone"
             )
             raise ReleaseError(f"{fault}, and a release cannot carry it; {remedy}")
+
+        # the last step may be a pipeline again
         clf = clf.steps[-1][1]
     return clf, scaling
 
 
 def _scaling_of(name: str, step: PublicScaler) -> Scaling:
-    """Compute the scaling from a scaler's public rows, which must be the one that it used."""
+    """Compute the scaling from a scaler's public rows, which must be the one that it used.
+
+    Its attributes could have been set from private rows, so nothing is taken from them.
+    """
     scaling = step.scaling()
+    # `fit` computes the same from the same rows, so not a bit differs; an attribute may be missing
     same_mean = np.array_equal(getattr(step, "mean_", None), scaling.mean)  # type: ignore[arg-type]
     same_scale = np.array_equal(getattr(step, "scale_", None), scaling.scale)  # type: ignore[arg-type]
     if not same_mean or not same_scale:
@@ -123,7 +131,10 @@ def _scaling_of(name: str, step: PublicScaler) -> Scaling:
 
 
 def _with_overlap_unprotected(guarantee: Guarantee) -> Guarantee:
-    """List the owner's check of public rows as unprotected."""
+    """List as unprotected whether the public rows of a scaler are among the private ones.
+
+    A learner that uses public rows lists it already. Where all rows are public, it is no secret.
+    """
     from tacit.data.overlap import OVERLAP
 
     if guarantee.unit.rows_public or OVERLAP in guarantee.unprotected:
@@ -147,6 +158,7 @@ def released_of(clf: Any) -> Released:
     if not clf.__sklearn_is_fitted__():
         raise ReleaseError(f"{kind} is not fitted, so it has nothing to release; call fit first")
     guarantee = clf.guarantee_
+    # nor a subclass, which could state other numbers
     if type(guarantee) is not Guarantee:
         fault = f"guarantee_ of {kind} is a {type(guarantee).__name__}"
         raise ReleaseError(f"{fault}, which may depend on private data; use a Guarantee")
@@ -159,7 +171,11 @@ def released_of(clf: Any) -> Released:
 
 
 def release_arrays(released: Released) -> dict[str, NDArray[Any]]:
-    """Return the arrays as they are stored: indices as integers, all else as floats."""
+    """Return the arrays as they are stored, read-only.
+
+    They keep the types that a release may hold: int64, float16, float32 and float64. Others become
+    float64.
+    """
     arrays = released.arrays | released.carried
     if released.probabilities is not None:
         arrays = arrays | released.probabilities.arrays()
@@ -187,17 +203,25 @@ def of_learner(
     day: date | str | None,
     scaled: bool,
 ) -> Document:
-    """Fill in all 17 items; `facts` are name, curator, description and intended use."""
+    """Fill in all 17 items.
+
+    `facts` are name, curator, description and intended use; `public`, `names`, `encoder`, `ledger`
+    and `day` are as in `Release.of`. `scaled` is true if rows are scaled before the decision.
+    """
     guarantee = _with_other_fits(clf)
     if scaled:
         guarantee = _with_overlap_unprotected(guarantee)
-    items = privacy_items(guarantee)
+    items = privacy_items(guarantee)  # 2, and 4 to 7, by their names in the document
     account = None
     if ledger is not None:
         account = ledger.account()
+
+    # a document always states a recipe
+    encoder_facts = {"recipe": NOT_STATED, **dict(encoder or {})}
     try:
         return Document(
             stamp=stamp(guarantee, clf.noise_),  # type: ignore[arg-type]  # pydantic checks
+            # read from JSON, since strict types take lists for tuples only there
             guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
             product=product(type(clf).__name__, facts, day),
             trust=Trust(setting="central", who_sees_what=_WHO_SEES_WHAT),
@@ -221,7 +245,7 @@ def of_learner(
             public_inputs=PublicInputs(
                 public_data=PublicData(**dict(public or {})),
                 class_names=_names(clf, names),
-                encoder=EncoderProvenance(**{"recipe": NOT_STATED, **dict(encoder or {})}),
+                encoder=EncoderProvenance(**encoder_facts),
             ),
             audit=Audit(),
             **items,  # type: ignore[arg-type]  # pydantic checks
@@ -270,7 +294,7 @@ def _with_other_fits(clf: Publishable) -> Guarantee:
     uncovered = f"up to {fits} fits by clones of this learner; the statement covers one"
     choice = "pay for the choice by tacit.GridSearch or tacit.RandomSearch"
     remedy = f"{choice}, or charge each fit to a ledger"
-    # where Release.of was called
+    # level 4 is the line that called Release.of
     warnings.warn(f"{uncovered}: {remedy}", PrivacyLeakWarning, stacklevel=4)
     counted = "each fit seen in this process, and one for each clone that was not seen to fit"
     return replace(guarantee, scope=f"{guarantee.scope}; {uncovered} (counted: {counted})")
@@ -283,9 +307,14 @@ def product(kind: str, facts: Mapping[str, str | None], day: date | str | None) 
             fault = f"{name}={value!r:.60} is empty"
             raise ReleaseError(f"{fault}; give one line of text, or leave it out")
 
-    texts = {name: NOT_STATED if value is None else value for name, value in facts.items()}
-    if facts["name"] is None:
-        texts["name"] = f"{kind} release"
+    texts = {}
+    for name, value in facts.items():
+        if value is not None:
+            texts[name] = value
+        elif name == "name":
+            texts[name] = f"{kind} release"
+        else:
+            texts[name] = NOT_STATED
     if day is None:
         day = datetime.now(UTC).date()
     try:
@@ -300,10 +329,15 @@ def check_facts(facts: Mapping[str, str | None]) -> None:
 
 
 def _names(clf: Publishable, facts: Mapping[str, Any] | None) -> Names | Literal["none"]:
-    """Count the rows of class names that the learner, or the learner within a search, was given."""
+    """Count the rows of class names that the learner, or the learner within a search, was given.
+
+    `facts` are further facts of these rows.
+    """
     rows_by_class = clf.name_rows()
     if rows_by_class is None:
         return "none"
+
+    # a class has several rows (k, d), or one (d,)
     n_rows = sum(len(np.atleast_2d(rows)) for rows in rows_by_class)
     return Names(rows=n_rows, **dict(facts or {}))
 
@@ -324,8 +358,10 @@ def _pattern(account: Account | None) -> Pattern:
 def _contents(
     clf: Publishable, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str
 ) -> Contents:
+    """Item 8."""
     labels = tuple(np.asarray(clf.classes_).tolist())
     for label in labels:
+        # a bool is an int
         if not isinstance(label, int | float | str):
             fault = f"class {label!r} is a {type(label).__name__}"
             raise ReleaseError(f"{fault}; use ints, floats, strings or bools")
@@ -344,7 +380,7 @@ def _contents(
 
 
 def _plain(value: Any) -> Any:
-    """A fact as JSON can state it."""
+    """Return a fact as JSON can state it: without types of numpy and without infinity."""
     if isinstance(value, list | tuple):
         return tuple(_plain(part) for part in value)
     if isinstance(value, np.generic):

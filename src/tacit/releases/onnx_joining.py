@@ -31,7 +31,7 @@ DTYPES = ("float16", "float32")
 # Before the names of the encoder's tensors, which might be those of the release.
 PREFIX = "encoder/"
 
-# An end beyond every side, for slices.
+# An end beyond every side, for slices; far within the 64 bits of an end in ONNX.
 BEYOND = 2**62
 
 # Both are names of the domain of ONNX's own operators.
@@ -64,25 +64,30 @@ def joined_model(
     matrix = None
     if projection is not None:
         matrix = read_projection(Path(projection))
-    sidecar = encoder.with_suffix(".json") if sidecar is None else Path(sidecar)
-    facts = read_sidecar(sidecar, f"onnx:{encoder}")
+    if sidecar is None:
+        sidecar = encoder.with_suffix(".json")
+    sidecar = Path(sidecar)
+    facts = read_sidecar(sidecar, f"onnx:{encoder}")  # with the encoder's name for messages
+
+    # without the names of tensors, the facts are those of the pictures
     input_name = facts.pop("input", None)
     output_name = facts.pop("output", None)
     pictures = picture_input(facts, sidecar)
     input_tensor = _input_tensor(model, input_name, encoder)
-    outputs = [tensor.name for tensor in model.graph.output]
-    features = tensor_called(output_name, outputs, "output", encoder)
+    output_names = [tensor.name for tensor in model.graph.output]
+    features_name = tensor_called(output_name, output_names, "output", encoder)
 
     # Three parts: mirrored pictures before the encoder, the encoder, what is stored of its
-    # features.
+    # features. Parts are joined by names: a node writes the tensor that the next part reads.
     before = Graph("before")
-    encoder_input = input_tensor.name
+    batch_name = input_tensor.name
     if mirror:
-        encoder_input = _with_mirrored(before, input_tensor.name, pictures)
-    before.add("Identity", encoder_input, output=PREFIX + input_tensor.name)
+        batch_name = _with_mirrored(before, batch_name, pictures)
+    before.add("Identity", batch_name, output=PREFIX + input_tensor.name)
     after = Graph("after")
-    _add_stored_rows(after, PREFIX + features, mirror, matrix, dtype)
+    _add_stored_rows(after, PREFIX + features_name, mirror, matrix, dtype)
 
+    # the model of the release alone, before which the other parts are put
     result = head_model(head, _opset(model, encoder))
     _put_before(result, model, input_tensor, before, after)
     _add_properties(
@@ -114,6 +119,7 @@ def _add_properties(model: ModelProto, properties: dict[str, str]) -> None:
 
 def _opset(model: ModelProto, encoder: Path) -> int:
     """Return the opset of the encoder's operators, which the whole graph then has."""
+    # a file may list the domain under both names
     versions = [item.version for item in model.opset_import if item.domain in DEFAULT_DOMAINS]
     opset = max(versions, default=0)
     if opset < EARLIEST_OPSET:
@@ -123,25 +129,30 @@ def _opset(model: ModelProto, encoder: Path) -> int:
 
 
 def _put_before(
-    result: ModelProto, model: ModelProto, pictures: Any, before: Graph, after: Graph
+    release: ModelProto, encoder: ModelProto, input_tensor: Any, before: Graph, after: Graph
 ) -> None:
-    """Put the encoder's model, and the nodes before and after it, before the graph of a release."""
-    onnx = load_onnx()
-    encoder = onnx.compose.add_prefix(model, PREFIX)
-    head = result.graph
-    joined = onnx.helper.make_graph(
-        [*before.nodes, *encoder.graph.node, *after.nodes, *head.node],
-        "encoder and release",
-        [pictures],
-        list(head.output),
-        [*before.constants, *encoder.graph.initializer, *after.constants, *head.initializer],
-    )
-    result.graph.CopyFrom(joined)
+    """Put an encoder, and the nodes before and after it, into the model of a release.
 
-    other_domains = [item for item in model.opset_import if item.domain not in DEFAULT_DOMAINS]
-    result.opset_import.extend(other_domains)
-    result.functions.extend(encoder.functions)
-    result.ir_version = max(result.ir_version, model.ir_version)
+    The input is then that of the encoder, without PREFIX in its name.
+    """
+    onnx = load_onnx()
+    prefixed = onnx.compose.add_prefix(encoder, PREFIX)
+    head = release.graph
+    joined = onnx.helper.make_graph(
+        [*before.nodes, *prefixed.graph.node, *after.nodes, *head.node],
+        "encoder and release",
+        [input_tensor],
+        list(head.output),
+        [*before.constants, *prefixed.graph.initializer, *after.constants, *head.initializer],
+    )
+    release.graph.CopyFrom(joined)
+
+    # The encoder may use operators beside those of ONNX, functions of its file, and a later file
+    # format.
+    other_domains = [item for item in encoder.opset_import if item.domain not in DEFAULT_DOMAINS]
+    release.opset_import.extend(other_domains)
+    release.functions.extend(prefixed.functions)
+    release.ir_version = max(release.ir_version, encoder.ir_version)
 
 
 def _check_fit(result: ModelProto, encoder: Path) -> None:
@@ -169,7 +180,8 @@ def _read(encoder: Path) -> ModelProto:
 
 
 def _with_mirrored(graph: Graph, tensor: str, pictures: PictureInput) -> str:
-    """Add the same pictures mirrored, after the pictures themselves."""
+    """Add the same pictures mirrored, after the pictures themselves: (n, ...) becomes (2n, ...)."""
+    # the axis of columns, from left to right
     axis = 3 if pictures.layout == "nchw" else 2
     # the slice runs backwards, from the last column to beyond the first one
     start = graph.constant([-1], np.int64)
@@ -184,7 +196,7 @@ def _add_stored_rows(
     graph: Graph, features: str, mirror: bool, projection: NDArray[Any] | None, dtype: str
 ) -> None:
     """Add what `tacit encode` stores of these features, as the input of the release."""
-    rows = graph.reshape(features, 0, -1)
+    rows = graph.reshape(features, 0, -1)  # one row for each picture
     if mirror:
         rows = _mean_of_halves(graph, rows)
     # rows are stored in `dtype`, and predictions read them as float32
@@ -192,13 +204,20 @@ def _add_stored_rows(
     if projection is not None:
         projected = graph.add("MatMul", rows, graph.constant(projection, np.float32))
         rows = graph.cast(graph.cast(projected, dtype), np.float32)
+
+    # under the name that the nodes of the release read
     graph.add("Identity", rows, output=INPUT)
 
 
 def _mean_of_halves(graph: Graph, rows: str) -> str:
-    """Average the features of each picture, in the first half, and of its mirror image."""
+    """Average the features of each picture, in the first half, and of its mirror image.
+
+    The rows of shape (2n, d) become rows of shape (n, d).
+    """
+    # each half in one long row: (2, n d), with a mean of shape (1, n d)
     halves = graph.reshape(rows, 2, -1)
     means = graph.add("Mul", graph.sum(halves, 0), graph.constant(0.5, np.float32))
+
     # the number of columns is read from the rows, since the encoder's file may leave it open
     first = graph.constant([1], np.int64)
     end = graph.constant([2], np.int64)

@@ -29,6 +29,7 @@ _VARIANTS = {"pure": "Pure DP", "zCDP": "Zero-concentrated DP", "approximate": "
 
 
 class _Part(BaseModel):
+    # pydantic would warn of the field `model_name`, since its own methods begin with "model_"
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
 
@@ -107,7 +108,7 @@ class Deployment(_Part):
 
 
 class Entry(_Part):
-    """An entry of the registry."""
+    """An entry of the registry, newly authored ("Draft"), in the tier with most fields (3)."""
 
     url_slug: str
     status: Literal["Draft"] = "Draft"
@@ -116,8 +117,12 @@ class Entry(_Part):
 
 
 def registry_yaml(document: Document) -> str:
-    """The entry as YAML, for `release.document`; ReleaseError if the release is stamped "NOT FOR
-    RELEASE".
+    """Return the entry for `release.document` as YAML.
+
+    Raises
+    ------
+    ReleaseError
+        If the release is stamped "NOT FOR RELEASE".
     """
     import yaml
 
@@ -177,10 +182,13 @@ def _deployment(document: Document) -> Deployment:
 
 
 def _privacy_loss(document: Document) -> PrivacyLoss:
-    """The unit, and the pure epsilon if there is one, else epsilon at DECISIVE."""
+    """The unit, and the pure epsilon if there is one, else epsilon at the delta DECISIVE, at which
+    every release states one.
+    """
     unit = document.privacy_unit
     parameters = document.parameters
 
+    # "inf" stands for numbers without a bound, since JSON has no infinity
     numbers: dict[str, Any] = {"epsilon": parameters.pure_epsilon, "delta": 0.0}
     if parameters.pure_epsilon == "inf":
         point = next(point for point in parameters.epsilons if point.delta == DECISIVE)
@@ -231,7 +239,8 @@ def _listing(facts: dict[str, Any]) -> str:
     """Facts by name on one line; "not stated" if there are none."""
     parts = []
     for name, fact in facts.items():
+        text = str(fact)
         if isinstance(fact, tuple):
-            fact = ", ".join(map(str, fact))
-        parts.append(f"{name}: {fact}")
+            text = ", ".join(map(str, fact))
+        parts.append(f"{name}: {text}")
     return "; ".join(parts) or NOT_STATED

@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
 from tacit.compute.foreign import SparseRows, of_tensor, refuse_times
 from tacit.errors import InputError, ReleaseError, excerpt
-from tacit.models.carried import deciding, misfit
+from tacit.models.carried import deciding
+from tacit.models.carried import misfit as posterior_misfit
 from tacit.models.decisions import Decision
 from tacit.models.probabilities import Probabilities, stated
 from tacit.models.probabilities import misfit as probabilities_misfit
@@ -50,7 +51,7 @@ from tacit.releases.statement import check_work, first_untrue, privacy_items
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-__all__ = ["Release", "Utility"]
+__all__ = ["Release", "Utility"]  # with the argument of `Release.with_utility`
 
 
 @dataclass(eq=False, repr=False)
@@ -166,6 +167,9 @@ class Release(FittedClassifier):
             scaled=scaling is not None,
         )
         release = cls(document, arrays, sha256, render_card(document))
+
+        # Refuse here what `load` and `verify` would refuse: arrays that no release may hold, and
+        # events whose numbers take too long to compute.
         release._check_arrays()
         check_work(release.guarantee)
         return release
@@ -193,7 +197,7 @@ class Release(FittedClassifier):
         sha256 = hashlib.sha256(files[ARRAYS]).hexdigest()
         release = cls(document, arrays, sha256, card_text, source=str(folder))
         release._check_arrays()
-        read_guarantee(document.guarantee, release.source)
+        read_guarantee(document.guarantee, release.source)  # raises for malformed events
         return release
 
     def save(
@@ -253,12 +257,13 @@ class Release(FittedClassifier):
         """
         if self.sha256 != self.document.contents.sha256:
             raise self._error(f"{ARRAYS} has another hash than {DOCUMENT} states")
-        self._arrays_file()
+        self._arrays_file()  # raises if the arrays were changed since
         self._check_arrays()
         for name, array in self.arrays.items():
             if not np.isfinite(array).all():
                 raise self._error(f"array {name!r} holds values that are not finite")
 
+        # events of a stranger's file may have any parameters, so accounting may fail in many ways
         try:
             check_work(self.guarantee, self.document.version)
             fault = first_untrue(self.document, self.guarantee)
@@ -290,6 +295,7 @@ class Release(FittedClassifier):
         InputError
             If X does not have that form.
         """
+        # `deciding` selects the arrays that the decision reads
         indices = self.decision.nearest(deciding(self.arrays), self._rows(X))
         return np.asarray(self.classes[indices])
 
@@ -423,6 +429,7 @@ class Release(FittedClassifier):
             unprotected = (*guarantee.unprotected, CLASS_SIZES)
             guarantee = guarantee.model_copy(update={"unprotected": unprotected})
 
+        # the items about privacy (2, and 4 to 7) also list what is unprotected
         items = privacy_items(read_guarantee(guarantee, self.source), self.document.version)
         changes = {"guarantee": guarantee, "utility": utility, **items}
         document = self.document.model_copy(update=changes)
@@ -457,8 +464,8 @@ class Release(FittedClassifier):
         return f"Release({name!r}, {len(self.classes)} classes, width {self.width})"
 
     def _rows(self, X: Any) -> Any:
-        """Rows to decide on: checked, and scaled where the release carries a scaling."""
-        rows = as_wide_rows(X, self.width)
+        """Return the rows to decide on: checked, and scaled where the release carries a scaling."""
+        rows = checked_rows(X, self.width)
         scaling = Scaling.stated(self.arrays)
         if scaling is None:
             return rows
@@ -491,33 +498,46 @@ class Release(FittedClassifier):
     def _check_arrays(self) -> None:
         """Refuse arrays that do not fit the document or each other."""
         contents = self.document.contents
+        # sets, since the document may list the arrays in any order
         forms = {(name, array.dtype.name, array.shape) for name, array in self.arrays.items()}
-        if forms != {(array.name, array.dtype, array.shape) for array in contents.arrays}:
+        stated_forms = {(array.name, array.dtype, array.shape) for array in contents.arrays}
+        if forms != stated_forms:
             fault = f"arrays in {ARRAYS} do not have the names, types and shapes"
             raise self._error(f"{fault} that {DOCUMENT} states")
 
-        size = (len(contents.classes), contents.width)
-        misfit_of_arrays = (
-            self.decision.fits(deciding(self.arrays), *size)
-            or misfit(self.arrays, *size)
+        # each returns a fault in words, or None if its arrays fit
+        n_classes = len(contents.classes)
+        first_fault = (
+            self.decision.fits(deciding(self.arrays), n_classes, contents.width)
+            or posterior_misfit(self.arrays, n_classes, contents.width)
             or probabilities_misfit(self.arrays)
             or scaling_misfit(self.arrays, contents.width)
         )
-        if misfit_of_arrays:
-            raise self._error(misfit_of_arrays)
+        if first_fault is not None:
+            raise self._error(first_fault)
 
 
-def as_wide_rows(X: Any, width: int) -> Any:
-    """Check that X holds finite rows of this width.
+def checked_rows(X: Any, width: int) -> Any:
+    """Return X as rows to predict; refuse what is not finite numbers of shape (n, `width`).
 
     Rows of a store stay in its files, and those of a sparse matrix stay sparse.
     """
     refuse_times(X, "X")
-    X = SparseRows(X) if hasattr(X, "tocsr") else of_tensor(X)
-    try:
-        rows: Any = X if isinstance(X, SparseRows) or hasattr(X, "shards") else np.asarray(X)
-    except ValueError as error:
-        raise InputError("X is ragged; pass an array of numbers of shape (n, d)") from error
+    rows: Any
+    if hasattr(X, "tocsr"):
+        # a sparse matrix of scipy
+        rows = SparseRows(X)
+    elif hasattr(X, "shards"):
+        # rows of a store
+        rows = X
+    else:
+        values = of_tensor(X)
+        try:
+            rows = np.asarray(values)
+        except ValueError as error:
+            raise InputError("X is ragged; pass an array of numbers of shape (n, d)") from error
+
+    # floats, signed and unsigned whole numbers, and bools
     if rows.dtype.kind not in "fiub":
         raise InputError(f"X has dtype {rows.dtype}, not numbers; pass for example X.astype(float)")
     if rows.ndim != 2 or rows.shape[1] != width:
