@@ -49,6 +49,8 @@ CARRIED = ""
 class DataSource:
     """Paths of the parts of a data set, and hashes of their content.
 
+    It is the key of the caches below, so it holds pairs and not dicts.
+
     Attributes
     ----------
     builtin : str or None
@@ -56,17 +58,19 @@ class DataSource:
     train, test : str
         Paths of the private records and of those that the classifiers are tested on.
     public : tuple of (name, path)
+        The public sets.
     classes : tuple
         The class list, which an experiment takes to be public.
     hashes : tuple of (part, hash)
+        Of each part of the data set; "persons" is among them if the training records have ids.
     rows, test_rows : int or None
         Only that many records are used: the first of a shuffle that all cells share.
     names : str or None
         Path of the rows of class names; CARRIED if the training store carries them, None if there
         are none.
     persons : str or None
-        The option of the plan, with the whole path where it is a file. Without it the training
-        store may carry ids.
+        Ids of the training records: the whole path of a file of ids, or the name of a column or
+        array of the training data. If None, the training store may carry ids.
     """
 
     builtin: str | None
@@ -126,6 +130,7 @@ def data_source(data: DataSet, root: Path) -> DataSource:
     if data.builtin is not None:
         return _builtin_source(data, data.builtin)
 
+    # a plan states both, or a built-in data set
     train_path = str(root / str(data.train))
     test_path = str(root / str(data.test))
     public = tuple((name, str(root / path)) for name, path in data.public.items())
@@ -139,6 +144,7 @@ def data_source(data: DataSet, root: Path) -> DataSource:
     parts = {"train": train, "test": test}
     paths = {"train": train_path, "test": test_path}
     for name, path in public:
+        # of a folder with splits, the training split
         part = public_part(name)
         parts[part] = _read(path, "train", width)
         paths[part] = path
@@ -163,18 +169,19 @@ def data_source(data: DataSet, root: Path) -> DataSource:
     if source.names is None:
         return source
 
-    # the hash of the names needs the source, which says where they are
-    declared = train.classes_declared or test.classes_declared
-    names_hash = digest(_names(source, declared))
+    # The hash of the names needs the source, which says where they are. Names without labels need a
+    # class list that is declared, whose order they have.
+    class_list_declared = train.classes_declared or test.classes_declared
+    names_hash = digest(_names(source, class_list_declared))
     return replace(source, hashes=(*source.hashes, (NAMES, names_hash)))
 
 
 def _class_list(train: Data, test: Data, paths: Mapping[str, str]) -> tuple[ClassValue, ...]:
     """Return the class list of a data set; refuse labels that are not in it."""
     labels_of_parts = [_labels(train, paths["train"]), _labels(test, paths["test"])]
-    classes = _classes([train, test])
+    classes = _declared_or_occurring_classes([train, test])
     for labels in labels_of_parts:
-        encode_labels(labels, list(classes))
+        encode_labels(labels, list(classes))  # raises for a label that is not in the list
     return classes
 
 
@@ -189,7 +196,9 @@ def _check_shared_persons(train: Data, test: Data, paths: Mapping[str, str]) -> 
 
 
 def _hashes(parts: Mapping[str, Data]) -> tuple[tuple[str, str], ...]:
-    """Return the hash of each part, and of the ids of persons that the training records have."""
+    """Return the hash of each part, with its name, and of the ids of persons of the training
+    records.
+    """
     hashes = []
     for name, data in parts.items():
         hashes.append((name, digest([data.content_hash, data.identity])))
@@ -251,8 +260,8 @@ def _read(path: str, role: str, width: int | None = None, persons: str | None = 
 
     Pictures become rows.
     """
-    path, _, named_part = path.partition("#")
-    file = Path(path)
+    file_path, _, named_part = path.partition("#")
+    file = Path(file_path)
     part = named_part or role
     if file.suffix == ".npz" and file.is_file():
         arrays = _part_of_npz(file, part, width, persons)
@@ -263,10 +272,12 @@ def _read(path: str, role: str, width: int | None = None, persons: str | None = 
                 f"{file} has no array {part}_x; name a part that it has, or leave #{part} out"
             )
 
-    # a file, or a folder with one split, serves in any role
-    has_splits = file.is_dir() and len(splits(path)) > 1
+    # a file without parts, or a folder with one split, serves in any role
+    has_splits = file.is_dir() and len(splits(file_path)) > 1
     split = part if has_splits or named_part else None
-    return read_data(path, persons=persons, split=split, width=width, check=False)
+
+    # rows are checked once, by `data_source`, and not again in each cell
+    return read_data(file_path, persons=persons, split=split, width=width, check=False)
 
 
 def _part_of_npz(file: Path, part: str, width: int | None, persons: str | None) -> Data | None:
@@ -277,7 +288,8 @@ def _part_of_npz(file: Path, part: str, width: int | None, persons: str | None) 
     if rows_name not in archive.names:
         return None
 
-    # the header states the shape: too wide an array is refused before it is read
+    # The header states the shape: too wide an array is refused before it is read. Pictures have
+    # more than two sides, and become rows of all their values.
     shape = archive.header(rows_name).shape
     check_width(file, (*shape[:1], math.prod(shape[1:])), width)
 
@@ -286,7 +298,7 @@ def _part_of_npz(file: Path, part: str, width: int | None, persons: str | None) 
         x, labels = archive.read([rows_name, labels_name])
     else:
         (x,) = archive.read([rows_name])
-    x = np.atleast_1d(x)
+    x = np.atleast_1d(x)  # a single number has no length
     rows = x.reshape(len(x), -1)
 
     ids = None
@@ -303,15 +315,15 @@ def _ids_of_npz(archive: Archive, file: Path, persons: str) -> Any:
     return archive.read([persons])[0]
 
 
-def _classes(parts: Sequence[Data]) -> tuple[ClassValue, ...]:
+def _declared_or_occurring_classes(parts: Sequence[Data]) -> tuple[ClassValue, ...]:
     """Return the declared classes, or all that occur: an experiment takes them to be public."""
     for part in parts:
         if part.classes_declared and part.classes is not None:
             return tuple(part.classes)
 
     labels = [np.asarray(part.labels) for part in parts]
-    whole_numbers = {array.dtype.kind in "iu" for array in labels}
-    if len(whole_numbers) > 1:
+    kinds = {"numbers" if array.dtype.kind in "iu" else "text" for array in labels}
+    if len(kinds) > 1:
         raise InputError(
             "labels of train are numbers and those of test text, or the other way round; use one"
             " type for both"
@@ -319,6 +331,7 @@ def _classes(parts: Sequence[Data]) -> tuple[ClassValue, ...]:
     return tuple(np.unique(np.concatenate(labels)).tolist())
 
 
+# These caches are small, since subsets of rows are copies in memory.
 @lru_cache(maxsize=2)
 def records(source: DataSource, imbalance: float, seed: int) -> Records:
     """Return the records of a cell; cells with this ratio and seed share the imbalanced subset."""
@@ -326,7 +339,8 @@ def records(source: DataSource, imbalance: float, seed: int) -> Records:
     if imbalance == 1:
         return whole
 
-    # worker processes share the subset, under a key that its labels decide
+    # Worker processes share the subset. The first function returns what decides it, for the key;
+    # the second computes it.
     y = whole.y
     rows = shared(
         "subset",
@@ -368,7 +382,9 @@ def _names(source: DataSource, declared: bool = True) -> list[NDArray[Any]]:
     train = _read(source.train, "train")
     if source.names == CARRIED:
         carried = carried_names(train, source.classes, source.train)
-        return [] if carried is None else carried.rows
+        if carried is None:
+            return []
+        return carried.rows
 
     path = str(source.names)
     names_data = _read(path, "train", train.x.shape[1])
@@ -378,7 +394,7 @@ def _names(source: DataSource, declared: bool = True) -> list[NDArray[Any]]:
         )
     check_rows(names_data.x, name=path)
     names = names_of(names_data, source.classes, path, declared=declared)
-    check_through(names, train, f"names: {path}")
+    check_through(names, train, f"names: {path}")  # nor were they made through private records
     return names.rows
 
 
@@ -396,7 +412,7 @@ def _whole(source: DataSource) -> Records:
         persons = None
     else:
         train = _read(source.train, "train", persons=source.persons)
-        test = _read(source.test, "test")
+        test = _read(source.test, "test")  # its persons were only compared, by `data_source`
         x = train.x
         test_x = test.x
         y = _class_indices(train, source.train, source.classes)
@@ -423,13 +439,15 @@ def _first(n: int | None, *columns: Any) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _public(source: DataSource, name: str) -> Any:
+    """Return a whole public set, of which `public_rows` takes several numbers of rows."""
     if source.builtin is None:
         return _read(dict(source.public)[name], "train").x
 
     rows = _builtin(source.builtin, load_digits_split().public_x)
     if name == "own":
         return rows
-    return rows[:, np.random.default_rng(SHUFFLE).permutation(rows.shape[1])]
+    order = np.random.default_rng(SHUFFLE).permutation(rows.shape[1])
+    return rows[:, order]
 
 
 def _builtin(name: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -441,5 +459,7 @@ def _builtin(name: str, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     centre = public.mean(axis=0)
     if name == "digits":
         return np.asarray(rows - centre)
-    axes = np.linalg.svd(public - centre, full_matrices=False)[2][:COMPONENTS]
+    # the right singular vectors are the principal axes, (d, d), with the largest first
+    _, _, all_axes = np.linalg.svd(public - centre, full_matrices=False)
+    axes = all_axes[:COMPONENTS]
     return np.asarray((rows - centre) @ axes.T)

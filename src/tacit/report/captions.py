@@ -16,6 +16,8 @@ TUNING = {
     "unpaid": "parameters tuned outside the guarantee",
 }
 NOISE = "Noise was drawn for research, from seeds, not for a release."
+
+# for figures against rho; the papers state e with rho = e^2/2
 AXIS_ABOVE = (
     "The axis above is the papers' rough epsilon e, where rho = e²/2: an axis, not a guarantee."
 )
@@ -23,6 +25,7 @@ AXIS_ABOVE = (
 
 def caption(about: str, panels: Sequence[Panel | MeansPanel]) -> str:
     """Return the sentences on a figure, then those on its results that every caption has."""
+    # each result once: several panels may show it
     results_by_key = {}
     for panel in panels:
         for result in panel.results:
@@ -36,8 +39,8 @@ def caption(about: str, panels: Sequence[Panel | MeansPanel]) -> str:
     sentences.append(f"Tuning: {_by_learner(results, _tuning_fact)}.")
     sentences.append(NOISE)
 
-    n_cells = "1 cell" if len(results) == 1 else f"{len(results):,} cells"
-    sentences.append(f"Shows {n_cells}.")
+    cells = "1 cell" if len(results) == 1 else f"{len(results):,} cells"
+    sentences.append(f"Shows {cells}.")
     return " ".join(sentences)
 
 
@@ -61,6 +64,7 @@ def about_seeds(panels: Sequence[Panel], mark: str) -> str:
 
     `mark` is the word for the part of the chart that shows quantiles, such as "band".
     """
+    # numbers of seeds; `flat` are the lines of learners without privacy, and a figure has points
     counts = set()
     for panel in panels:
         for point in (*panel.points, *panel.flat):
@@ -70,8 +74,8 @@ def about_seeds(panels: Sequence[Panel], mark: str) -> str:
 
     fewest = min(counts)
     most = max(counts)
-    n_seeds = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    return f"Medians over {n_seeds} seeds; the {mark} spans the 25 to 75 % quantiles."
+    numbers = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    return f"Medians over {numbers} seeds; the {mark} spans the 25 to 75 % quantiles."
 
 
 def _unit_fact(result: Result) -> str:
@@ -79,11 +83,14 @@ def _unit_fact(result: Result) -> str:
 
 
 def _tuning_fact(result: Result) -> str:
-    return f"{result.tuning} ({TUNING.get(result.tuning, result.tuning)})"
+    # results of a later version of tacit may have other words
+    meaning = TUNING.get(result.tuning, result.tuning)
+    return f"{result.tuning} ({meaning})"
 
 
 def _by_learner(results: Sequence[Result], fact_of: Callable[[Result], str]) -> str:
     """Return the fact that holds of all results, or each fact with its learners."""
+    # `grouped` has a tuple of values for each group, here of one value
     facts = [fact for (fact,), _ in grouped(results, fact_of)]
     if len(facts) == 1:
         return str(facts[0])
@@ -91,7 +98,7 @@ def _by_learner(results: Sequence[Result], fact_of: Callable[[Result], str]) -> 
 
 
 def _with_learners(results: Sequence[Result], fact_of: Callable[[Result], str]) -> str:
-    """Return each fact with the learners of which it holds."""
+    """Return each fact with the learners of which it holds, whose names are in quotes."""
     phrases = []
     for (fact,), group in grouped(results, fact_of):
         learners = ", ".join(repr(name) for (name,), _ in grouped(group, "learner"))
