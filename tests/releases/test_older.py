@@ -87,6 +87,16 @@ def test_a_document_that_mixes_two_versions_is_refused(tmp_path, version):
         Release.load(folder)
 
 
+def test_noise_of_opendp_is_refused_before_version_6_which_names_it(tmp_path):
+    folder = tmp_path / "mixed"
+    shutil.copytree(WRITTEN.parent / "version-5" / "gaussian", folder)
+    document = json.loads((folder / "release.json").read_text())
+    document["mechanisms"]["noise"] = "opendp"
+    (folder / "release.json").write_text(json.dumps(document))
+    with pytest.raises(ReleaseError, match=stating("opendp", "version 6")):
+        Release.load(folder)
+
+
 def test_its_attack_rates_are_those_of_its_version():
     selection = Guarantee(Unit.ADD_REMOVE, Exponential(2.0))
     rates = {
