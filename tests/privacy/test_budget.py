@@ -2,6 +2,7 @@ import math
 import re
 from fractions import Fraction
 
+import mpmath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -200,6 +201,23 @@ def test_a_budget_stated_as_an_attack_is_reached_and_not_exceeded_at_that_point(
     of_selection = Guarantee(Unit.ADD_REMOVE, Exponential(budget.exponential()))
     assert tpr * (1 - 1e-9) <= of_noise.attack_rate(fpr) <= tpr
     assert of_selection.attack_rate(fpr) <= tpr
+
+
+@pytest.mark.parametrize("gap", [1e-7, 1e-5, 1e-3, 0.1])
+def test_a_budget_stated_as_an_attack_is_rounded_down_also_where_rates_are_close(gap):
+    def quantile(rate):
+        return mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(rate) - 1)
+
+    with mpmath.workdps(60):
+        for fpr in (1e-4, 0.01, 0.1, 0.3, 0.45, 0.5, 0.6, 0.77, 0.89):
+            exact = quantile(fpr + gap) - quantile(fpr)
+            mu = Budget.attack(fpr + gap, fpr).mu
+            assert exact * (1 - 1e-6) < mu < exact
+
+
+def test_rates_that_no_quantile_tells_apart_are_refused():
+    with pytest.raises(BudgetError, match=stating("tpr", "further apart")):
+        Budget.attack(math.nextafter(0.5, 1), 0.5)
 
 
 @pytest.mark.parametrize("mu", [1e-6, 0.1, 1.0, 3.3, 12.0])

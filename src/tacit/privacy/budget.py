@@ -146,10 +146,18 @@ class Budget:
             rule = "must have 0 < fpr < tpr < 1, since a blind guess reaches tpr = fpr"
             raise BudgetError(f"budget tpr={tpr:g}@fpr={fpr:g} {rule}; {_FORMS}")
 
-        # The trade-off curve of N(0, 1) and N(mu, 1) is tpr = Phi(Phi^-1(fpr) + mu). The factor
-        # below 1 rounds mu down, by more than quantiles of rates that are not close are rounded.
+        # The trade-off curve of N(0, 1) and N(mu, 1) is tpr = Phi(Phi^-1(fpr) + mu). Quantiles are
+        # right to a few units in the last place, so this slack rounds mu down, also where the rates
+        # are close and the difference of their quantiles is small.
         quantile = NormalDist().inv_cdf
-        return cls(mu=(quantile(tpr) - quantile(fpr)) * (1 - 1e-12))
+        upper = quantile(tpr)
+        lower = quantile(fpr)
+        slack = 1e-14 * (1 + abs(upper) + abs(lower))
+        mu = upper - lower - slack
+        if mu <= 0:
+            rule = f"are closer than {slack:.0e}, the precision of quantiles"
+            raise BudgetError(f"budget tpr={tpr!r}@fpr={fpr!r} {rule}; give rates further apart")
+        return cls(mu=mu)
 
     @classmethod
     def parse(cls, text: str | Budget) -> Budget:

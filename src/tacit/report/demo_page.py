@@ -34,7 +34,7 @@ Another {public} unlabelled images are public and cost no privacy.</p>"""
 _COMPARED = """<p>Each point is the median of {seeds} fits. On private data every one of these fits
 would cost budget; these digits are public. With private records choose the method beforehand:
 <code>auto</code> is the one to begin with where there are public rows.</p>"""
-_WORTH = """<p>At rho = {rho:g} (epsilon = {epsilon:.2g}) the method <code>auto</code> learns from
+_WORTH = """<p>At rho = {rho:g} (epsilon = {epsilon}) the method <code>auto</code> learns from
 public rows how digits vary, and so needs less of the private sums. Small classes gain most. Rows
 of class names help too, where the encoder reads texts: <code>tacit fit auto --names</code>.</p>"""
 
@@ -193,7 +193,5 @@ def _worth(worth: Sequence[Result]) -> str:
     header = ["method", "balanced", "smallest classes"]
     numbers = table(header, rows, "Accuracy by what public rows are used for")
 
-    # a format of numbers needs the number again
-    epsilon = float(_epsilon_text(WORTH_RHO))
-    words = _WORTH.format(rho=WORTH_RHO, epsilon=epsilon)
+    words = _WORTH.format(rho=WORTH_RHO, epsilon=_epsilon_text(WORTH_RHO))
     return f'{words}<div class="numbers">{numbers}</div>'
