@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from tacit.errors import InputError
 
-# Types of tensors that numpy does not have; all their values are float32 values too.
+# Types of tensors that numpy does not have (float8 begins several names); all their values are
+# float32 values too.
 _NOT_OF_NUMPY = ("bfloat16", "float8")
 
 
@@ -19,9 +20,11 @@ def of_tensor(values: Any) -> Any:
     """A torch tensor on any device as an array, bfloat16 and float8 as float32; anything else
     unchanged.
     """
+    # only a tensor has it; torch is not imported to ask
     if not hasattr(values, "detach"):
         return values
     try:
+        # numpy reads no gradient, no device memory, and no view that conjugates or negates lazily
         tensor = values.detach().cpu().resolve_conj().resolve_neg()
         if any(kind in str(tensor.dtype) for kind in _NOT_OF_NUMPY):
             tensor = tensor.float()
@@ -39,9 +42,13 @@ def of_tensor(values: Any) -> Any:
 
 def refuse_times(values: Any, name: str) -> None:
     """Refuse an array or a data frame with dates or times, which numpy would convert to numbers."""
-    # A data frame has a dtype for each column.
-    dtypes = getattr(values, "dtypes", [getattr(values, "dtype", None)])
+    # A data frame has a dtype for each column, an array has one, a list has none.
+    dtypes = [getattr(values, "dtype", None)]
+    if hasattr(values, "dtypes"):
+        dtypes = values.dtypes
+
     for dtype in dtypes:
+        # datetime64 and timedelta64 of numpy and pandas, timestamp of Arrow, Duration of polars
         if str(dtype).lower().startswith(("date", "time", "duration")):
             raise InputError(
                 f"{name} has dates or times, which are not features; convert them to numbers or"
@@ -60,8 +67,8 @@ def checked_csr(matrix: Any) -> Any:
             f"X is sparse, of shape {matrix.shape}, not (n, d); reshape it to one row per record"
         )
     try:
-        # A COO is checked when it is made. The check of another matrix may remove entries from it,
-        # so it is a copy that is checked.
+        # Before the conversion, which follows indices, and after it, for formats that have no
+        # check. The check may remove unused entries, so it is a copy that is checked.
         copy = matrix.copy()
         _check_indices(copy)
         copy = copy.tocsr()
@@ -79,6 +86,8 @@ def _check_indices(matrix: Any) -> None:
     """Raise ValueError if a compressed matrix has indices out of bounds, or rows that end before
     they start.
     """
+    # The other formats are COO, which scipy checks as it copies, and DIA, DOK and LIL, whose
+    # indices are checked as CSR.
     if not hasattr(matrix, "indptr"):
         return
     matrix.check_format(full_check=True)
@@ -98,6 +107,8 @@ class SparseRows:
 
     def __init__(self, matrix: Any, *, checked: bool = False) -> None:
         self._matrix = matrix if checked else checked_csr(matrix)
+        # `any` looks at entries one by one, so those of one place are added first; the matrix is a
+        # copy also if it is `checked`
         self._matrix.sum_duplicates()
         self.shape: tuple[int, int] = self._matrix.shape
         self.dtype: np.dtype[Any] = self._matrix.dtype
@@ -109,9 +120,13 @@ class SparseRows:
         return np.asarray(self._matrix[rows].toarray())
 
     def any(self, axis: int) -> NDArray[np.bool_]:
-        """Tell whether each row has an entry other than zero, of shape (n,); the axis is 1."""
+        """Tell whether each row has an entry other than zero, of shape (n,).
+
+        The axis is 1; it is an argument as in numpy, so that callers need not tell rows apart.
+        """
+        # zeros may be stored too, so stored entries are not counted
         return np.asarray((self._matrix != 0).sum(axis=axis)).ravel() > 0
 
     def compress(self, mask: NDArray[np.bool_], axis: int) -> SparseRows:
-        """The rows where the mask of shape (n,) is true; the axis is 0."""
+        """The rows where the mask of shape (n,) is true; the axis is 0, as in numpy."""
         return SparseRows(self._matrix[mask], checked=True)

@@ -25,9 +25,11 @@ from tacit.releases.schema import NOT_STATED, Adaptation, Array
 
 __all__ = ["Adapted", "adapt"]
 
-# Bounds on the rows that are used, and on the entries of the rows and of their scores.
+# Bounds on the number of rows that are used: too few tell nothing, and EM holds all in memory.
 FEWEST = 64
 MOST = 32_768
+
+# bound on the entries of the rows (n, d), and of their scores (n, C)
 ENTRIES = 2**24
 
 
@@ -58,10 +60,10 @@ def adapt(
 ) -> Adapted:
     """Adapt a release of `AutoPrototypes` to unlabelled rows of its task, if they suit it.
 
-    The released class means move to where rows gather, the less the better they were known; the
-    decision is then made anew. Whether this helps cannot be measured without labels. So nothing is
-    adapted unless rows that were held back become likelier, and the others lie where the posterior
-    expects rows of its classes.
+    The released class means move to where rows gather. A mean that the release knows well moves
+    little, one that noise dominates moves far. The decision is then made anew. Whether this helps
+    cannot be measured without labels. So nothing is adapted unless rows that were held back become
+    likelier, and the others lie where the posterior expects rows of its classes.
 
     Parameters
     ----------
@@ -127,6 +129,7 @@ def adapt(
         raise ReleaseError(f"{release.source} {fault}; fit with tacit fit auto (AutoPrototypes)")
 
     rows = _subset(checked_rows(X, release.width), len(release.classes))
+    # the item comes before the work, since it refuses a name or a hash that is not one line
     item = _item(release, len(rows), name, hash)
     task = _task(release, posterior, rows)
     suitability = task.suitability()
@@ -148,21 +151,28 @@ def adapt(
 
 def _task(release: Release, posterior: CarriedPosterior, rows: Floats) -> Task:
     """The problem in the coordinates of the posterior, for rows of shape (n, d)."""
+    # rows (n, p) along the p axes (d, p); the scores (n, C) are those of the released decision
     rows_along_axes = unit_rows_about(rows, release.arrays.get("centre")) @ posterior.axes
     scores = release.decision.similarities(deciding(release.arrays), rows)
+    # a quadratic decision has an array of this name, a linear one has none
     linear = "squares" not in release.arrays
     return Task(posterior, rows_along_axes, scores, linear=linear)
 
 
 def _moved(release: Release, task: Task) -> dict[str, Floats]:
-    """The arrays of a decision about the moved class means, and those of its probabilities."""
+    """The arrays of a decision about the moved class means, and that of its probabilities."""
     arrays = {name: array.astype(np.float64) for name, array in deciding(release.arrays).items()}
+
+    # `addition` is along the axes. The coefficients (C, d) read columns of rows, so the slopes
+    # (C, p) go back to columns; the squares of a quadratic decision stay along the axes.
     addition = task.addition()
     arrays["coefficients"] += addition.slopes @ task.known.axes.T
     arrays["intercepts"] += addition.offsets
     if not task.linear:
         arrays["squares"] += addition.squares
 
+    # The scale of probabilities stays: there are no labels by which to calibrate it again. The
+    # posterior is left out, since an adapted release is not adapted again.
     if ARRAY in release.arrays:
         arrays[ARRAY] = release.arrays[ARRAY]
     return arrays
@@ -172,7 +182,8 @@ def _subset(X: Any, n_classes: int) -> NDArray[Any]:
     """The rows that are used: at most so many, drawn at random, and without rows of zeros."""
     most_rows = min(MOST, ENTRIES // max(X.shape[1], n_classes))
     if len(X) > most_rows:
-        # drawn with a fixed seed: the same rows adapt a release in the same way
+        # Drawn with a fixed seed, so that the same rows adapt a release in the same way; sorted,
+        # since X may lie in files.
         positions = np.random.default_rng(0).choice(len(X), most_rows, replace=False)
         X = X[np.sort(positions)]
 
@@ -211,6 +222,7 @@ def _with(release: Release, arrays: dict[str, Floats], item: Adaptation) -> Rele
     sha256 = hashlib.sha256(arrays_file(read_only_arrays)).hexdigest()
 
     contents = release.document.contents
+    # the posterior, which the suffix mentions, is no longer there
     description = contents.what.removesuffix(IN_RELEASE) + ", adapted to unlabelled rows"
     array_items = tuple(
         Array(name=name, dtype="float64", shape=array.shape)

@@ -48,15 +48,18 @@ from tacit.releases.schema import (
 # The deltas of documents of version 3.
 OLDER_DELTAS = (1e-6, 1e-9)
 
+# `rates_are` of item 6: whether some attack reaches the rates
 ATTAINED = "those of the best attack"
 BOUNDS = "at most so large"
 
-# Relative error of a stated number; a bound may also be above the true one by EXCESS, since bounds
-# have become tighter.
+# Relative error of a stated number: other processors and libraries round otherwise. A bound may
+# also be above the true one by EXCESS, since bounds have become tighter. ROUNDING is absolute, for
+# numbers at 0.
 TOLERANCE = 1e-6
 EXCESS = 1e-4
+ROUNDING = 1e-12
 
-# Microseconds, about, to compute the numbers of a release.
+# Most microseconds, about, in which the numbers of a release may be computed.
 MAX_WORK = 2e6
 
 # What cards say of exact noise: of that of OpenDP, and of that of tacit.
@@ -72,20 +75,25 @@ _OF_ROUNDED_NOISE = (
 # The premise of the numbers of research noise.
 SEEDED = "Were its seeded noise secret and exact: "
 
-_BOUNDS = {
+# Item 4: whose data is hidden, by the entity of a unit.
+_CONTRIBUTION_BOUNDS = {
     "record": (
         "one record; a person with several records is protected for only one of them at a time"
     ),
     "person": "one person with all their records, however many",
 }
-_OLDER_BOUNDS = _BOUNDS | {
+_OLDER_CONTRIBUTION_BOUNDS = _CONTRIBUTION_BOUNDS | {
     "record": "one record; who has several records is protected for one of them at a time"
 }
 
 
 @dataclass(frozen=True)
 class Computation:
-    """A number that is not computed yet; it takes the epsilon of each event at each delta."""
+    """A number that is not computed yet.
+
+    `function` computes it, from the epsilon of each of `events` at each of `deltas`; these two say
+    how long that takes.
+    """
 
     function: Callable[[], float | None]
     events: Sequence[Event] = ()
@@ -107,10 +115,12 @@ def stamp(guarantee: Guarantee, noise: str) -> str | None:
 
 
 def privacy_items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Model]:
-    """Compute items 2 and 4 to 7."""
+    """Compute items 2 and 4 to 7: variant, privacy unit, parameters, profile and accesses."""
+    # numbers of extreme events overflow to infinity, and are stated as such
     with np.errstate(all="ignore"):
         items = _computed(_items(guarantee, version))
 
+    # not strict, as for a file: these values were made here, and may be of types that convert
     kinds: dict[str, Any] = {name: Document.model_fields[name].annotation for name in items}
     return {
         name: TypeAdapter(kinds[name]).validate_python(item, strict=False)
@@ -137,8 +147,13 @@ def accounting_item(
     )
     if not isinstance(profile, ProfileOf4):
         return item
-    words = _in_words(guarantee.unit, parameters, profile, noise)
-    return Accounting(**dict(item) | {"composition": _composition(guarantee), "in_words": words})
+
+    # since version 4 the composition lists groups, and the numbers are put in words
+    later_fields = {
+        "composition": _composition(guarantee),
+        "in_words": _in_words(guarantee.unit, parameters, profile, noise),
+    }
+    return Accounting(**(dict(item) | later_fields))
 
 
 def _composition(guarantee: Guarantee) -> str:
@@ -156,16 +171,16 @@ def _composition(guarantee: Guarantee) -> str:
 
 def _in_words(unit: Unit, parameters: Parameters, profile: ProfileOf4, noise: str) -> str:
     """Say what the numbers mean for one record or person, and where they stand."""
-    groups = {group.name: _decisive(group.epsilons) for group in parameters.groups}
+    epsilon_of_groups = {group.name: _decisive(group.epsilons) for group in parameters.groups}
     pure = float(parameters.pure_epsilon)
     decisive = _decisive(parameters.epsilons)
 
     if isinstance(profile, Profile):
-        group = most_expensive(groups)
+        group = most_expensive(epsilon_of_groups)
         attained = profile.rates_are == ATTAINED
         words = in_words(unit, decisive, pure, profile.advantage, group, attained=attained)
     else:
-        words = older_words(unit, decisive, pure, profile.advantage, groups)
+        words = older_words(unit, decisive, pure, profile.advantage, epsilon_of_groups)
     if noise == "research":
         return SEEDED + words
     return words
@@ -173,7 +188,10 @@ def _in_words(unit: Unit, parameters: Parameters, profile: ProfileOf4, noise: st
 
 def _decisive(epsilons: Sequence[EpsilonAtDelta]) -> float:
     """Return epsilon at the delta by which a release is judged; infinity if it is not stated."""
-    return float(next((point.epsilon for point in epsilons if point.delta == DECISIVE), math.inf))
+    for point in epsilons:
+        if point.delta == DECISIVE:
+            return float(point.epsilon)
+    return math.inf
 
 
 def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
@@ -206,6 +224,7 @@ def check_work(guarantee: Guarantee, version: int = VERSION) -> None:
 
 def work(guarantee: Guarantee, version: int = VERSION) -> float:
     """Estimate how many microseconds all stated numbers take to compute; stop beyond MAX_WORK."""
+    # the values at the leaves; there is nothing to compare them with
     items = _items(guarantee, version)
     values = [value for _, _, value in _leaves(items, items, "")]
     numbers = [value for value in values if isinstance(value, Computation)]
@@ -233,13 +252,15 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
     utility = document.utility
     if stamp(guarantee, noise) != document.stamp:
         return f"stamp {document.stamp!r} does not agree with {noise} noise"
-    minority = isinstance(utility, Utility) and utility.minority_accuracy is not None
-    if minority and CLASS_SIZES not in guarantee.unprotected:
+    # a minority accuracy tells which classes are the smallest
+    states_minority = isinstance(utility, Utility) and utility.minority_accuracy is not None
+    if states_minority and CLASS_SIZES not in guarantee.unprotected:
         return f"a minority accuracy is stated and {CLASS_SIZES!r} is not listed as unprotected"
 
     items = _items(guarantee, document.version)
     stated_items = {name: getattr(document, name).model_dump() for name in items}
-    numbers = sorted(_leaves(stated_items, items, ""), key=lambda leaf: _epsilons_needed(leaf[2]))
+    leaves = _leaves(stated_items, items, "")
+    numbers = sorted(leaves, key=lambda leaf: _epsilons_needed(expected=leaf[2]))
 
     # sentences repeat numbers, so they are compared last
     item = accounting_item(
@@ -252,18 +273,22 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
         for place, stated, expected in (*numbers, *sentences):
             true = _computed(expected)
             if isinstance(stated, float) and isinstance(true, float):
-                excess = EXCESS if isinstance(expected, Computation) else TOLERANCE
-                lowest = true * (1 - TOLERANCE) - 1e-12
-                highest = true * (1 + excess) + 1e-12
+                # other numbers, such as deltas, are no bounds that may have become tighter
+                excess = TOLERANCE
+                if isinstance(expected, Computation):
+                    excess = EXCESS
+                lowest = true * (1 - TOLERANCE) - ROUNDING
+                highest = true * (1 + excess) + ROUNDING
                 if not lowest <= stated <= highest:
                     return f"{place[1:]} is stated as {stated:.10g} and the events give {true:.10g}"
             elif stated != true:
+                # a text, or "inf" on one side alone
                 return f"{place[1:]} is stated as {stated!r:.80} and the events give {true!r:.80}"
     return None
 
 
 def _epsilons_needed(expected: Any) -> int:
-    """Order statements by the time that they take: plain values, then numbers by their deltas."""
+    """Count what a statement takes to check: nothing for plain values, else its deltas."""
     if isinstance(expected, Computation):
         return 1 + len(expected.deltas)
     return 0
@@ -272,7 +297,8 @@ def _epsilons_needed(expected: Any) -> int:
 def _leaves(stated: Any, expected: Any, place: str) -> Iterator[tuple[str, Any, Any]]:
     """Walk through two trees: each leaf's place, the stated value and the expected one.
 
-    Lists of different lengths differ in their lengths.
+    Both trees come from the same models, so they have the same keys. Lists of different lengths
+    differ in their lengths. A place begins with a dot.
     """
     if isinstance(expected, dict):
         for key in expected:
@@ -299,7 +325,10 @@ def _computed(value: Any) -> Any:
 
 def _items(guarantee: Guarantee, version: int = VERSION) -> dict[str, Any]:
     """Return items 2 and 4 to 7 as plain values, with their numbers not computed yet."""
-    contribution_bounds = _BOUNDS if version >= 4 else _OLDER_BOUNDS
+    contribution_bounds = _CONTRIBUTION_BOUNDS
+    if version < 4:
+        contribution_bounds = _OLDER_CONTRIBUTION_BOUNDS
+
     return {
         "variant": _variant(guarantee),
         "privacy_unit": {
@@ -324,8 +353,8 @@ def _parameters(guarantee: Guarantee, version: int) -> dict[str, Any]:
     conversions = []
     for unit in implied_units(guarantee.unit):
         converted = guarantee.to(unit)
-        facts = {"unit": converted.unit.value, "rho": _rho(converted)}
-        conversions.append(_numbers(converted, version) | facts)
+        unit_and_rho = {"unit": converted.unit.value, "rho": _rho(converted)}
+        conversions.append(_numbers(converted, version) | unit_and_rho)
 
     groups = [{"name": name} | _numbers(guarantee, version, name) for name, _ in guarantee.groups]
     group_budgets = f"one budget for all {guarantee.unit.entity}s"
@@ -362,8 +391,9 @@ def _profile(guarantee: Guarantee, version: int) -> dict[str, Any]:
     }
 
     if version >= 4:
-        curves = [attack_rates.advantage_deltas(total.base()) for total in totals]
-        deltas = [delta for curve in curves for delta in curve]
+        deltas = []
+        for total in totals:
+            deltas += attack_rates.advantage_deltas(total.base())
         profile["advantage"] = Computation(lambda: numbers.advantage, totals, deltas)
     if version >= 5:
         profile["rates_are"] = ATTAINED if guarantee.attained else BOUNDS
@@ -383,6 +413,7 @@ def _numbers(guarantee: Guarantee, version: int, group: str | None = None) -> di
         epsilon = Computation(partial(epsilon_at, delta, group), totals, (delta,))
         epsilons.append({"epsilon": epsilon, "delta": delta})
     return {
+        # of all versions alike, in closed form
         "pure_epsilon": Computation(partial(guarantee.epsilon, 0.0, group)),
         "epsilons": tuple(epsilons),
     }
@@ -395,6 +426,7 @@ def _rho(guarantee: Guarantee) -> Computation:
 def _variant(guarantee: Guarantee) -> dict[str, Any]:
     """Item 2: the kind of differential privacy, and what it does not protect."""
     public_arguments = ["number of columns", "parameters of the learner"]
+    # a class list that was read off private data is among what is unprotected, with its source
     reads_class_list = any(quantity.startswith("class list") for quantity in guarantee.unprotected)
     if not reads_class_list:
         public_arguments.insert(0, "class list")
@@ -422,6 +454,7 @@ def _kind(guarantee: Guarantee) -> str:
 
 
 def _assumptions(guarantee: Guarantee, noise: str, version: int) -> tuple[str, ...]:
+    """List that of the noise, then those of all events, nested ones too, each once."""
     if noise == "research":
         return (
             "noise is secret and exact: does not hold, it is drawn in floating point from a seed",
