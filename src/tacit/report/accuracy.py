@@ -29,13 +29,16 @@ from tacit.report.groups import (
 )
 from tacit.report.words import imbalance_words, slug, unit_words
 
+# measures: fields of a result, and their names on axes
 BALANCED = "balanced_accuracy"
 MINORITY = "minority_accuracy"
-OF_UNITS = (
+MEASURES = {BALANCED: "balanced accuracy", MINORITY: "minority accuracy"}
+
+# the end of the captions of `units`
+ABOUT_UNITS = (
     "One budget promises more or less under different relations: the panels compare what each costs"
     " in accuracy, and rank no guarantee."
 )
-MEASURES = {BALANCED: "balanced accuracy", MINORITY: "minority accuracy"}
 
 
 def accuracy(sweep: SweepResults) -> Iterator[Figure]:
@@ -51,6 +54,9 @@ def minority(sweep: SweepResults) -> Iterator[Figure]:
 
 
 def _against_cost(sweep: SweepResults, measure: str) -> Iterator[Figure]:
+    """Yield a figure for each data set, encoder, unit and currency at which any result has the
+    measure.
+    """
     for (data, encoder, unit), results in grouped(sweep.done, *PLACE):
         for kind, private, flat in _by_currency(sweep, results):
             panels = cost_panels(private, flat, sweep.label, measure)
@@ -58,7 +64,7 @@ def _against_cost(sweep: SweepResults, measure: str) -> Iterator[Figure]:
                 continue
 
             only_cost = _only_cost(panels)
-            where = _against_or_at(kind, only_cost)
+            where = _cost_words(kind, only_cost)
             about = _about_costs(measure, kind, panels)
             yield Figure(
                 name=slug(MEASURES[measure], data, encoder, unit, kind),
@@ -76,7 +82,7 @@ def _against_cost(sweep: SweepResults, measure: str) -> Iterator[Figure]:
 def _about_costs(measure: str, kind: str, panels: tuple[Panel, ...]) -> str:
     """Return the sentences on a figure of accuracy against the cost in a currency, `kind`."""
     only_cost = _only_cost(panels)
-    where = _against_or_at(kind, only_cost)
+    where = _cost_words(kind, only_cost)
     sentences = [f"{MEASURES[measure].capitalize()} on the test set {where}."]
     if measure == MINORITY:
         sentences.append("The minority are the 25 % smallest training classes.")
@@ -102,7 +108,7 @@ def _only_cost(panels: Iterable[Panel]) -> float | None:
     return costs.pop() if len(costs) == 1 else None
 
 
-def _against_or_at(kind: str, only_cost: float | None) -> str:
+def _cost_words(kind: str, only_cost: float | None) -> str:
     """Return "against rho", or "at rho = 0.5" where all points have one cost."""
     if only_cost is None:
         return f"against {kind}"
@@ -112,20 +118,22 @@ def _against_or_at(kind: str, only_cost: float | None) -> str:
 def _by_currency(
     sweep: SweepResults, results: Sequence[Result]
 ) -> list[tuple[str, list[Result], list[Result]]]:
-    """Return rho, and epsilon where there is no rho: each with the private results in it, and
-    those without privacy.
+    """Divide results into currencies: rho, and epsilon where there is no rho.
 
-    Results without privacy go with their learner; those of learners that have no private result go
-    with the first currency.
+    Each is its name, the private results in it, and the results without privacy that are drawn
+    beside them. These go with their learner; those of learners that have no private result go with
+    the first currency.
     """
-    groups = grouped([result for result in results if currency(result)], currency)
-    private_learners = {sweep.label(result) for _, private in groups for result in private}
+    # a result without a currency is not private, or states no cost
+    private_results = [result for result in results if currency(result)]
+    private_learners = {sweep.label(result) for result in private_results}
     learners_without_private = set(sweep.series) - private_learners
 
-    currencies = []
-    for number, ((kind,), private) in enumerate(groups):
+    currencies: list[tuple[str, list[Result], list[Result]]] = []
+    for (kind,), private in grouped(private_results, currency):
         learners = {sweep.label(result) for result in private}
-        if number == 0:
+        is_first = not currencies
+        if is_first:
             learners |= learners_without_private
         flat = [
             result for result in results if not_private(result) and sweep.label(result) in learners
@@ -143,9 +151,12 @@ def cost_panels(
     """
     panels = []
     for (ratio,), group in grouped(results, "imbalance"):
+        # a point for each budget, at its median cost over seeds
         points = points_of(group, series, "budget", median_cost, measure)
         if not points:
             continue
+
+        # a point for each series, since `budget_of` has one name for all infinite budgets
         flat_group = [result for result in flat if result.imbalance == ratio]
         flat_points = points_of(flat_group, series, budget_of, lambda _: NO_PRIVACY, measure)
         panels.append(Panel(imbalance_words(ratio), points, flat_points))
@@ -160,14 +171,16 @@ def cost_axis(results: Sequence[Result]) -> Axis:
     if kind == "rho":
         title = f"rho (zCDP, {unit})"
     axis = log_axis(title, [cost(result) for result in results])
+    # the papers' rough epsilon is a function of rho
     return replace(axis, rough=kind == "rho")
 
 
 def result_of_fit(
     learner: str, rho: float, seed: int, balanced: float, minority: float | None
 ) -> Result:
-    """The result of a fit outside of a sweep, to be drawn by `both_measures`; rho = inf is without
-    privacy.
+    """Make a result of a fit outside of a sweep, to be drawn by `both_measures`.
+
+    rho = inf is without privacy. Fields that `both_measures` does not read are empty.
     """
     return Result(
         key=f"{learner}, rho={rho:g}, seed {seed}",
@@ -223,7 +236,10 @@ def best_parameter(sweep: SweepResults) -> Iterator[Figure]:
     for (method,), family in grouped(sweep.done, "method"):
         varying = _varying(family)
         if len(varying) != 1:
+            # lines over values of several parameters would not tell which one matters
             continue
+
+        # a figure for results that agree in all but the parameter, the budget, imbalance and seed
         private = [result for result in family if currency(result)]
         for _, results in grouped(private, *PLACE, currency, "public", "public_rows", "names"):
             yield from _parameter_figure(method, varying[0], results)
@@ -234,9 +250,11 @@ def _parameter_figure(method: str, name: str, results: Sequence[Result]) -> Iter
 
     The results agree in all that the title says: data, encoder, unit, currency and public facts.
     """
-    panels = cost_panels(
-        results, (), lambda result: str(parameters_of(result).get(name, "default")), BALANCED
-    )
+
+    def value_of(result: Result) -> str:
+        return str(parameters_of(result).get(name, "default"))
+
+    panels = cost_panels(results, (), value_of, BALANCED)
     values = sorted({point.series for panel in panels for point in panel.points}, key=natural)
     if len(values) < 2:
         return
@@ -245,7 +263,8 @@ def _parameter_figure(method: str, name: str, results: Sequence[Result]) -> Iter
     kind = str(currency(first))
     only_cost = _only_cost(panels)
     place = f"{first.data}, {first.encoder}"
-    where = _against_or_at(kind, only_cost)
+    where = _cost_words(kind, only_cost)
+    # a part of the file's name, left out if None
     names = "names" if first.names else None
     yield Figure(
         name=slug(
@@ -302,7 +321,7 @@ def _about_parameter(method: str, name: str, kind: str, panels: tuple[Panel, ...
 
 
 def _best(points: Sequence[Point]) -> tuple[Point, ...]:
-    """At each budget the point with the highest median; the first of equals."""
+    """At each budget the point with the highest median; the smallest value of equals."""
     best: dict[str, Point] = {}
     for point in sorted(points, key=lambda point: natural(point.series)):
         budget = point.results[0].budget
@@ -317,6 +336,7 @@ def _varying(results: Sequence[Result]) -> list[str]:
     names = {name for parameters in assignments for name in parameters}
     varying = []
     for name in names:
+        # None where a result has the default
         values = {parameters.get(name) for parameters in assignments}
         if len(values) > 1:
             varying.append(name)
@@ -347,15 +367,18 @@ def units(sweep: SweepResults) -> Iterator[Figure]:
     axis of costs.
     """
     for figure in _against(sweep, "unit", "neighbouring relation", "bar"):
-        yield replace(figure, caption=f"{figure.caption} {OF_UNITS}")
+        yield replace(figure, caption=f"{figure.caption} {ABOUT_UNITS}")
 
 
 def _against(sweep: SweepResults, field: str, words: str, mark: str) -> Iterator[Figure]:
     """Accuracy against a field other than the budget, for learners that have several values of
     it.
     """
+    # Labels that do not name the field. Those that other figures lack follow the labels of other
+    # figures, which so keep their colours.
     names = labels(sweep.done, without=field)
-    series = (*sweep.series, *sorted(set(names.values()) - set(sweep.series), key=natural))
+    new_labels = set(names.values()) - set(sweep.series)
+    series = (*sweep.series, *sorted(new_labels, key=natural))
 
     # A figure holds one place, and guarantees of one unit, unless these are what it compares.
     place_fields = [name for name in ("data", "encoder") if name != field]
@@ -363,12 +386,15 @@ def _against(sweep: SweepResults, field: str, words: str, mark: str) -> Iterator
 
     for (*place, ratio), results_of_place in grouped(sweep.done, *place_fields, "imbalance"):
         imbalance = imbalance_words(ratio)
+        # `unit` is a tuple with the unit, or an empty one where units are compared
         for unit, results in grouped(results_of_place, *unit_fields):
             panels = _budget_panels(results, names, field)
             if not panels:
                 continue
 
-            suffix = "".join(f" ({unit_words(name)})" for name in unit)
+            suffix = ""
+            if unit:
+                suffix = f" ({unit_words(unit[0])})"
             about = f"Balanced accuracy on the test set by {words}. {about_seeds(panels, mark)}"
             yield Figure(
                 name=slug(words, *place, imbalance, *unit),
@@ -388,17 +414,25 @@ def _budget_panels(
     """Return a panel for each budget, of the learners that have several values of the field
     there.
     """
+
+    def label(result: Result) -> str:
+        return names[result.key]
+
+    # a result without public data has no place on an axis of public sets or rows
+    with_value = [result for result in results if getattr(result, field)]
+
     panels = []
-    for budget, group in budgets([result for result in results if getattr(result, field)]):
+    for budget, group in budgets(with_value):
         compared: list[Result] = []
-        for _, results_of_learner in grouped(group, lambda result: names[result.key]):
+        for _, results_of_learner in grouped(group, label):
             values = {getattr(result, field) for result in results_of_learner}
             if len(values) > 1:
                 compared += results_of_learner
 
+        # results of one point have one value of the field
         points = points_of(
             compared,
-            lambda result: names[result.key],
+            label,
             field,
             lambda results_of_point: _axis_value(results_of_point[0], field),
             BALANCED,

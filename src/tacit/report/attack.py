@@ -35,6 +35,7 @@ RATES = (
 # position of the slider before it is moved
 FIRST_RATE = RATES.index(0.01)
 
+# The picture has a frame of 100 by 100, in percent; its y axis points down.
 _ATTACK = """<p>{question} The attack looks at the release and raises an alarm or not. Choose how
 often it raises a false alarm, and how strong the suspicion was before.</p>
 <div class="columns"><div>
@@ -60,6 +61,8 @@ guess.</p></div></div>
 <div class="wide" tabindex="0" role="region" aria-label="Privacy parameters"><table>
 <caption>The guarantee in numbers, under unit {unit}</caption>{numbers}</table></div>"""
 
+# Sentences on how the curve was computed: for Gaussian noise; for no use of private records; for
+# bounds that some attack reaches; for all others.
 _EXACT = (
     "This release is protected by Gaussian noise of mu = {mu}: the line is exact, and this page"
     " computes it."
@@ -68,9 +71,9 @@ _NOTHING = (
     "No private record decided anything in this release, so no attack does better than a blind"
     " guess."
 )
-_CLOSED = """The best attack reaches these numbers. They are computed from the recorded events
+_ATTAINED = """The best attack reaches these numbers. They are computed from the recorded events
 beforehand, at each position of the slider; between them the line only guides the eye."""
-_TABLE = """This guarantee has no closed form. The numbers are computed from the recorded events
+_BOUNDED = """This guarantee has no closed form. The numbers are computed from the recorded events
 beforehand, at each position of the slider; between them the line only guides the eye."""
 
 
@@ -85,6 +88,7 @@ _QUESTIONS = {
         "suspects one of two sets of labels."
     ),
 }
+# the case that an attack detects, under the units whose question is whether somebody is in the data
 _CASES = {
     Unit.ADD_REMOVE: "the record is in the data",
     Unit.ADD_REMOVE_PERSON: "the person is in the data",
@@ -92,8 +96,8 @@ _CASES = {
 
 
 def percent_up(share: float) -> str:
-    """Return a bound in tenths of a percent, rounded up, as the script does."""
-    # the factor undoes the rounding of floats, which may put a share just above a whole tenth
+    """Return a bound in tenths of a percent, rounded up, as `percentUp` of the script does."""
+    # the factor undoes the rounding of floats, which may put a product just above a whole number
     tenths = math.ceil(1000 * share * (1 - 1e-12))
     return f"{tenths / 10:.1f}%"
 
@@ -115,9 +119,12 @@ def exact_mu(guarantee: Guarantee) -> float | None:
 
     Returns None if the curve of the guarantee has another form.
     """
-    events = [event for total in guarantee.totals() for event, _ in total.base().counted()]
-    if not all(event.exact_mu for event in events):
-        return None
+    # Gaussian curves compose to a Gaussian curve, so each single event must have one. Without any
+    # event mu is 0.
+    for total in guarantee.totals():
+        for event, _ in total.base().counted():
+            if not event.exact_mu:
+                return None
     return guarantee.mu
 
 
@@ -150,7 +157,7 @@ def section(guarantee: Guarantee) -> str:
         last=len(RATES) - 1,
         first=FIRST_RATE,
         case=_CASES.get(guarantee.unit, "the suspicion is true"),
-        advantage=percent_up(guarantee.advantage).rstrip("%"),
+        advantage=percent_up(guarantee.advantage).removesuffix("%"),
         source=_source(guarantee),
         numbers=rows,
     )
@@ -159,13 +166,13 @@ def section(guarantee: Guarantee) -> str:
 def _source(guarantee: Guarantee) -> str:
     """Return the sentence on how the curve was computed."""
     mu = exact_mu(guarantee)
-    if mu is not None and mu > 0:
-        return _EXACT.format(mu=rounded_up(mu))
-    if mu is not None:
+    if mu == 0:
         return _NOTHING
+    if mu is not None:
+        return _EXACT.format(mu=rounded_up(mu))
     if guarantee.attained:
-        return _CLOSED
-    return _TABLE
+        return _ATTAINED
+    return _BOUNDED
 
 
 def _numbers(guarantee: Guarantee) -> Iterator[tuple[str, str]]:

@@ -56,12 +56,12 @@ def figures(sweep: SweepResults) -> list[tuple[Kind, Figure]]:
     figures_by_name: dict[str, tuple[Kind, Figure]] = {}
     for kind in FIGURES:
         for figure in kind.find(sweep):
-            # names are cut to a length, so long ones may be equal
+            # Names are cut to a length, so long ones may be equal: the second gets "-2" and so on.
             name = figure.name
-            number = 1
+            suffix = 1
             while name in figures_by_name:
-                number += 1
-                name = f"{figure.name}-{number}"
+                suffix += 1
+                name = f"{figure.name}-{suffix}"
             figures_by_name[name] = (kind, replace(figure, name=name))
     return list(figures_by_name.values())
 
@@ -71,6 +71,7 @@ def html(results: Sequence[Result], title: str) -> str:
     sweep = SweepResults.of(results)
     sections: dict[str, list[tuple[Figure, dict[str, Any]]]] = {}
     for kind, figure in figures(sweep):
+        # without Altair's slow check against the schema of Vega-Lite
         chart = kind.chart(figure, PAGE).to_dict(validate=False)
         sections.setdefault(kind.heading, []).append((figure, chart))
     return sweep_page(title, sweep, sections)
@@ -79,7 +80,7 @@ def html(results: Sequence[Result], title: str) -> str:
 def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
     """Write a file for each figure, the captions, and the tables as CSV.
 
-    Raises InputError if no cell was done.
+    `format` is one of `vega.FORMATS`. Raises InputError if no cell was done.
     """
     sweep = SweepResults.of(results)
     captions = []
@@ -91,6 +92,7 @@ def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
 
     with (folder / TABLES).open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
+        # the first column has the title of a row's table, which is these three facts in one text
         writer.writerow(["data, encoder, imbalance", *HEADER])
         for title, rows in tables(sweep):
             for row in rows:
@@ -98,7 +100,10 @@ def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
 
 
 def is_images(folder: Path) -> bool:
-    """Return true if a folder holds the files of `write_images`, and nothing else."""
+    """Return true if a folder holds the files of `write_images`, and nothing else.
+
+    There may be no image, where no figure applied.
+    """
     names = {path.name for path in folder.iterdir()}
-    images = {name for name in names if Path(name).suffix[1:] in vega.FORMATS}
+    images = {name for name in names if Path(name).suffix.removeprefix(".") in vega.FORMATS}
     return names - images == {CAPTIONS, TABLES}
