@@ -454,7 +454,7 @@ def _kind(guarantee: Guarantee) -> str:
 
 
 def _assumptions(guarantee: Guarantee, noise: str, version: int) -> tuple[str, ...]:
-    """List that of the noise, then those of all events, nested ones too, each once."""
+    """Return the assumption on the noise, then those of all events, nested ones too, each once."""
     if noise == "research":
         return (
             "noise is secret and exact: does not hold, it is drawn in floating point from a seed",
