@@ -194,6 +194,7 @@ def test_public_sets_must_be_there(plan, tmp_path):
     np.savez(tmp_path / "d.npz", x=np.ones((4, 2)), y=np.arange(4) % 2)
     np.savez(tmp_path / "wide.npz", x=np.ones((4, 3)), y=np.arange(4) % 2)
     np.save(tmp_path / "plain.npy", np.ones((4, 2)))
+    np.savez(tmp_path / "none.npz", train_x=np.ones((0, 2)), train_y=np.ones(0, dtype=int))
     base = """
     name: own
     data:
@@ -208,6 +209,7 @@ def test_public_sets_must_be_there(plan, tmp_path):
         ("method: public", "method: label-private", "takes no"),
         ("{pool: d.npz}", "{pool: wide.npz}", "3 columns"),
         ("test: d.npz", "test: plain.npy", "holds no labels"),
+        ("train: d.npz", "train: none.npz", "at least one row"),
     ):
         with pytest.raises(PlanError, match=says):
             prepare(plan(base.replace(old, new)), tmp_path / "runs")

@@ -299,7 +299,7 @@ def _part_of_npz(file: Path, part: str, width: int | None, persons: str | None) 
     else:
         (x,) = archive.read([rows_name])
     x = np.atleast_1d(x)  # a single number has no length
-    rows = x.reshape(len(x), -1)
+    rows = x.reshape(len(x), math.prod(x.shape[1:]))  # -1 would need a row
 
     ids = None
     if persons is not None:

@@ -155,8 +155,8 @@ def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
         return cast(tuple[list[Any], Exception | None], job.result())
     except (FailedJobError, UncompletedJobError) as error:
         # the log may be empty or missing, as of a task that was killed from outside
-        log = job.stderr() or str(error)
-        last_line = log.strip().splitlines()[-1]
+        log = (job.stderr() or "").strip() or str(error)
+        last_line = log.splitlines()[-1]
         raise RuntimeError(
             f"task {job.job_id} failed: {last_line}; its log is {job.paths.stderr}"
         ) from error

@@ -54,7 +54,7 @@ def learning_rate(
 ) -> float:
     """Return the factor of the mean gradient: `longest`, or less for the noise of `descend`.
 
-    Noise of standard deviation `noise` per step adds about rate/records noise steps^1.5/3 to a
+    Noise of standard deviation `noise` per step adds at most rate/records noise steps^1.5/3 to a
     logit. The gradient's sampling error is added to that noise, so that steps stay short if classes
     have few records.
     """
