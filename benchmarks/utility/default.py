@@ -382,9 +382,10 @@ def against_names(cells: Sequence[Cell], title: str) -> Iterator[str]:
         plain, right, used, wrong, wrong_used, alone = values.mean(axis=0)
         gaps = values[:, 1] - values[:, 5]
         below = 100 * np.mean(gaps < -BEHIND_NAMES)
+        no_names = "" if np.isnan(plain) else f"{plain:.1f}"
         other = "|  |  " if np.isnan(wrong) else f"| {wrong:.1f} | {100 * wrong_used:.0f} % "
         yield (
-            f"| {label} | {len(values)} | {alone:.1f} | {plain:.1f} | {right:.1f} |"
+            f"| {label} | {len(values)} | {alone:.1f} | {no_names} | {right:.1f} |"
             f" {100 * used:.0f} % {other}| {below:.1f} % | {gaps.min():.1f} |"
         )
     yield "\n| points | names | data set | classes | records | seed | e |"
