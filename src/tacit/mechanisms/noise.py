@@ -40,8 +40,9 @@ Seed = int | np.random.Generator | np.random.RandomState | None
 NOISES = ("secure", "opendp", "research")
 """Names of the sources."""
 
-# Numbers that a thread draws at a time: a millisecond of secure noise, or ten of OpenDP's.
-_CHUNK = 2**14
+# Numbers that a thread draws at a time, for about ten milliseconds. Fewer numbers are drawn in one
+# thread: to start others, and those of matrix products again, would take longer.
+_CHUNK = 2**16
 _CHUNK_OF_OPENDP = 1024
 
 # 100 times noise of this scale is below 2^62.
