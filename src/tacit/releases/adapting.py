@@ -137,7 +137,7 @@ def adapt(
         reason = f"the rows do not suit the release: {suitability.fault}"
         return Adapted(None, reason, suitability.gain, len(rows))
 
-    adapted = _with(
+    adapted = _with_arrays(
         release,
         _moved(release, task),
         item.model_copy(update={"held_out_gain": suitability.gain}),
@@ -214,7 +214,7 @@ def _item(release: Release, rows: int, name: str | None, hash: str | None) -> Ad
         raise refusal("release", error, "give one line of text") from error
 
 
-def _with(release: Release, arrays: dict[str, Floats], item: Adaptation) -> Release:
+def _with_arrays(release: Release, arrays: dict[str, Floats], item: Adaptation) -> Release:
     """The release with these arrays, and item 13 that says so; its utility was that of the old
     arrays.
     """

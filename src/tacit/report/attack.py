@@ -77,6 +77,7 @@ _BOUNDED = """This guarantee has no closed form. The numbers are computed from t
 beforehand, at each position of the slider; between them the line only guides the eye."""
 
 
+# what an attack is asked: under most units, and under those that hide labels alone
 _QUESTION = "Suppose an attacker knows everything else and asks whether {sentence}."
 _QUESTIONS = {
     Unit.CHANGE_LABEL: (

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # multiplier 0.
 UNCLIPPED = 1e30
 
-# records whose gradients are in memory at once, before they are added up by person
+# under a unit per person: records whose gradients are in memory at once, before they are added up
 RECORDS_AT_ONCE = 256
 
 
@@ -150,6 +150,7 @@ class DPSGD(ModelClassifier):
         return math.ceil(self.sampling_rate * 2**32) / 2**32
 
     def _event(self) -> Event:
+        # checked here, so that `promise` refuses them too
         if self.noise != "research":
             fault = (
                 f"noise={self.noise!r} is not offered: DPSGD is for comparison, its noise is"
@@ -366,7 +367,9 @@ def _drop_overflows(parameters: Sequence[Any]) -> None:
     torch = load_torch()
     # For each parameter a truth value for each record or person: all its entries are finite.
     finite_by_parameter = [
-        parameter.grad_sample.flatten(1).isfinite().all(dim=1) for parameter in parameters
+        # (members, entries)
+        parameter.grad_sample.flatten(1).isfinite().all(dim=1)
+        for parameter in parameters
     ]
     finite = torch.stack(finite_by_parameter).all(dim=0)
     if not finite.all():

@@ -73,7 +73,8 @@ class Split:
 def calibrated(budget: Budget, unit: Unit, split: Split) -> float:
     """Return the least z at which all events together keep the budget."""
 
-    # the cost grows with 1/z, as `calibrate` needs
+    # The cost grows with 1/z, as `calibrate` needs. `event` is that of one record added or removed;
+    # the budget is read under `unit`.
     def cost(inverse: float) -> Event:
         return guarantee_under(split.event(1 / inverse), unit).event
 
