@@ -100,7 +100,8 @@ def value_of(name: str, settings: Any, kind: type[Value]) -> Value:
     try:
         return kind(**settings)
     except TypeError as error:
-        names = ", ".join(field.name for field in fields(kind))  # type: ignore[arg-type]  # `kind` is a dataclass
+        # mypy cannot tell that `kind` is a dataclass
+        names = ", ".join(field.name for field in fields(kind))  # type: ignore[arg-type]
         raise InputError(
             f"{name}={settings!r:.60} must be a dict of {names}; correct it"
         ) from error
