@@ -58,7 +58,7 @@ from tacit.learners.prototypes.scores.unclipped import unclipped_scores
 from tacit.mechanisms.noise import Integers
 from tacit.version import __version__
 
-# Each row adds at most 2^37 to a score, so scores of 2^26 rows fit 64 bits.
+# Each row adds at most 2^37 to a score, so scores of fewer than 2^26 rows fit 64 bits.
 MOST_ROWS = 2**26
 
 # name of a folder that is removed in the end, so no other program may use it

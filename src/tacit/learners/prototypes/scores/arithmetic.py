@@ -61,7 +61,7 @@ INT8_CHECKS = ("_is_amx_tile_supported", "_is_vnni_supported")
 INT8_COLUMNS = 2**17
 
 # A person adds at most 2^37 to a score. So does a record under the other units (2 N^2 in float64),
-# so scores of 2^26 persons or records fit 64 bits.
+# so scores of fewer than 2^26 persons or records fit 64 bits.
 SHARED_BITS = 37
 
 # Largest typical rounding error of a product, as a share of the window.
