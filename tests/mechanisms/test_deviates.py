@@ -248,3 +248,17 @@ def test_no_two_streams_are_alike():
     for _ in range(2):
         results.append(in_new_process("deviates", NOISE))
     assert len(set(results)) == len(results) == 35
+
+
+@pytest.mark.parametrize("draw", SLOW)
+def test_sums_that_overflow_wrap_alike_in_loops_and_at_any_precision(draw):
+    """Wide limbs let the loop add, narrow ones leave nearly all to any precision."""
+    n = 400
+    for width in (4, 16):
+        at_zero = np.zeros(n, dtype=np.int64)
+        getattr(deviates, draw)(at_zero, 2.0**40, seeded(3, width, 100))
+        values = np.full(n, 2**63 - 1)
+        with np.errstate(all="raise"):
+            getattr(deviates, draw)(values, 2.0**40, seeded(3, width, 100))
+        assert np.array_equal(values, at_zero + np.full(n, 2**63 - 1))
+        assert values.min() < 0 < values.max()

@@ -119,3 +119,10 @@ def test_only_differences_of_scores_matter(noise):
             for one in (scores, scores + shift)
         ]
         assert chosen[0] == chosen[1]
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.uint64, bool])
+def test_secure_noise_is_added_to_64_bit_integers_alone(law, dtype):
+    with pytest.raises(TypeError, match="int64"):
+        getattr(SecureNoise(), law)(np.ones(3, dtype=dtype), 2.0)

@@ -1,12 +1,16 @@
 """Votes: counting is exact, and Laplace noise is as stated."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from tacit.mechanisms import votes
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
+from tacit.mechanisms.noisy_argmax import label_event, noisy_argmax
+from tacit.mechanisms.noisy_check import check_event, noisy_exceeds
+from tacit.mechanisms.votes import UNIT, laplace_argmax, laplace_event
 from tacit.privacy import accounting
 
 
@@ -54,3 +58,36 @@ def test_laplace_noise_is_as_stated(noise):
 def test_laplace_votes_are_pure():
     assert votes.laplace_event(0.1, 1.5).pure == pytest.approx(2 * 0.1 * 1.5)
     assert accounting.epsilon(votes.laplace_event(0.1, 1.5), 0.0) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("draw", ["label", "check", "laplace"])
+def test_noise_is_never_below_that_of_its_event(draw):
+    """In exact arithmetic, for noise and sensitivities whose quotients are rounded up."""
+    scales = []
+
+    class Recorded(SecureNoise):
+        def gaussian(self, values, scale):
+            scales.append(scale)
+            return values
+
+        laplace = gaussian
+
+    source = np.random.default_rng(0)
+    counts = np.zeros((1, 3), dtype=np.int64)
+    for sigma, s in zip(source.uniform(1, 300, 500), source.uniform(0.1, 3, 500), strict=True):
+        sigma, s = float(sigma), float(s)
+        if draw == "label":
+            noisy_argmax(counts, sigma, Recorded())
+            noise_of_event = (
+                Fraction(label_event(sigma, s).noise_multiplier) ** 2 * 2 * Fraction(s) ** 2
+            )
+            assert (Fraction(scales[-1]) / UNIT) ** 2 >= noise_of_event
+        elif draw == "check":
+            noisy_exceeds(counts, 1.0, sigma, Recorded())
+            assert Fraction(scales[-1]) / UNIT >= Fraction(
+                check_event(sigma, s).noise_multiplier
+            ) * Fraction(s)
+        else:
+            laplace_argmax(counts, 1 / sigma, Recorded())
+            stated = Fraction(laplace_event(1 / sigma, s).noise_multiplier)
+            assert Fraction(scales[-1]) / UNIT >= stated * 2 * Fraction(s)

@@ -526,3 +526,15 @@ def test_a_scale_out_of_range_is_refused(tmp_path):
     save_file(arrays | {"probabilities": np.array([-1.0, 0.0])}, folder / "arrays.safetensors")
     with pytest.raises(ReleaseError, match=stating("probabilities", "scale=-1.0", "0")):
         Release.load(folder)
+
+
+def test_a_learner_whose_noise_other_samplers_drew_is_refused():
+    """As one pickled by an earlier version, whose secure noise was discrete noise of OpenDP."""
+    learner = tacit.NoisySumPrototypes("rho=1", classes=2).fit(np.eye(2), [0, 1])
+    tacit.Release.of(learner, name="present")
+    learner.samplers_ = "secure"
+    with pytest.raises(ReleaseError, match=stating("samplers", "version")):
+        tacit.Release.of(learner, name="earlier")
+    del learner.samplers_
+    with pytest.raises(ReleaseError, match=stating("samplers", "version")):
+        tacit.Release.of(learner, name="earlier")

@@ -26,7 +26,7 @@ The integer part of m (k 2^64 + 2^64 x) takes all values from P = m (k 2^64 + X)
 m - 1, since x does not reach the upper end. 2^(t-1) is an integer, so the floor is certain exactly
 if it is the same for these two integers. They are below m (k + 1) 2^64 <= 2^123 for k < 64. For t >
 123 both floors are 0. Else all sums are below 2^124, and two words of 64 bits hold them. Scales up
-to 2^55 have q <= 2, so t >= 62, and results below 2^61.
+to 2^55 have q <= 3, so t >= 61, and results up to 2^61.
 
 The time that a number takes depends on its random bits, and so on the noise: tacit does not claim
 constant time.
@@ -392,6 +392,7 @@ def _add_noise(
         )
         if done == len(values):
             return n_slow
-        values[done] += rounded_noise(deviate, exact_scale, stream)
+        # an array of one number wraps in silence where it overflows, as the loop does
+        values[done : done + 1] += rounded_noise(deviate, exact_scale, stream)
         done += 1
         n_slow += 1

@@ -40,6 +40,14 @@ Seed = int | np.random.Generator | np.random.RandomState | None
 NOISES = ("secure", "opendp", "research")
 """Names of the sources."""
 
+SAMPLERS = {
+    "secure": "secure: rounded continuous noise",
+    "opendp": "opendp",
+    "research": "research",
+}
+"""The samplers of each source. The name of a source stays when its samplers change, so what was
+drawn and stored carries this, and is neither taken up nor released as drawn by others."""
+
 # Numbers that a thread draws at a time, for about ten milliseconds. Fewer numbers are drawn in one
 # thread: to start others, and those of matrix products again, would take longer.
 _CHUNK = 2**16
@@ -117,6 +125,8 @@ class SecureNoise(NoiseSource):
 
 def _with_noise(values: Integers, scale: float, add: Callable[[Integers, float], int]) -> Integers:
     """A copy of values of any shape, to which `add` has added noise in place."""
+    if values.dtype != np.int64:
+        raise TypeError(f"noise is added to int64, not to {values.dtype}")
     noisy = values.flatten()
 
     def add_to(chunk: Integers) -> Integers:

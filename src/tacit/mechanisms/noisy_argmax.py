@@ -25,7 +25,7 @@ import math
 import numpy as np
 
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.mechanisms.votes import UNIT
+from tacit.mechanisms.votes import NOISE_UNIT
 from tacit.privacy.events import Event, Gaussian, NoisyArgmax
 
 LEAST_NOISE = 1.0  # votes, from which discrete noise is fine enough for a certified price
@@ -35,7 +35,7 @@ def noisy_argmax(counts: Integers, sigma: float, noise: NoiseSource) -> Integers
     """Class with the largest count + N(0, sigma^2); counts are in units of 2^-20. Without noise the
     first wins ties.
     """
-    noisy = noise.gaussian(counts, scale=sigma * UNIT) if sigma > 0 else counts
+    noisy = noise.gaussian(counts, scale=sigma * NOISE_UNIT) if sigma > 0 else counts
     return np.asarray(np.argmax(noisy, axis=1))
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.noisy_argmax import LEAST_NOISE
-from tacit.mechanisms.votes import UNIT
+from tacit.mechanisms.votes import NOISE_UNIT, UNIT
 from tacit.privacy.events import Event, Gaussian, NoisyCheck
 
 
@@ -28,7 +28,7 @@ def noisy_exceeds(
     """Tell whether largest counts, in units of 2^-20, + N(0, sigma^2) reach the threshold, which is
     in votes like sigma.
     """
-    noisy = noise.gaussian(largest, scale=sigma * UNIT) if sigma > 0 else largest
+    noisy = noise.gaussian(largest, scale=sigma * NOISE_UNIT) if sigma > 0 else largest
     return np.asarray(noisy >= threshold * UNIT)
 
 

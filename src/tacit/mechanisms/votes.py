@@ -21,6 +21,10 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.privacy.events import Laplace
 
 UNIT = 2**20
+
+# What noise of one vote measures in units. The excess is more than the float64 error of sigma / s,
+# so that no noise is below that of its event.
+NOISE_UNIT = UNIT * (1 + 2.0**-50)
 CELLS = 2**20  # votes that are counted at once
 
 
@@ -48,7 +52,7 @@ def laplace_argmax(counts: Integers, gamma: float, noise: NoiseSource) -> Intege
     """Class with the largest count + Lap(1/gamma); counts are in units of 2^-20."""
     noisy = counts
     if math.isfinite(gamma):
-        noisy = noise.laplace(counts, scale=noise_scale(UNIT, gamma))
+        noisy = noise.laplace(counts, scale=noise_scale(UNIT, gamma) * (NOISE_UNIT / UNIT))
     return np.asarray(np.argmax(noisy, axis=1))
 
 

@@ -83,6 +83,10 @@ class Publishable(ABC):
         """Return an upper bound of the fits that `guarantee_` does not cover."""
 
     @abstractmethod
+    def has_present_samplers(self) -> bool:
+        """Return whether noise was drawn by the samplers that this version of tacit has."""
+
+    @abstractmethod
     def name_rows(self) -> Any:
         """Return the rows of class names that fits use, as the parameters have them, or None."""
 

@@ -66,11 +66,12 @@ _RANDOMNESS = {
 }
 _FLOAT_DEFENCES = {
     "secure": (
-        "sums and scores are whole numbers; noise is exact real noise, rounded to whole numbers,"
-        " decided by random bits and never by floats"
+        "sums, scores and probabilities are whole numbers; Gaussian and Laplace noise, where there"
+        " is any, is exact real noise, rounded to whole numbers; random bits decide, never floats"
     ),
     "opendp": (
-        "sums and scores are whole numbers, and noise is drawn on whole numbers by exact samplers"
+        "sums, scores and probabilities are whole numbers; Gaussian and Laplace noise, where there"
+        " is any, is drawn on whole numbers by OpenDP's exact samplers"
     ),
     "research": "sums and scores are whole numbers; noise is drawn in floating point",
 }
@@ -157,6 +158,9 @@ def released_of(clf: Any) -> Released:
         raise ReleaseError(f"clf={kind} is not a tacit learner; pass the fitted learner itself")
     if not clf.__sklearn_is_fitted__():
         raise ReleaseError(f"{kind} is not fitted, so it has nothing to release; call fit first")
+    if not clf.has_present_samplers():
+        fault = f"{kind} drew its noise by other samplers than this version has"
+        raise ReleaseError(f"{fault}; make the release with the version of tacit that fitted it")
     guarantee = clf.guarantee_
     # nor a subclass, which could state other numbers
     if type(guarantee) is not Guarantee:

@@ -68,8 +68,9 @@ _OF_DISCRETE_NOISE = (
     " randomness"
 )
 _OF_ROUNDED_NOISE = (
-    "noise is secret and exact: holds, it is exact real noise, rounded to whole numbers, drawn by"
-    " random bits that the operating system makes or seeds; the time of a draw is not constant"
+    "noise is secret and exact: holds, it is drawn by random bits that the operating system makes"
+    " or seeds, Gaussian and Laplace noise as exact real noise, rounded to whole numbers; the time"
+    " of a draw is not constant"
 )
 
 # The premise of the numbers of research noise.

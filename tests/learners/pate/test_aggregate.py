@@ -20,9 +20,11 @@ from mechanisms.exact_votes import (
     share_of_argmax,
     share_of_check,
 )
+from messages import stating
 from tacit.errors import BudgetError, InputError
 from tacit.learners.pate import collectors, voting
 from tacit.learners.pate.voting import Voting
+from tacit.mechanisms.noise import SAMPLERS
 
 COLLECTORS = ("gnmax", "upsampling", "vanishing", "weighting")
 DELTA = 1e-5
@@ -719,3 +721,14 @@ def test_two_votings_at_once_draw_one_noise(tmp_path, monkeypatch):
     assert runs[0].communicate(timeout=600)[0] == f"{out.labels.tolist()}\n"
     files = {path for path in (tmp_path / "run").iterdir() if path.name.startswith("voting")}
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+
+
+def test_answers_that_other_samplers_drew_are_not_taken_up(tmp_path, monkeypatch):
+    """Else a release would state the samplers of this version over noise of an earlier one."""
+    votes = np.arange(100)[:, None] % 10 * np.ones(30, dtype=int)
+    facts = {"classes": 10, "aggregator": "gnmax", "sigma": 60, "budgets": 5.0}
+    with monkeypatch.context() as earlier:
+        earlier.setitem(SAMPLERS, "secure", "secure")
+        tacit.pate.aggregate(votes, **facts, folder=tmp_path / "run")
+    with pytest.raises(InputError, match=stating("folder", "another")):
+        tacit.pate.aggregate(votes, **facts, folder=tmp_path / "run")

@@ -38,7 +38,7 @@ from tacit.learners.common.validation import (
     validated_records,
     validated_rows,
 )
-from tacit.mechanisms.noise import Integers, NoiseSource, noise_source
+from tacit.mechanisms.noise import SAMPLERS, Integers, NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
 from tacit.models.probabilities import Probabilities
 from tacit.models.released import Publishable, Released
@@ -271,6 +271,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         """Return the private folder in which a fit keeps what it resumes from, or None."""
         return None
 
+    def has_present_samplers(self) -> bool:
+        # a learner that was pickled by an earlier version may lack the attribute
+        return bool(vars(self).get("samplers_") == SAMPLERS[self.noise_])
+
     def name_rows(self) -> Any:
         return self.names
 
@@ -401,6 +405,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         model = worker._fit(prepared, noise)
 
         worker.noise_ = self.noise
+        worker.samplers_ = SAMPLERS[self.noise]
         worker.released_ = None
         worker.predictor_ = model
         if isinstance(model, Released):

@@ -72,7 +72,7 @@ from tacit.learners.pate.tables import (
 )
 from tacit.learners.pate.teachers import Allocation, Teachers, allocate, model_of
 from tacit.learners.pate.voting import Voting, check_stopping
-from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.mechanisms.noise import SAMPLERS, Integers, NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.allowance import Allowance
@@ -714,7 +714,7 @@ class PATE(ModelClassifier):
         voting = election.voting
         ensemble = election.ensemble()
         settings = [
-            self.noise,
+            SAMPLERS[self.noise],
             self.random_state,
             self._queries().stopping,
             self.classes_.tolist(),

@@ -23,7 +23,7 @@ from tacit.learners.pate.filter import Filter
 from tacit.learners.pate.run_folder import RunFolder, run_hash
 from tacit.learners.pate.scheme import Scheme, scheme
 from tacit.mechanisms import votes as mechanism
-from tacit.mechanisms.noise import NOISES, Integers, NoiseSource, noise_source
+from tacit.mechanisms.noise import NOISES, SAMPLERS, Integers, NoiseSource, noise_source
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 
@@ -412,7 +412,8 @@ def aggregate(
     scores = _scores(student_scores, plan, len(class_values))
     voting = Voting(plan, class_values, stopping, exact_q)
 
-    settings: list[object] = [noise, random_state, stopping, exact_q, class_values.tolist()]
+    samplers = SAMPLERS[noise]
+    settings: list[object] = [samplers, random_state, stopping, exact_q, class_values.tolist()]
     if scores is not None:
         settings.append(digest([scores]))
     run = run_hash(plan, [], settings)
