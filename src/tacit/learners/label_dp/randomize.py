@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -149,60 +150,74 @@ def randomize(
         raise InputError(
             f"ledger={ledger!r:.60} must be a Ledger; pass tacit.Ledger(path, identity)"
         )
-    labels = array_of(y, "labels")
-    if not labels.size:
-        raise InputError("labels are empty; pass one for each record")
-    if labels.ndim != 1:
-        raise InputError(f"labels have shape {labels.shape}; pass one for each record")
+    labels = _vector_of_labels(y)
     choose = partial(
         chosen, classes=classes, values=values, randomizer=randomizer, prior=prior, k=k, loss=loss
     )
-    listed, mechanism, rows = choose(budget)
+    class_values, mechanism, rows = choose(budget)
+
+    # positions of the labels in the class list, or among the values, (n,)
     if randomizer in OF_NUMBERS:
-        places = nearest(labels, listed)
+        places = nearest(labels, class_values)
     else:
-        places = class_indices(
-            clean_labels(y, len(labels)) if labels.dtype == object else labels, listed
-        )
-    place = None
+        if labels.dtype == object:
+            labels = clean_labels(y, len(labels))
+        places = class_indices(labels, class_values)
+
+    # the prior of each label, (n,), where there are several
     if which is not None and rows is None:
         raise InputError(
             "which= chooses among the rows of a prior; pass prior=..., or leave it out"
         )
+    prior_rows = None
     if rows is not None:
-        of_labels = rows_of_records(rows, which, len(places))
-        place = of_labels if mechanism.n_priors > 1 else None
-    sizes = labels_of_persons(persons, Unit(unit), len(places))
+        row_of_label = rows_of_records(rows, which, len(places))
+        if mechanism.n_priors > 1:
+            prior_rows = row_of_label
 
-    def part_of(m: int, at: Integers) -> _Part:
-        of_part = mechanism if m == 1 else choose(share_of(allowed, m, randomizer))[1]
-        of_labels = None if place is None else place[at]
-        if randomizer in OF_BLOCKS:
-            of_part, of_labels = dealt_out(of_part, rows, of_labels, len(at))
-        return _Part(m, at, of_part, of_labels)
-
+    # labels of persons with as many labels share a randomizer
     allowed = Budget.parse(budget)
-    parts = [part_of(m, at) for m, at in by_size(np.ones_like(places) if sizes is None else sizes)]
-    event = parts[0].randomizer.event if sizes is None else event_of_person(allowed, randomizer)
+    sizes = labels_of_persons(persons, Unit(unit), len(places))
+    parts = []
+    for m, positions in by_size(np.ones_like(places) if sizes is None else sizes):
+        part_mechanism = mechanism
+        if m > 1:
+            _, part_mechanism, _ = choose(share_of(allowed, m, randomizer))
+        part_rows = None if prior_rows is None else prior_rows[positions]
+        if randomizer in OF_BLOCKS:
+            part_mechanism, part_rows = dealt_out(part_mechanism, rows, part_rows, len(positions))
+        parts.append(_Part(m, positions, part_mechanism, part_rows))
+
+    if sizes is None:
+        event = parts[0].randomizer.event
+    else:
+        event = event_of_person(allowed, randomizer)
     guarantee = guarantee_of(event, ledger, Unit(unit))
+
+    # all that may be refused is refused before the charge, and nothing is drawn before it
     source = noise_source(noise, random_state)
     for part in parts:
         dry_run(part.randomizer)
     if ledger is not None:
         ledger.charge(guarantee, what=f"labels randomized by {randomizer}")
-    in_order = np.argsort(np.concatenate([part.at for part in parts]), kind="stable")
-    answers = np.concatenate([part.sample(places, source) for part in parts])[in_order]
-    used = [np.zeros_like(part.at) if part.which is None else part.which for part in parts]
-    return NoisyLabels(
-        listed[answers] if randomizer in OF_CLASSES else answers,
-        (
-            parts[0].randomizer
-            if sizes is None
-            else OfPersons({part.m: part.randomizer for part in parts}, sizes)
-        ),
-        None if all(part.which is None for part in parts) else np.concatenate(used)[in_order],
-        guarantee,
-    )
+
+    answers, answer_rows = _answers(parts, places, source)
+    if randomizer in OF_CLASSES:
+        answers = class_values[answers]
+    used = parts[0].randomizer
+    if sizes is not None:
+        used = OfPersons({part.m: part.randomizer for part in parts}, sizes)
+    return NoisyLabels(answers, used, answer_rows, guarantee)
+
+
+def _vector_of_labels(y: Any) -> NDArray[Any]:
+    """Return labels as an array of shape (n,), with n of 1 or more."""
+    labels = array_of(y, "labels")
+    if not labels.size:
+        raise InputError("labels are empty; pass one for each record")
+    if labels.ndim != 1:
+        raise InputError(f"labels have shape {labels.shape}; pass one for each record")
+    return labels
 
 
 class _Part(NamedTuple):
@@ -216,15 +231,37 @@ class _Part(NamedTuple):
     which: Integers | None
 
     def sample(self, places: Integers, noise: NoiseSource) -> NDArray[Any]:
-        priors = [] if self.which is None else [self.which]
-        answers: NDArray[Any] = self.randomizer.sample(places[self.at], noise, *priors)
+        """Randomize the labels of this part, whose classes are at `places` of the class list."""
+        answers: NDArray[Any]
+        if self.which is None:
+            answers = self.randomizer.sample(places[self.at], noise)
+        else:
+            answers = self.randomizer.sample(places[self.at], noise, self.which)
         return answers
+
+
+def _answers(
+    parts: Sequence[_Part], places: Integers, noise: NoiseSource
+) -> tuple[NDArray[Any], Integers | None]:
+    """Randomize the labels of all parts; return the answers in the order of the labels, and the
+    prior of each if there are several.
+    """
+    positions = np.concatenate([part.at for part in parts])
+    order = np.argsort(positions, kind="stable")
+    answers = np.concatenate([part.sample(places, noise) for part in parts])[order]
+    if all(part.which is None for part in parts):
+        return answers, None
+
+    # a part without priors of its own uses the first
+    rows = [np.zeros_like(part.at) if part.which is None else part.which for part in parts]
+    return answers, np.concatenate(rows)[order]
 
 
 def labels_of_persons(ids: Any, unit: Unit, n: int) -> Integers | None:
     """The number of labels of each label's person, of n labels; None under change of one label."""
     if unit not in UNITS:
         raise InputError(f"unit={unit} is not a unit of label privacy; pass {' or '.join(UNITS)}")
+    # stacklevel 3: a warning names the line that calls `randomize`
     persons = persons_under(unit, ids, n, offered=UNITS, stacklevel=3)
     return None if persons is None else persons.of_same_person
 
@@ -262,13 +299,14 @@ def chosen(
         raise InputError(f"prior= is for {', '.join(OF_PRIORS)}, not {randomizer!r}; leave it out")
     if classes is None:
         raise InputError("classes is missing; pass the public class list, or N for 0..N-1")
-    listed = np.asarray(class_list(classes))
-    rows = uniform(0, len(listed)).rows if prior is None else prior_table(prior, len(listed))
-    return (
-        listed,
-        of_classes(randomizer, allowed, len(listed), rows, k),
-        None if prior is None else rows,
-    )
+
+    class_values = np.asarray(class_list(classes))
+    n_classes = len(class_values)
+    if prior is None:
+        flat = uniform(0, n_classes).rows
+        return class_values, of_classes(randomizer, allowed, n_classes, flat, k), None
+    rows = prior_table(prior, n_classes)
+    return class_values, of_classes(randomizer, allowed, n_classes, rows, k), rows
 
 
 def dealt_out(
@@ -277,8 +315,10 @@ def dealt_out(
     """Blocks that differ between labels, and the partition of each of n labels; see
     `Prior.dealt`.
     """
-    table = uniform(0, blocks.n_classes).rows if rows is None else rows
-    prior = Prior(table, np.zeros(n, dtype=np.int64) if which is None else which)
+    if rows is None:
+        rows = uniform(0, blocks.n_classes).rows
+    row_of_label = np.zeros(n, dtype=np.int64) if which is None else which
+    prior = Prior(rows, row_of_label)
     if blocks.epsilon == math.inf or not prior.shared:
         return blocks, which
     prior = prior.dealt()
@@ -307,14 +347,18 @@ def of_classes(
         return RRTopK(epsilon, rows, k or 0)
     if name in OF_BLOCKS:
         return Blocks(epsilon, rows, first)
-    # without a prior it is "rr"
-    if name == "rr-with-prior" and (np.ptp(checked_prior(rows)) > 0 or n_classes == 1):
-        return RRWithPrior(epsilon, rows)
+    if name == "rr-with-prior":
+        # under a flat prior it is "rr"
+        is_flat = np.ptp(checked_prior(rows)) == 0
+        if not is_flat or n_classes == 1:
+            return RRWithPrior(epsilon, rows)
     if name in ("laplace", "gaussian"):
         return NoisyOneHot(n_classes, epsilon=epsilon)
     if name in ("rr", "rr-with-prior") or epsilon == math.inf:
         return RR(epsilon, n_classes)
-    return (SymmetricUnary if name == "symmetric-unary" else OptimisedUnary)(epsilon, n_classes)
+    if name == "symmetric-unary":
+        return SymmetricUnary(epsilon, n_classes)
+    return OptimisedUnary(epsilon, n_classes)
 
 
 def dry_run(randomizer: Any) -> None:
@@ -331,9 +375,9 @@ def dry_run(randomizer: Any) -> None:
 
 def guarantee_of(event: Event, ledger: Ledger | None, unit: Unit = Unit.CHANGE_LABEL) -> Guarantee:
     """The guarantee of this event under change of one label, or of all labels of one person."""
-    scope = (
-        THIS_RUN if ledger is None else f"this run, charged to the ledger of {ledger.identity!r}"
-    )
+    scope = THIS_RUN
+    if ledger is not None:
+        scope = f"this run, charged to the ledger of {ledger.identity!r}"
     return Guarantee(unit, event, unit.public, scope=scope)
 
 
