@@ -183,8 +183,11 @@ def are_pictures(shape: tuple[int, ...]) -> bool:
         return False
     if len(shape) == 3:
         return True
-    channels_last_or_first = len(shape) == 4 and (shape[3] in (1, 3, 4) or shape[1] in (1, 3))
-    return channels_last_or_first
+    if len(shape) != 4:
+        return False
+    channels_last = shape[3] in (1, 3, 4)
+    channels_first = shape[1] in (1, 3)
+    return channels_last or channels_first
 
 
 def picture(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -102,9 +102,9 @@ class Evidence:
         if not len(log_prior):
             return 0.0
 
-        of_outputs = log_sum(log_prior + self.values)
-        of_targets = (self.values * log_prior).sum(axis=1)
-        return float(np.where(self.target, of_targets, of_outputs).mean())
+        output_likelihoods = log_sum(log_prior + self.values)
+        target_likelihoods = (self.values * log_prior).sum(axis=1)
+        return float(np.where(self.target, target_likelihoods, output_likelihoods).mean())
 
 
 def fitted_head(

@@ -167,9 +167,10 @@ class Response(Randomizer):
         if self.epsilon == math.inf:
             return onehot
         words, _ = words_of(self.epsilon, self.n_classes, self.n_classes)
-        kept = words[0] / WORDS
+        # probabilities of the true label, and of each other one
+        same = words[0] / WORDS
         other = words[-1] / WORDS
-        return np.asarray((onehot - other) / (kept - other))
+        return np.asarray((onehot - other) / (same - other))
 
     @property
     def realised_epsilon(self) -> float:

@@ -64,15 +64,15 @@ def structured_head(rows: Floats, evidence: Evidence, names: Floats | None, seed
     of probabilities.
     """
     held = held_out(len(rows), seed)
-    known = evidence.without(held)
+    training_evidence = evidence.without(held)
     score = HeldOut(rows[held], evidence.among(held))
     neighbours = None
     if evidence.proper and len(rows) > 1:
         neighbours = Neighbours.among(rows)
 
-    compared = Fits(rows, known)
+    compared = Fits(rows, training_evidence)
     forms: list[Judged] = []
-    for about in names_heads(rows, known, score, names):
+    for about in names_heads(rows, training_evidence, score, names):
         by_ridge = judge_ridges(compared, score, about)
         forms += by_ridge
         if neighbours is not None:
@@ -263,9 +263,9 @@ def names_heads(rows: Floats, known: Evidence, score: HeldOut, names: Floats | N
     if length.contradicted or scale == 0:
         return [none]
 
-    of_names = Head(names, zeros)
+    name_head = Head(names, zeros)
     adapted = Head(adapted_directions(few, names, of_few.likelihoods()), zeros)
-    best = max((of_names, adapted), key=lambda head: score.best(head.scaled(scale))[0])
+    best = max((name_head, adapted), key=lambda head: score.best(head.scaled(scale))[0])
     return [best.scaled(scale), best.scaled(scale / 2)]
 
 
