@@ -191,6 +191,7 @@ def test_subsets_that_cannot_be(stores, run):
             "must be a finite ratio >= 1",
         )
     refused(run, "subset private --imbalance ten --out s", "--imbalance")
+    refused(run, "subset private --out s", "--imbalance or --rows")
     refused(run, "subset private --imbalance 10 --seed -1 --out s", "--seed -1 must be 0 or more")
     for n in (0, 91):
         refused(

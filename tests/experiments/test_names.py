@@ -63,7 +63,7 @@ def test_keys_follow_the_names_and_are_as_before_without(plan, folder):
     values = {
         name: value
         for name, value in values.items()
-        if name not in ("plan", "source", "timed", "names")
+        if name not in ("plan", "source", "timed", "names", "balanced")
     }
     source = cell.source
     data = [[source.hash_of("train"), source.hash_of("test")], None, source.classes, None, None]

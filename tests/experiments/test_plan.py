@@ -3,6 +3,7 @@ runs.
 """
 
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -64,6 +65,23 @@ def test_keys_follow_the_data(plan, tmp_path):
     assert key(0) == key(0) != key(1)
 
 
+@pytest.mark.parametrize(("sizes", "cut"), [([9, 9], False), ([9, 12], True)])
+def test_a_cell_has_another_key_only_where_imbalance_1_leaves_out_records(
+    plan, tmp_path, sizes, cut
+):
+    labels = np.repeat([0, 1], sizes)
+    for name in ("train", "test"):
+        np.savez(tmp_path / f"{name}.npz", x=np.ones((len(labels), 3)), y=labels)
+    path = plan(
+        "name: own\ndata:\n  - {name: d, train: train.npz, test: test.npz}\n"
+        "learners:\n  - {name: sums, method: noisy-sum}\nbudgets: [rho=1]\nimbalance: [1]\n"
+    )
+    (cell,) = prepare(path, tmp_path / "runs").cells
+    # an earlier result of this key was measured on all records
+    assert cell.balanced == cut
+    assert (cell.key != replace(cell, balanced=False).key) == cut
+
+
 def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
     pair = [
         SMALL.replace("method: noisy-sum", f"method: coinpress\n    parameters: {{{text}}}")
@@ -110,6 +128,7 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
             ("imbalance 0.5 must be a finite ratio >= 1",),
         ),
         ("imbalance: [1, 10]", "imbalance: [1, .nan]", 15, ("imbalance nan",)),
+        ("imbalance: [1, 10]", "imbalance: [null, null]", 15, ("imbalance has null twice",)),
         ("imbalance: [1, 10]", "imbalance: []", 15, ("imbalance",)),
         (
             "imbalance: [1, 10]",

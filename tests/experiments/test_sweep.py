@@ -17,6 +17,7 @@ from messages import lacking, stating
 from tacit.cli.main import main
 from tacit.compute import shared
 from tacit.data.digits import load_digits_split
+from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import InputError
 from tacit.experiments import results
 from tacit.experiments.data import Records, records
@@ -46,19 +47,19 @@ def undisturbed(tmp_path_factory):
 
 def test_results_are_those_of_the_learner_by_itself(undisturbed):
     parts = load_digits_split()
+    chosen = np.sort(imbalanced_subset(parts.private_y, 1, 0))
+    rows, labels = parts.private_x[chosen], parts.private_y[chosen]
     (found,) = (
         one
         for one in undisturbed
         if (one.learner, one.budget, one.imbalance, one.seed) == ("sums", "inf", 1, 0)
     )
     centre = parts.public_x.mean(axis=0)
-    model = tacit.NoisySumPrototypes("rho=inf", classes=10).fit(
-        parts.private_x - centre, parts.private_y
-    )
+    model = tacit.NoisySumPrototypes("rho=inf", classes=10).fit(rows - centre, labels)
     right = model.predict(parts.test_x - centre) == parts.test_y
     assert found.accuracy == right.mean()
     assert found.recall == [right[parts.test_y == c].mean() for c in range(10)]
-    assert found.class_sizes == np.bincount(parts.private_y).tolist()
+    assert found.class_sizes == np.bincount(labels).tolist()
     assert found.rho == float("inf")
 
 
@@ -76,6 +77,24 @@ def test_subsets_have_the_ratio_and_are_shared_by_all_cells(undisturbed):
     sizes = {tuple(one.class_sizes) for one in undisturbed if one.imbalance == 10}
     assert len(sizes) == 1
     assert max(*sizes) / min(*sizes) == pytest.approx(10, rel=0.1)
+
+
+def test_imbalance_1_balances_and_none_keeps_all_records(plan, tmp_path):
+    text = SMALL.replace("imbalance: [1, 10]", "imbalance: [null, 1]")
+    text = text.replace("rho=0.1, inf", "rho=0.1").replace("seeds: 2", "seeds: 1")
+    found = sweep(plan(text), tmp_path / "runs")
+    sizes = {one.imbalance: one.class_sizes for one in found}
+    whole = np.bincount(load_digits_split().private_y).tolist()
+    assert min(whole) < max(whole)
+    assert sizes == {None: whole, 1: [min(whole)] * 10}
+    assert {one.imbalance for one in results.read_results(tmp_path / "runs")} == {None, 1}
+
+
+def test_all_records_are_the_default(plan, tmp_path):
+    text = SMALL.replace("imbalance: [1, 10]\n", "")
+    for other in (text, text + "imbalance: null\n", text + "imbalance: [null]\n"):
+        cells = prepare(plan(other), tmp_path / "runs").cells
+        assert {cell.imbalance for cell in cells} == {None}
 
 
 def test_seeds_differ_and_repeat(undisturbed, plan, tmp_path):
@@ -122,7 +141,7 @@ def test_shared_work_is_done_once(plan, tmp_path):
     kept = [path.name.rpartition("-")[0] for path in (tmp_path / "runs" / "shared").glob("*.npy")]
     assert (tmp_path / "runs" / "shared").stat().st_mode & 0o077 == 0  # it may hold private data
     # one for each imbalance, for all budgets, k and seeds
-    assert Counter(kept) == {"subset": 1, "public-scores": 2}
+    assert Counter(kept) == {"subset": 2, "public-scores": 2}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`tacit subset`: an imbalanced store from a balanced one, for research."""
+"""`tacit subset`: fewer records of a labelled data set, balanced or imbalanced, for research."""
 
 import math
 from pathlib import Path
@@ -26,15 +26,15 @@ def subset(
     /,
     *,
     out: Path,
-    imbalance: float,
+    imbalance: float | None = None,
     seed: int = 0,
     rows: int | None = None,
     persons: Persons = None,
     declare_public: bool = False,
     force: bool = False,
 ) -> None:
-    """Keep a long-tailed subset of a labelled data set: the records that plans use at this ratio
-    and seed.
+    """Keep a long-tailed or balanced subset of a labelled data set: the records that plans use at
+    this ratio and seed.
 
     For research: classes are cut to sizes by their private labels, and no guarantee covers that.
 
@@ -45,7 +45,8 @@ def subset(
     out
         Folder of the new store. It keeps the identity of the data, whose records it holds.
     imbalance
-        Ratio of the largest to the smallest class. At 1 all records are kept, as in plans.
+        Ratio of the largest to the smallest class. At 1 every class is cut to the size of the
+        smallest. By default no class is cut, and `rows` must be given.
     seed
         Decides which class gets which size and which records stay; `subset_seed` in plans.
     rows
@@ -61,6 +62,10 @@ def subset(
     from tacit.data.imports import located, read_data
     from tacit.data.manifest import dtype_of, is_store
 
+    if imbalance is None and rows is None:
+        raise InputError(
+            "subset keeps every record without --imbalance or --rows; give at least one of them"
+        )
     _check_numbers(imbalance, seed)
     if located(data).resolve() in (out.resolve(), *out.resolve().parents):
         raise InputError(f"--out {out} is the data itself, or lies in it; name another folder")
@@ -101,17 +106,21 @@ def subset(
         )
 
     rows_of_persons = f"{len(labels)} rows{number_of_persons(subset_persons)}"
-    say(f"{out}: {len(subset)} of {rows_of_persons}, imbalance {imbalance:g}")
-    say(
-        "For research: class sizes were chosen by the private labels, and no guarantee covers that."
-    )
+    if imbalance is None:
+        say(f"{out}: {len(subset)} of {rows_of_persons}")
+    else:
+        say(f"{out}: {len(subset)} of {rows_of_persons}, imbalance {imbalance:g}")
+        say(
+            "For research: class sizes were chosen by the private labels, and no guarantee covers"
+            " that."
+        )
     tell_of_case(source.persons)
     tell_of_ledger(data, source, out)
 
 
-def _check_numbers(imbalance: float, seed: int) -> None:
+def _check_numbers(imbalance: float | None, seed: int) -> None:
     """Refuse a ratio or a seed that is out of range."""
-    if not 1 <= imbalance < math.inf:
+    if imbalance is not None and not 1 <= imbalance < math.inf:
         raise InputError(
             f"--imbalance {imbalance:g} must be a finite ratio >= 1, largest to smallest;"
             " correct it"
@@ -121,7 +130,7 @@ def _check_numbers(imbalance: float, seed: int) -> None:
 
 
 def _subset(
-    labels: "NDArray[Any]", declared: Any, n_rows: int, imbalance: float, seed: int
+    labels: "NDArray[Any]", declared: Any, n_rows: int, imbalance: float | None, seed: int
 ) -> "NDArray[np.int64]":
     """Positions of the first `n_rows` records, in plans' order, cut to the imbalance; ascending."""
     import numpy as np
@@ -131,7 +140,7 @@ def _subset(
     from tacit.data.splits import first_rows
 
     rows = first_rows(len(labels), n_rows)
-    if imbalance == 1:
+    if imbalance is None:
         return rows
     classes = list(declared or np.unique(labels).tolist())
     class_indices = encode_labels(labels, classes)[rows]

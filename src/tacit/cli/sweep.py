@@ -62,13 +62,14 @@ def sweep(
     from tacit.experiments.mlflow_hook import logging_to
     from tacit.experiments.run import prepare
     from tacit.experiments.run import sweep as run_sweep
+    from tacit.report.words import imbalance_words
 
     if dry_run:
         whole("--jobs", jobs)
         state = prepare(plan, out, data)
         missing = state.missing(retry_failed)
         for cell in missing:
-            place = f"{cell.data} ({cell.encoder}), imbalance {cell.imbalance:g}"
+            place = f"{cell.data} ({cell.encoder}), {imbalance_words(cell.imbalance)}"
             say(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
         say(f"{len(missing)} of {len(state.cells)} cells to compute")
         return

@@ -59,7 +59,7 @@ class Cell:
     public: str | None
     public_rows: int | None
     budget: str
-    imbalance: float
+    imbalance: float | None
     subset_seed: int
     seed: int
     unit: str
@@ -69,6 +69,9 @@ class Cell:
     timed: bool = False
     names: bool = False
 
+    # at imbalance 1, whether records of larger classes are left out
+    balanced: bool = False
+
     @property
     def key(self) -> str:
         """Hash of everything that decides the result.
@@ -77,7 +80,7 @@ class Cell:
         """
         omitted_fields = ["plan", "source"]
         # absent unless set: cells without them keep the keys from before these fields existed
-        for name in ("timed", "names"):
+        for name in ("timed", "names", "balanced"):
             if not getattr(self, name):
                 omitted_fields.append(name)
         values = {

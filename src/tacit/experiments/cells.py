@@ -16,7 +16,7 @@ from typing import Any
 from tacit.data.imbalance import class_sizes
 from tacit.errors import BudgetError, InputError, TacitError, nearest
 from tacit.experiments.cell import INFINITE, Cell
-from tacit.experiments.data import DataSource, public_rows, records
+from tacit.experiments.data import DataSource, has_equal_sizes, public_rows, records
 from tacit.experiments.plan import SEARCHES, DataSet, LearnerSpec, Plan, parameter_text
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
@@ -98,7 +98,12 @@ def cells(plan: Plan, sources: Sequence[DataSource]) -> list[Cell]:
 
 
 def _first_seeds(
-    plan: Plan, data: DataSet, source: DataSource, imbalance: float, variant: Variant, unit: str
+    plan: Plan,
+    data: DataSet,
+    source: DataSource,
+    imbalance: float | None,
+    variant: Variant,
+    unit: str,
 ) -> Iterator[tuple[Path, Cell]]:
     """Yield the cell of each public input and budget with the first seed, after the path to its
     budget.
@@ -116,6 +121,7 @@ def _first_seeds(
                 public_rows=n_public_rows,
                 budget=variant.as_json(budget),
                 imbalance=imbalance,
+                balanced=imbalance == 1 and not has_equal_sizes(source),
                 subset_seed=plan.subset_seed,
                 seed=plan.seeds[0],
                 unit=unit,
@@ -163,7 +169,9 @@ def _check_number(plan: Plan) -> None:
 def _check_imbalance(plan: Plan, data_sets: Sequence[tuple[DataSet, DataSource]]) -> None:
     """Refuse a ratio at which a class of some data set would keep no records."""
     for (data, source), (position, ratio) in product(data_sets, enumerate(plan.imbalance)):
-        sizes = records(source, 1.0, 0).sizes
+        if ratio is None:
+            continue
+        sizes = records(source, None, 0).sizes
         try:
             class_sizes(int(sizes[sizes > 0].min()), len(sizes), ratio)
         except InputError as error:
@@ -364,7 +372,7 @@ def _check_learner(cell: Cell, variant: Variant, budget_path: Path) -> None:
     """Check that the learner has a privacy cost for this budget under the plan's unit, and takes
     data of this shape.
     """
-    n, width = records(cell.source, 1.0, cell.subset_seed).x.shape
+    n, width = records(cell.source, None, cell.subset_seed).x.shape
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # every cell records the warnings of its fit

@@ -333,10 +333,14 @@ def _declared_or_occurring_classes(parts: Sequence[Data]) -> tuple[ClassValue, .
 
 # These caches are small, since subsets of rows are copies in memory.
 @lru_cache(maxsize=2)
-def records(source: DataSource, imbalance: float, seed: int) -> Records:
-    """Return the records of a cell; cells with this ratio and seed share the imbalanced subset."""
+def records(source: DataSource, imbalance: float | None, seed: int) -> Records:
+    """Return the records of a cell; cells with this ratio and seed share the imbalanced subset.
+
+    Without a ratio all records are used.
+    """
     whole = _whole(source)
-    if imbalance == 1:
+    leaves_out_none = imbalance == 1 and has_equal_sizes(source)
+    if imbalance is None or leaves_out_none:
         return whole
 
     # Worker processes share the subset. The first function returns what decides it, for the key;
@@ -352,6 +356,12 @@ def records(source: DataSource, imbalance: float, seed: int) -> Records:
     if whole.persons is not None:
         persons = whole.persons[rows]
     return replace(whole, x=whole.x[rows], y=y[rows], persons=persons)
+
+
+def has_equal_sizes(source: DataSource) -> bool:
+    """Return whether all classes that have records have equally many."""
+    sizes = _whole(source).sizes
+    return len(np.unique(sizes[sizes > 0])) == 1
 
 
 @lru_cache(maxsize=2)

@@ -169,6 +169,13 @@ def _seed_list(value: Any) -> Any:
     return value
 
 
+def _ratio_list(value: Any) -> Any:
+    """Return a list for null, and anything else unchanged."""
+    if value is None:
+        return [None]
+    return value
+
+
 def _unit_list(value: Any) -> Any:
     """Return a list for the name of one unit, and anything else unchanged."""
     if isinstance(value, str):
@@ -177,6 +184,7 @@ def _unit_list(value: Any) -> Any:
 
 
 Units = Annotated[list[UnitName], BeforeValidator(_unit_list), Field(min_length=1)]
+Ratios = Annotated[list[float | None], BeforeValidator(_ratio_list), Field(min_length=1)]
 Seeds = Annotated[
     list[Seed], BeforeValidator(_seed_list), Field(min_length=1, description="A number, or a list")
 ]
@@ -196,8 +204,12 @@ class Plan(_Part):
     budgets: list[Any] = Field(
         [], description="rho=0.5, epsilon=1, epsilon=1,delta=1e-6, mu=1, inf, or a=1,b=2;delta=1e-5"
     )
-    imbalance: list[float] = Field(
-        [1.0], min_length=1, description="Ratios of the largest to the smallest class"
+    imbalance: Ratios = Field(
+        [None],
+        description=(
+            "Ratios of the largest to the smallest class; at 1 classes are of equal size, and null,"
+            " the default, keeps all records"
+        ),
     )
     timed: bool = Field(
         False,
@@ -215,13 +227,17 @@ class Plan(_Part):
     def schema_of_files(cls) -> dict[str, Any]:
         """Return the JSON schema of plan files.
 
-        In place of a list, a file may have a number of seeds or the name of one unit.
+        In place of a list, a file may have a number of seeds, the name of one unit or null as
+        imbalance.
         """
         schema = cls.model_json_schema()
         properties = schema["properties"]
 
         seed_list = properties["seeds"]
         properties["seeds"] = {"anyOf": [{"type": "integer", "minimum": 1}, seed_list]}
+
+        ratio_list = properties["imbalance"]
+        properties["imbalance"] = {"anyOf": [{"type": "null"}, ratio_list]}
 
         unit_list = properties["unit"]
         properties["unit"] = {"anyOf": [unit_list["items"], unit_list]}
@@ -265,7 +281,7 @@ def validate(document: Mapping[str, Any]) -> Plan:
     for axis in ("unit", "imbalance", "seeds", "budgets"):
         _check_axis(getattr(plan, axis), (axis,))
     for number, ratio in enumerate(plan.imbalance):
-        if not 1 <= ratio < math.inf:
+        if ratio is not None and not 1 <= ratio < math.inf:
             raise PlanError(
                 f"imbalance {ratio:g} must be a finite ratio >= 1; correct it",
                 ("imbalance", number),
@@ -296,7 +312,8 @@ def _check_axis(values: Sequence[Any], path: tuple[str | int, ...]) -> None:
         # with its type, since 1, 1.0 and True are equal; as text, since lists cannot be in a set
         value_with_type = f"{type(value).__name__} {value!r}"
         if value_with_type in earlier_values:
-            raise PlanError(f"{path[-1]} has {quoted(value)} twice; remove one", (*path, number))
+            shown = "null" if value is None else quoted(value)
+            raise PlanError(f"{path[-1]} has {shown} twice; remove one", (*path, number))
         earlier_values.add(value_with_type)
 
 

@@ -65,8 +65,9 @@ class Result:
         Number of its rows that were used; None for all.
     budget : str
         As in the plan.
-    imbalance : float
-        Ratio of the largest to the smallest class; 1 is balanced.
+    imbalance : float or None
+        Ratio of the largest to the smallest class, by which records were left out; None if all
+        were used.
     seed : int
     unit : str
         Neighbouring relation of the guarantee.
@@ -115,7 +116,7 @@ class Result:
     public: str | None
     public_rows: int | None
     budget: str
-    imbalance: float
+    imbalance: float | None
     seed: int
     unit: str
     tuning: str

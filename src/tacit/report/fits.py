@@ -14,7 +14,7 @@ from tacit.models.metrics import spread
 from tacit.report.captions import about_seeds, caption
 from tacit.report.figure import Axis, Figure, Mean, MeansPanel, Panel, Point, axis_for
 from tacit.report.groups import PLACE, SweepResults, budget_of, budgets, grouped, loaded, number
-from tacit.report.words import imbalance_words, slug, unit_words
+from tacit.report.words import imbalance_words, ratio_words, slug, unit_words
 
 WHOLE = "whole fit"
 PHASES = (WHOLE, SCORING, SET_UP, SELECTION, SOLVING, REST, PREDICTION)
@@ -61,14 +61,14 @@ def class_sizes(sweep: SweepResults) -> Iterator[Figure]:
         title="Class sizes of the training data",
         caption=caption(about, panels),
         legend="imbalance",
-        series=tuple(f"{ratio:g}" for (ratio,), _ in grouped(with_sizes, "imbalance")),
+        series=tuple(ratio_words(ratio) for (ratio,), _ in grouped(with_sizes, "imbalance")),
         panels=tuple(panels),
         x=Axis("class, by size", whole=True),
         y=axis_for("training records", panels),
     )
 
 
-def _size_points(ratio: float, results: Sequence[Result]) -> list[Point]:
+def _size_points(ratio: float | None, results: Sequence[Result]) -> list[Point]:
     """A point for each rank that has records."""
     sizes_by_result = [sorted(result.class_sizes or [], reverse=True) for result in results]
     points = []
@@ -76,7 +76,7 @@ def _size_points(ratio: float, results: Sequence[Result]) -> list[Point]:
     for rank, sizes in enumerate(zip_longest(*sizes_by_result, fillvalue=0), 1):
         size_spread = spread(sizes)
         if size_spread.median > 0:
-            points.append(Point(f"{ratio:g}", rank, size_spread, tuple(results)))
+            points.append(Point(ratio_words(ratio), rank, size_spread, tuple(results)))
     return points
 
 

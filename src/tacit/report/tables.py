@@ -10,7 +10,7 @@ from tacit.experiments.results import Result
 from tacit.models.metrics import spread
 from tacit.report.accuracy import BALANCED, MINORITY
 from tacit.report.groups import SweepResults, budgets, grouped, number
-from tacit.report.words import imbalance_words, unit_words
+from tacit.report.words import imbalance_words, ratio_words, unit_words
 
 HEADER = (
     "learner",
@@ -80,7 +80,7 @@ def failed_texts(result: Result) -> tuple[str, ...]:
         result.learner,
         result.data,
         result.encoder,
-        f"{result.imbalance:g}",
+        ratio_words(result.imbalance),
         result.budget,
         str(result.seed),
         result.error or "",

@@ -34,9 +34,18 @@ def unit_sentence(unit: str) -> str:
     return f"whether {Unit(unit).sentence} (unit: {unit_words(unit)})"
 
 
-def imbalance_words(ratio: float) -> str:
+def ratio_words(ratio: float | None) -> str:
+    """Return a ratio of the largest to the smallest class where "imbalance" stands beside it."""
+    if ratio is None:
+        return "none set"
+    return f"{ratio:g}"
+
+
+def imbalance_words(ratio: float | None) -> str:
     """Return a ratio of the largest to the smallest class in words."""
-    return f"imbalance {ratio:g}"
+    if ratio is None:
+        return "all records"
+    return f"imbalance {ratio_words(ratio)}"
 
 
 def slug(*parts: object) -> str:
