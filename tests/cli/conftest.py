@@ -19,7 +19,11 @@ def stores(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     for name, n in (("private", 90), ("test", 60)):
         EmbeddingStore.write(
-            tmp_path / name, *rows(rng, n), classes=CLASSES, declared_public=name == "test"
+            tmp_path / name,
+            *rows(rng, n),
+            classes=CLASSES,
+            labels="index",
+            declared_public=name == "test",
         )
     EmbeddingStore.write(tmp_path / "public", rows(rng, 40)[0])
     monkeypatch.chdir(tmp_path)

@@ -242,8 +242,8 @@ def test_labels_outside_the_class_list(stores, run):
         run,
         FIT + " --classes classes.txt",
         "row 2 has label 'cow'",
-        "2 declared classes",
-        "add it to classes",
+        "2 classes (ant, bee)",
+        "complete the list",
     )
     x, y = rows(np.random.default_rng(0), 9)
     np.savez("data.npz", x=x, y=y)

@@ -32,7 +32,7 @@ def fitted(stores, run):
     declared public.
     """
     x, y = rows(np.random.default_rng(1), 60)
-    EmbeddingStore.write("unstated", x, y, classes=CLASSES)
+    EmbeddingStore.write("unstated", x, y, classes=CLASSES, labels="index")
     np.savez("rows.npz", x=x, y=np.array(CLASSES)[y])
     assert run(FIT)[0] == 0
     return stores

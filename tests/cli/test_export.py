@@ -47,7 +47,7 @@ def test_labels_are_the_same_with_and_without_probabilities(release, run):
 
 def test_a_class_with_the_name_of_a_column_is_one_line(stores, run):
     x = EmbeddingStore.open("private").x[:]
-    EmbeddingStore.write("odd", x, np.arange(len(x)) % 2, classes=["ant", "row"])
+    EmbeddingStore.write("odd", x, np.arange(len(x)) % 2, classes=["ant", "row"], labels="index")
     assert run("fit noisy-sum odd --budget rho=8 --out o")[0] == 0
     refused(
         run,

@@ -25,7 +25,9 @@ def table(name):
 @pytest.fixture
 def labelled(stores):
     """Public records with labels."""
-    EmbeddingStore.write("labelled", *rows(np.random.default_rng(5), 40), classes=CLASSES)
+    EmbeddingStore.write(
+        "labelled", *rows(np.random.default_rng(5), 40), classes=CLASSES, labels="index"
+    )
 
 
 def test_tables_figures_and_readings(labelled, run):
@@ -61,7 +63,7 @@ def test_tables_figures_and_readings(labelled, run):
 
 def test_public_labels_of_other_classes_measure_nothing(stores, run):
     EmbeddingStore.write(
-        "others", *rows(np.random.default_rng(5), 40), classes=["ant", "elk", "fox"]
+        "others", *rows(np.random.default_rng(5), 40), classes=["ant", "elk", "fox"], labels="index"
     )
     assert run(f"{FIT} --public others --folder run")[0] == 0
     assert not any(name.startswith("label_accuracy") for name in table("votings")[0])

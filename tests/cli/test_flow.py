@@ -216,7 +216,11 @@ def test_a_ledger_is_only_kept_for_data_and_a_folder_of_stores_is_read_by_split(
     for name in ("both/train", "both/test"):
         Path(name).parent.mkdir(exist_ok=True)
         tacit.EmbeddingStore.write(
-            name, *rows(np.random.default_rng(2), 30), classes=CLASSES, identity=name[5:]
+            name,
+            *rows(np.random.default_rng(2), 30),
+            classes=CLASSES,
+            labels="index",
+            identity=name[5:],
         )
     Path("notes.txt").write_text("x")
     Path("empty").mkdir()
@@ -236,12 +240,16 @@ def test_a_ledger_is_only_kept_for_data_and_a_folder_of_stores_is_read_by_split(
 
 
 def test_mistakes_of_kind_are_named(stores):
-    store = tacit.EmbeddingStore.write("s", *rows(np.random.default_rng(2), 30), classes=CLASSES)
+    store = tacit.EmbeddingStore.write(
+        "s", *rows(np.random.default_rng(2), 30), classes=CLASSES, labels="index"
+    )
     with pytest.raises(tacit.TacitError, match=r"pass its rows, public=store.x"):
         tacit.PublicPrototypes(public=store, classes=CLASSES).fit(store.x, store.labels)
     with pytest.raises(tacit.TacitError, match=stating("Ledger", "tacit.Ledger.beside")):
         tacit.NoisySumPrototypes(ledger="s.ledger.jsonl").promise()
-    with pytest.raises(tacit.TacitError, match=r"pass the names \(store.labels\)"):
+    with pytest.raises(
+        tacit.TacitError, match=stating("store.labels", "np.asarray(classes)[y]", "classes")
+    ):
         tacit.NoisySumPrototypes(classes=store.classes).fit(store.x, store.y)
 
 

@@ -26,7 +26,9 @@ def rows(seed, n):
 
 def write(name, seed, encoder, n=90):
     card = {} if encoder is None else {"encoder": encoder}
-    EmbeddingStore.write(name, *rows(seed, n), classes=CLASSES, card=card, identity=name)
+    EmbeddingStore.write(
+        name, *rows(seed, n), classes=CLASSES, labels="index", card=card, identity=name
+    )
 
 
 @pytest.fixture

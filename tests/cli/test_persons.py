@@ -33,7 +33,13 @@ def stores(tmp_path, monkeypatch):
         x, y, ids = people(n, seed)
         persons = [f"{name}-{one}" for one in ids.tolist()]
         EmbeddingStore.write(
-            name, x, y, classes=CLASSES, persons=persons, declared_public=name == "test"
+            name,
+            x,
+            y,
+            classes=CLASSES,
+            labels="index",
+            persons=persons,
+            declared_public=name == "test",
         )
     return tmp_path
 
@@ -115,7 +121,7 @@ def test_bare_files_take_ids_from_a_file_or_a_column(stores, run):
 def test_intervals_over_persons_are_printed_and_recorded(stores, run):
     run(f"{FIT} --unit add-remove-person --out release")
     x, y, ids = people(200, 1)
-    EmbeddingStore.write("rows", x, y, classes=CLASSES)
+    EmbeddingStore.write("rows", x, y, classes=CLASSES, labels="index")
     status, out, _ = run("evaluate release test --record")
     assert status == 0
     number = len(set(ids.tolist()))

@@ -79,6 +79,7 @@ def test_a_store_gives_back_what_was_written(tmp_path):
         x,
         y,
         classes=["cat", "dog", "fox"],
+        labels="index",
         card={"encoder": "none"},
         metadata={"site": list("aabbc")},
     )
@@ -140,7 +141,9 @@ def test_undeclared_names_are_derived_and_undeclared_numbers_are_kept(tmp_path):
         (10, [3, 9, 0], [3, 9, 0], [3, 9, 0]),
         ([20, 10], [10, 20, 10], [1, 0, 1], [10, 20, 10]),
         (["b", "a"], ["a", "b", "b"], [1, 0, 0], ["a", "b", "b"]),
-        (["b", "a"], [1, 0, 0], [1, 0, 0], ["a", "b", "b"]),
+        (list("12345"), [1, 2, 4], [0, 1, 3], ["1", "2", "4"]),
+        ([2, 1], ["1", "2", "2"], [1, 0, 0], [1, 2, 2]),
+        (["True", "False"], np.array([True, False, False]), [0, 1, 1], ["True", "False", "False"]),
         (range(3), np.array([1.0, 2.0, 0.0]), [1, 2, 0], [1, 2, 0]),
         (np.array(["b", "a"]), np.array(["a", "b", "b"], object), [1, 0, 0], ["a", "b", "b"]),
         (["b", "a"], np.array([b"a", b"b", b"b"]), [1, 0, 0], ["a", "b", "b"]),
@@ -151,6 +154,25 @@ def test_labels_are_values_or_indexes_of_declared_classes(tmp_path, classes, y, 
     assert store.y.tolist() == indexes
     assert store.labels.tolist() == labels
     assert store.classes_declared
+
+
+@pytest.mark.parametrize("y", [[1, 0, 0], np.array([True, False, False])])
+def test_numbers_and_truth_values_are_no_positions_beside_names_unless_stated(tmp_path, y):
+    for classes in (["b", "a"], ["yes", "no"]):
+        with pytest.raises(InputError, match=stating("row 0", classes[0])):
+            EmbeddingStore.write(tmp_path / "s", rows_of(3), y, classes=classes)
+    with pytest.raises(InputError, match=stating("index", "--labels", "classes")):
+        EmbeddingStore.write(tmp_path / "s", rows_of(3), [1, 0, 0], classes=["b", "a"])
+
+    store = EmbeddingStore.write(
+        tmp_path / "s", rows_of(3), [1, 0, 0], classes=["b", "a"], labels="index"
+    )
+    assert store.labels.tolist() == ["a", "b", "b"]
+    with pytest.raises(InputError, match=stating("1", "index")):
+        store.append(rows_of(1), [1])
+    assert store.append(rows_of(1), [1], labels="index").labels.tolist() == ["a", "b", "b", "a"]
+    with pytest.raises(InputError, match=stating("'place'", "value", "index")):
+        EmbeddingStore.write(tmp_path / "t", rows_of(3), [1, 0, 0], classes=2, labels="place")
 
 
 def test_any_array_like_is_accepted(tmp_path):
@@ -303,7 +325,8 @@ def test_the_offending_row_is_found_in_a_later_block(tmp_path, monkeypatch):
         (np.full(5, 2**64 - 1, np.uint64), None, "row 0 has a label beyond 64 bits"),
         ([0, 1, 2**40, 1, 0], None, stating("row 2", "1099511627776", "32 bits")),
         ([0, 1, 3, 1, 0], 3, stating("row 2", "label 3", "3 classes", "(0, 1, 2)")),
-        ([0, 1, -1, 1, 0], ["a", "b"], stating("row 2", "label -1", "2 classes", "(a, b)")),
+        ([0, 1, -1, 1, 0], ["a", "b"], stating("row 0", "whole number 0", "(a, b)", "index")),
+        ([0, 1, -1, 1, 0], ["0", "1"], stating("row 2", "label -1", "2 classes", "(0, 1)")),
         (list("abzab"), ["a", "b"], stating("row 2", "'z'", "2 classes")),
         (list("abzab"), 10, stating("row 0", "'a'", "10 classes", "(0, 1, 2, 3, 4, ...)")),
         ([0] * 5, [], "classes is empty"),

@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
     for name in ("train", "test"):
         y = np.arange(60) % 3
         x = np.eye(3, 5)[y] * 3 + rng.normal(size=(60, 5))
-        tacit.EmbeddingStore.write(tmp_path / name, x, y, classes=CLASSES)
+        tacit.EmbeddingStore.write(tmp_path / name, x, y, classes=CLASSES, labels="index")
     tacit.EmbeddingStore.write(tmp_path / "names", ROWS[::-1], CLASSES[::-1])
     monkeypatch.setitem(METHODS, "noisy-sum", "named_learner:Named")
     monkeypatch.setattr(Named, "seen", None)
@@ -79,7 +79,9 @@ def test_names_that_the_training_store_carries(plan, folder):
     before = keys(plan(PLAN))
     train = tacit.EmbeddingStore.open(folder / "train")
     x, y = np.array(train.x), train.labels
-    tacit.EmbeddingStore.write(folder / "train", x, y, classes=CLASSES, names=ROWS, force=True)
+    tacit.EmbeddingStore.write(
+        folder / "train", x, y, classes=CLASSES, labels="index", names=ROWS, force=True
+    )
     # the same rows, and no other records
     assert keys(plan(PLAN.replace(", names: names", ""))) == before
     assert [

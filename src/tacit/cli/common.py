@@ -17,6 +17,7 @@ from tacit.errors import InputError, LedgerError
 if TYPE_CHECKING:
     from tacit.compute.progress import Reporter
     from tacit.data.imports import Data
+    from tacit.data.labels import LabelKind
     from tacit.models.metrics import Scores
     from tacit.privacy.ledger import Ledger
     from tacit.releases.release import Release, Utility
@@ -56,16 +57,21 @@ def _wrapped(line: str, width: int) -> str:
 
 
 def read_classes(text: str | None) -> Any:
-    """The class list of `--classes`: a number N for 0..N-1, or a file with one class a line."""
+    """Return the class list of `--classes`: a number N for 0..N-1, a file with one class a line, or
+    classes with commas between them.
+    """
     if text is None:
         return None
     if _is_number(text):
         return int(text)
+    if "," in text and not Path(text).is_file():
+        return class_values([name.strip() for name in text.split(",")])
     try:
         return class_values(read_lines(Path(text)))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
-            f"--classes {text} is neither a number nor a readable text file; give one of them"
+            f"--classes {text} is neither a number nor a readable text file, nor classes with"
+            " commas between them; give one of them"
         ) from error
 
 
@@ -77,8 +83,10 @@ def declared_classes(declared: Any, data: "Data") -> Any:
 
 
 def class_values(names: list[str]) -> list[str] | list[int]:
-    """Names of classes as whole numbers, if all are."""
-    if all(_is_number(name.removeprefix("-")) for name in names):
+    """Return names of classes as whole numbers, if all are written as numbers are; 01 is a text."""
+    from tacit.data.labels import WHOLE_NUMBER
+
+    if all(WHOLE_NUMBER.fullmatch(name) for name in names):
         return [int(name) for name in names]
     return names
 
@@ -100,6 +108,32 @@ def labels_of(data: "Data", path: Path | str) -> Any:
             " import both together"
         )
     return data.labels
+
+
+def class_labels(
+    data: "Data", path: Path | str, classes: Any, kind: str = "value", *, needed: bool = True
+) -> Any:
+    """Return the labels as values of the class list, if one is declared.
+
+    `kind` is that of `--labels`: "index" if whole numbers are positions in the list.
+    """
+    from tacit.data.labels import values_of
+
+    labels = labels_of(data, path) if needed else data.labels
+    if labels is None or classes is None:
+        return labels
+    return values_of(labels, classes, kind_of(data, classes, kind))
+
+
+def kind_of(data: "Data", classes: Any, kind: str) -> "LabelKind":
+    """Return the meaning of whole numbers as labels, as `--labels` or the source of the data states
+    it.
+    """
+    if kind != "index":
+        return data.label_kind
+    if classes is None:
+        raise InputError("--labels index needs the class list; declare it with --classes")
+    return "index"
 
 
 def number_of_persons(persons: Any) -> str:

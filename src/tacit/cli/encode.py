@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tacit.encoding.encoders.store import Options, Outcome
     from tacit.encoding.sources.base import Source
 
+# the value of --labels that is no file
+INDEX = Path("index")
+
 
 def encode(
     source: Path | None = None,
@@ -84,7 +87,9 @@ def encode(
     split
         Which split of a source that has several.
     labels
-        For a flat folder, the table that names its pictures; for .npy, an array of labels.
+        For a flat folder, the table that names its pictures; for .npy, an array of labels. Or
+        `index`: whole numbers as labels beside a list of class names are positions in the list,
+        from 0.
     x
         Name of the column, or array, of pictures, texts or files, where it is not a usual one.
     y
@@ -97,7 +102,8 @@ def encode(
         Which folder of a picture's path is named after the person: 1 for PERSON/CLASS/x.png, 2 for
         CLASS/PERSON/x.png.
     classes
-        The class list as a public fact: a number N for 0..N-1, or a file with one class a line.
+        The class list as a public fact: a number N for 0..N-1, a file with one class a line, or
+        classes with commas between them.
     texts
         A file with one class name per line, or, where --classes or the source lists the classes,
         with one text for each class in their order. With a source, the store carries the rows of
@@ -172,6 +178,7 @@ def encode(
     check_writable(out, force=force, ours=holds_stores if len(parts) > 1 else is_store)
 
     options = Options(
+        labels="index" if labels == INDEX else "value",
         classes=read_classes(classes),
         public=public,
         skip_bad=skip_bad,
@@ -210,7 +217,7 @@ def encode(
         sources = _open_sources(
             source,
             parts,
-            labels=labels,
+            labels=None if labels == INDEX else labels,
             x=x,
             y=y,
             persons=persons,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import (
     check_encoder,
+    class_labels,
     labels_of,
     ledger_of,
     number_of_persons,
@@ -15,7 +16,7 @@ from tacit.cli.common import (
     shown_progress,
     utility_of,
 )
-from tacit.cli.options import AnyEncoder, Features, Labels, Persons, Split
+from tacit.cli.options import AnyEncoder, Features, LabelMeaning, Labels, Persons, Split
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def evaluate(
     public_test: bool = False,
     x: Features = None,
     y: Labels = None,
+    labels: LabelMeaning = "value",
     persons: Persons = None,
     split: Split = None,
     any_encoder: AnyEncoder = False,
@@ -85,22 +87,24 @@ def evaluate(
         if record:
             _check_public(store, split, data, public_test=public_test)
 
-        labels = labels_of(data, store)
+        truth = labels_of(data, store)
+        if truth.dtype.kind != loaded.classes.dtype.kind:
+            truth = class_labels(data, store, loaded.classes.tolist(), labels)
         sizes = None
         if class_sizes is not None:
             sizes = _class_sizes(class_sizes, loaded.classes)
         predicted = loaded.predict(data.x)
-        scores = metrics.evaluate(labels, predicted, loaded.classes, sizes, data.persons)
+        scores = metrics.evaluate(truth, predicted, loaded.classes, sizes, data.persons)
 
     if record:
-        utility = utility_of(scores, data.identity, len(labels))
+        utility = utility_of(scores, data.identity, len(truth))
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
 
     if json:
         _print_json(scores)
         return
     n_present = len(present_classes(scores))
-    rows = f"{len(labels)} rows{number_of_persons(data.persons)}"
+    rows = f"{len(truth)} rows{number_of_persons(data.persons)}"
     say(f"{release} on {store}: {rows}, {n_present} of {len(loaded.classes)} classes")
     _print_scores(scores)
 

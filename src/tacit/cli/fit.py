@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import (
     check_apart,
+    class_labels,
     declared_classes,
-    labels_of,
     ledger_of,
     read_classes,
     read_lines,
@@ -33,6 +33,7 @@ from tacit.cli.options import (
     CardFacts,
     Features,
     Force,
+    LabelMeaning,
     Labels,
     Method,
     Noise,
@@ -60,6 +61,7 @@ def fit(
     allow_overlap: bool = False,
     names: str | None = None,
     classes: str | None = None,
+    labels: LabelMeaning = "value",
     groups: Path | None = None,
     test: Path | None = None,
     figures: Path | None = None,
@@ -95,8 +97,8 @@ def fit(
         or with one row for each class in their order. By default those that the private store
         carries; `none` leaves them out.
     classes
-        A number N for 0..N-1, or a file with one class a line. By default those declared in the
-        store.
+        A number N for 0..N-1, a file with one class a line, or classes with commas between them.
+        By default those declared in the store.
     groups
         A file with the budget group of each record, one per line, for methods with --budgets.
     test
@@ -156,8 +158,8 @@ def fit(
 
     with shown_progress(), _resumable(learner, out):
         data = read_data(store, x=x, y=y, persons=persons, split=split)
-        labels = labels_of(data, store) if learner.uses_records else data.labels
         class_list = declared_classes(declared, data)
+        y_of_class = class_labels(data, store, class_list, labels, needed=learner.uses_records)
         learner.set_params(classes=class_list, ledger=ledger_of(ledger, private, data))
         _set_shape(learner, data)
         class_names = _set_names(learner, names, data, class_list, private)
@@ -165,7 +167,7 @@ def fit(
         _check_persons(learner, data, store)
 
         arguments = _fit_arguments(learner, data, groups, test, public_data, class_list)
-        learner.fit(data.x, labels, **arguments)
+        learner.fit(data.x, y_of_class, **arguments)
 
         release = Release.of(
             learner,
@@ -256,7 +258,7 @@ def _fit_arguments(
 
     if test is not None:
         test_data = read_data(test, width=data.x.shape[1])
-        arguments["test"] = (test_data.x, labels_of(test_data, test))
+        arguments["test"] = (test_data.x, class_labels(test_data, test, classes))
 
     # Under a unit of records the learner does not use ids, and says so.
     if data.persons is not None:

@@ -7,6 +7,7 @@ from tacit.cli.common import (
     check_declaration,
     declared_classes,
     is_covered,
+    kind_of,
     number_of_persons,
     read_classes,
     say,
@@ -15,7 +16,7 @@ from tacit.cli.common import (
     tell_of_ledger,
 )
 from tacit.cli.names import names_for
-from tacit.cli.options import Persons
+from tacit.cli.options import LabelMeaning, Persons
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def import_(
     split: str | None = None,
     card: Path | None = None,
     classes: str | None = None,
+    labels: LabelMeaning = "value",
     names: str | None = None,
     identity: str | None = None,
     declare_public: bool = False,
@@ -64,7 +66,8 @@ def import_(
     card
         A card.json with the class list and public facts of the files.
     classes
-        The class list as a public fact: a number N for 0..N-1, or a file with one class a line.
+        The class list as a public fact: a number N for 0..N-1, a file with one class a line, or
+        classes with commas between them.
     names
         Rows of class names that the store shall carry: a store or file with rows labelled by class,
         or with one row for each class in their order. By default those that an imported store
@@ -111,6 +114,7 @@ def import_(
             data,
             class_list,
             class_names,
+            labels=kind_of(data, class_list, labels),
             identity=identity,
             dtype=dtype,
             force=overwrite,

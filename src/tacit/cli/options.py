@@ -58,6 +58,16 @@ Features = Annotated[
 Labels = Annotated[
     str | None, Parameter(help="Name of the labels inside the file, where it is not a usual one.")
 ]
+LabelMeaning = Annotated[
+    Literal["value", "index"],
+    Parameter(
+        help=(
+            "Meaning of whole numbers as labels beside a list of class names: index for positions"
+            " in the list, from 0. A card, a ClassLabel and NAME_targets.npy mean positions by"
+            " themselves."
+        )
+    ),
+]
 Split = Annotated[str | None, Parameter(help="Which split of a folder that has several.")]
 AnyEncoder = Annotated[
     bool,

@@ -49,7 +49,8 @@ def privatize_labels(
     budget
         epsilon=1, rho=0.5 or epsilon=1,delta=1e-6, for one label.
     classes
-        The public class list: a number N for 0..N-1, or a file with one class a line.
+        The public class list: a number N for 0..N-1, a file with one class a line, or classes with
+        commas between them. Labels are compared with it as texts.
     values
         Instead, for rr-on-bins and unbiased: a file with the values that a label may have, rising,
         one per line.

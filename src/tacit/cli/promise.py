@@ -26,7 +26,7 @@ def promise(
     Parameters
     ----------
     classes
-        A number N for 0..N-1, or a file with one class a line.
+        A number N for 0..N-1, a file with one class a line, or classes with commas between them.
     public
         As for `tacit fit`, so that its options can be tried here; public data cost nothing and are
         not read.

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from tacit.data.labels import (
     MOST_CLASSES,
     ClassValue,
+    LabelKind,
     class_list,
     clean_labels,
-    decode_labels,
-    encode_labels,
+    kind_beside,
+    values_of,
 )
 from tacit.data.origin import Origin
 from tacit.data.persons import stored_ids
@@ -35,7 +36,8 @@ class Arrays:
     """Features and labels read from `files`, with the public facts declared about them.
 
     The other attributes are those of an `EmbeddingStore`; `x` is memory-mapped where the format
-    allows it. Files carry no rows of class names.
+    allows it. Files carry no rows of class names. `label_kind` is "index" if the source states that
+    whole numbers are positions in a class list, which it may not name.
     """
 
     x: Any = field(repr=False)
@@ -49,6 +51,7 @@ class Arrays:
     persons: NDArray[Any] | None = field(default=None, repr=False)
     declared_public: bool = False
     stated_origin: Origin | None = field(default=None, repr=False)
+    label_kind: LabelKind = "value"
 
     @property
     def origin(self) -> Origin:
@@ -76,9 +79,9 @@ def make_arrays(
     classes: Iterable[Any] | None = None,
     card: dict[str, Any] | None = None,
     persons: Any = None,
+    label_kind: LabelKind = "value",
 ) -> Arrays:
-    """Make arrays of features, raw labels and ids; labels that index named classes become the class
-    values.
+    """Make arrays of features, raw labels and ids; labels beside classes become the class values.
 
     Pictures of bytes become rows, and the card states their `shape`, (channels, height, width).
     """
@@ -90,11 +93,20 @@ def make_arrays(
     x = as_rows(x, str(files[0]))
 
     class_values = None if classes is None else class_list(classes)
-    labels = None if y is None else clean_labels(y, len(x))
+    labels = None if y is None else clean_labels(y, len(x), class_values)
     if labels is not None and class_values is not None:
-        labels = decode_labels(encode_labels(labels, class_values), class_values)
+        labels = values_of(labels, class_values, label_kind)
     ids = None if persons is None else stored_ids(persons, len(x))
-    return Arrays(x, labels, class_values, identity, files, facts, persons=ids)
+    return Arrays(
+        x,
+        labels,
+        class_values,
+        identity,
+        files,
+        facts,
+        persons=ids,
+        label_kind=label_kind,
+    )
 
 
 def _picture_shape(x: Any, path: Path) -> tuple[int, ...] | None:
@@ -153,13 +165,15 @@ def from_named(
         array_names.append(ids)
     arrays = dict(zip(array_names, read(array_names), strict=True))
 
+    classes = arrays["classes"].tolist() if has_classes else None
     return make_arrays(
         arrays[features],
         None if labels is None else arrays[labels],
         (path,),
         path.stem,
-        classes=arrays["classes"].tolist() if has_classes else None,
+        classes=classes,
         persons=None if ids is None else arrays[ids],
+        label_kind=kind_beside(classes),
     )
 
 

@@ -28,7 +28,14 @@ from tacit.data import writing
 from tacit.data.arrays import combined_hash, file_hash
 from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
-from tacit.data.labels import ClassValue, class_list, clean_labels, decode_labels
+from tacit.data.labels import (
+    ClassValue,
+    LabelKind,
+    class_list,
+    clean_labels,
+    decode_labels,
+    label_kind,
+)
 from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile, checked_identity, is_store
 from tacit.data.origin import RECORD, ROW, Origin
 from tacit.data.persons import stored_ids
@@ -88,6 +95,9 @@ class EmbeddingStore:
     EmbeddingStore('pets': 4 x 8 float16, 3 declared classes)
     """
 
+    # labels of a store are values of its class list, or whole numbers without one
+    label_kind: LabelKind = "value"
+
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self._use(manifest)
@@ -128,6 +138,7 @@ class EmbeddingStore:
         *,
         persons: Any = None,
         classes: int | Iterable[ClassValue] | None = None,
+        labels: LabelKind = "value",
         card: Mapping[str, Any] | None = None,
         identity: str | None = None,
         metadata: Mapping[str, Sequence[Any]] | None = None,
@@ -147,12 +158,15 @@ class EmbeddingStore:
         X : array of shape (rows, dim)
             Features; read block by block, so it may be memory-mapped and larger than the memory.
         y : sequence of length rows, optional
-            Class values, or whole-number indexes into a list of class names.
+            Class values. They are compared with `classes` as texts: 1 is the class "1", not "01".
         persons : sequence of length rows, optional
             Whose record each row is: texts or whole numbers, compared and kept by the rule of
             `tacit.data.person_ids`. They are private.
         classes : list or int, optional
             The class list as a public fact; N stands for 0..N-1. Classes need not have records.
+        labels : {"value", "index"}
+            Meaning of whole numbers in `y` beside a list of names: "index" for positions in the
+            list, from 0.
         card : dict, optional
             Public facts about the data and the encoder, as JSON.
         identity : str, optional
@@ -191,12 +205,13 @@ class EmbeddingStore:
         X = as_rows(X)
         n_rows = len(X)
         class_values = None if classes is None else class_list(classes)
-        labels = None if y is None else clean_labels(y, n_rows)
-        if class_values is None and labels is not None and labels.dtype.kind == "U":
+        kind = label_kind(labels)
+        values = None if y is None else clean_labels(y, n_rows, class_values)
+        if class_values is None and values is not None and values.dtype.kind == "U":
             # a store holds labels as integers: texts are indexes into the texts that occur
-            class_values = class_list(np.unique(labels).tolist())
+            class_values = class_list(np.unique(values).tolist())
         ids = None if persons is None else stored_ids(persons, n_rows)
-        indexes = writing.label_indexes(labels, class_values)
+        indexes = writing.label_indexes(values, class_values, kind)
         table = writing.metadata_table(n_rows, indexes, ids, metadata)
         facts = writing.json_card(card)
 
@@ -208,7 +223,7 @@ class EmbeddingStore:
                 dtype=dtype,
                 shards=writing.write_shards(temporary, X, np.dtype(dtype), shard_rows, first=0),
                 metadata=writing.write_metadata(temporary, "metadata.parquet", table, n_rows),
-                has_labels=labels is not None,
+                has_labels=values is not None,
                 classes=class_values,
                 classes_declared=classes is not None,
                 identity=identity,
@@ -228,6 +243,7 @@ class EmbeddingStore:
         metadata: Mapping[str, Sequence[Any]] | None = None,
         *,
         persons: Any = None,
+        labels: LabelKind = "value",
         shard_rows: int = 65536,
     ) -> "EmbeddingStore":
         """Add rows at the end; until all are written the store on disk stays as it was.
@@ -236,7 +252,7 @@ class EmbeddingStore:
         ----------
         X : array of shape (new_rows, dim)
             Features, stored in the store's dtype.
-        y, metadata, persons, shard_rows
+        y, metadata, persons, labels, shard_rows
             As for `write`; labels, persons and further columns if and only if the store has them.
 
         Returns
@@ -268,6 +284,7 @@ class EmbeddingStore:
                 persons,
                 metadata,
                 shard_rows,
+                label_kind(labels),
             )
             self._use(Manifest.load(self.folder))
         return self

@@ -333,7 +333,17 @@ def _with_card(data: Data, card: Path, path: Path) -> Arrays:
     facts = dict(card_facts)
     if "shape" in data.card:
         facts["shape"] = data.card["shape"]
-    return make_arrays(data.x, data.labels, data.files, data.identity, classes, facts, data.persons)
+    return make_arrays(
+        data.x,
+        data.labels,
+        data.files,
+        data.identity,
+        classes,
+        facts,
+        data.persons,
+        # labels beside a card are positions in its class list
+        label_kind="index",
+    )
 
 
 def _metadata_column(store: EmbeddingStore, name: str) -> NDArray[Any]:

@@ -3,12 +3,17 @@
 A class value is a whole number or a string. Labels are stored as indexes into the class list. The
 list is a public fact if it was declared, and a fact about private records if it was derived from
 them.
+
+Labels and classes are compared as texts: 1 is the class "1", and neither "01" nor "1.0". Whole
+numbers are positions in the class list only where their source says so (a card, a `ClassLabel`, the
+owner's `labels="index"`).
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +21,23 @@ from numpy.typing import NDArray
 from tacit.errors import InputError, quoted
 
 ClassValue = int | str
+LabelKind = Literal["value", "index"]
+"""Meaning of whole numbers as labels: class values, or positions in the class list from 0."""
 MOST_CLASSES = 1_000_000
 MOST_LETTERS = 500
 
 # labels that are checked together
 BLOCK = 1 << 16
 
+# a whole number in the one spelling that Python gives it, so that equal numbers are equal texts
+WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
-def clean_labels(y: Any, rows: int) -> NDArray[Any]:
+
+def clean_labels(y: Any, rows: int, classes: list[ClassValue] | None = None) -> NDArray[Any]:
     """Return labels as a 1-D array of int64 or strings.
 
-    Missing, mixed or fractional labels are refused by row.
+    Truth values are 0 and 1, or the texts False and True beside `classes` that are texts. Missing,
+    mixed or fractional labels are refused by row.
     """
     labels = _one_dimensional(y, rows)
     if labels.dtype.kind == "O":
@@ -44,6 +55,9 @@ def clean_labels(y: Any, rows: int) -> NDArray[Any]:
         invalid = _invalid_texts(labels)
         _refuse_first(invalid, "has a label that is not valid text", "drop or correct it")
         return labels
+    if labels.dtype.kind == "b" and classes is not None and isinstance(classes[0], str):
+        # 0 and 1 could be taken for positions
+        return truth_texts(labels)
     if labels.dtype.kind not in "biuf":
         raise InputError(f"labels have dtype {labels.dtype}; give whole numbers or strings")
 
@@ -137,30 +151,72 @@ def class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int
         fault = f"label {label}, which is not among the {len(classes)} declared classes"
         remedy = "add it to classes, or drop the row"
         if labels.dtype.kind in "iu" and classes.dtype.kind == "U":
-            # such as positions in the class list
-            remedy = "pass the names (store.labels)"
+            # such as positions in the class list, or numbers whose texts are classes
+            remedy = (
+                "pass the names (store.labels, or np.asarray(classes)[y] if y are positions), or"
+                " list the numbers themselves as classes"
+            )
         raise InputError(f"row {row} has {fault}; {remedy}")
     return indices
 
 
-def encode_labels(labels: NDArray[Any], classes: list[ClassValue]) -> NDArray[np.int64]:
-    """Return indexes of clean `labels` in `classes`; whole numbers beside class names are taken as
-    indexes already.
+def truth_texts(values: NDArray[np.bool_]) -> NDArray[np.str_]:
+    """Return truth values as the texts False and True."""
+    return np.where(values, "True", "False")
+
+
+def label_kind(labels: str) -> LabelKind:
+    """Return the meaning of whole numbers as labels, checked."""
+    if labels == "value":
+        return "value"
+    if labels == "index":
+        return "index"
+    raise InputError(f"labels={labels!r:.80} is not one of value, index; pass one of them")
+
+
+def kind_beside(classes: list[Any] | None) -> LabelKind:
+    """Return the meaning of whole numbers in a file that lists its classes: positions in a list of
+    names, else values.
     """
-    classes_are_texts = isinstance(classes[0], str)
-    labels_are_texts = labels.dtype.kind == "U"
-    if classes_are_texts and labels.dtype.kind == "i":
+    if classes is None or any(WHOLE_NUMBER.fullmatch(str(value)) for value in classes):
+        return "value"
+    return "index"
+
+
+def encode_labels(
+    labels: NDArray[Any], classes: list[ClassValue], kind: LabelKind = "value"
+) -> NDArray[np.int64]:
+    """Return indexes of clean `labels` in `classes`.
+
+    Labels are compared with classes as texts. Of the kind "index", whole numbers are indexes
+    already, unless the classes are whole numbers, which they are compared with.
+    """
+    values = np.asarray(classes)
+    labels_are_numbers = labels.dtype.kind == "i"
+    if kind == "index" and labels_are_numbers and values.dtype.kind == "U":
         _refuse_unlisted((labels < 0) | (labels >= len(classes)), labels, classes)
         return labels
-    if labels_are_texts != classes_are_texts:
-        _refuse_unlisted(np.ones(len(labels), bool), labels, classes)
 
-    values = np.asarray(classes)
+    compared = labels
+    if labels.dtype.kind != values.dtype.kind:
+        compared = labels.astype(np.str_)
+        values = values.astype(np.str_)
     order = np.argsort(values)
-    places = np.searchsorted(values, labels, sorter=order).clip(max=len(values) - 1)
+    places = np.searchsorted(values, compared, sorter=order).clip(max=len(values) - 1)
     indexes: NDArray[np.int64] = order[places].astype(np.int64)
-    _refuse_unlisted(values[indexes] != labels, labels, classes)
+    unlisted = values[indexes] != compared
+    if labels_are_numbers:
+        _refuse_numbers_beside_names(unlisted, labels, classes)
+    _refuse_unlisted(unlisted, labels, classes)
     return indexes
+
+
+def values_of(
+    labels: NDArray[Any], classes: int | Iterable[Any], kind: LabelKind = "value"
+) -> NDArray[Any]:
+    """Return clean `labels` as values of a declared class list, by the rule of `encode_labels`."""
+    listed = class_list(classes)
+    return decode_labels(encode_labels(labels, listed, kind), listed)
 
 
 def decode_labels(indexes: NDArray[Any], classes: list[ClassValue] | None) -> NDArray[Any]:
@@ -237,17 +293,36 @@ def _refuse_first(bad: NDArray[Any], fault: str, remedy: str) -> None:
         raise InputError(f"row {int(bad.argmax())} {fault}; {remedy}")
 
 
+def _refuse_numbers_beside_names(
+    bad: NDArray[Any], labels: NDArray[Any], classes: list[ClassValue]
+) -> None:
+    """Refuse whole numbers, one of which is not in the class list, beside classes with names."""
+    if not bad.any() or all(WHOLE_NUMBER.fullmatch(str(value)) for value in classes):
+        return
+    row = int(bad.argmax())
+    raise InputError(
+        f"row {row} has the whole number {labels[row]} as label beside class names"
+        f' ({_examples(classes)}); pass labels="index" (--labels index) if such labels are'
+        " positions in that list from 0, else list the numbers themselves as classes"
+    )
+
+
+def _examples(classes: list[ClassValue]) -> str:
+    """Return the first five classes as text."""
+    examples = ", ".join(f"{value!s:.40}" for value in classes[:5])
+    if len(classes) > 5:
+        examples += ", ..."
+    return examples
+
+
 def _refuse_unlisted(bad: NDArray[Any], labels: NDArray[Any], classes: list[ClassValue]) -> None:
     """Refuse the labels if one is not in the class list; the error names the first."""
     if not bad.any():
         return
     row = int(bad.argmax())
     label = quoted(labels[row].item())
-    examples = ", ".join(f"{value!s:.40}" for value in classes[:5])
-    if len(classes) > 5:
-        examples += ", ..."
     raise InputError(
-        f"row {row} has label {label}, not one of the {len(classes)} classes ({examples}); correct"
-        " that row, or complete the list from public knowledge (a code book, a form), not from the"
-        " labels"
+        f"row {row} has label {label}, not one of the {len(classes)} classes"
+        f" ({_examples(classes)}); correct that row, or complete the list from public knowledge (a"
+        " code book, a form), not from the labels"
     )

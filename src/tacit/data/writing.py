@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.data.arrays import file_hash
-from tacit.data.labels import ClassValue, clean_labels, encode_labels
+from tacit.data.labels import ClassValue, LabelKind, clean_labels, encode_labels
 from tacit.data.manifest import NAMES, Manifest, StoredFile, StoredNames
 from tacit.data.name_rows import rows_by_class
 from tacit.data.origin import ROW
@@ -28,7 +28,7 @@ PERSON = "person"
 
 
 def label_indexes(
-    labels: NDArray[Any] | None, classes: list[ClassValue] | None
+    labels: NDArray[Any] | None, classes: list[ClassValue] | None, kind: LabelKind = "value"
 ) -> NDArray[np.int64] | None:
     """Return labels as a store holds them: indexes into the class list, or the labels themselves if
     there is no list.
@@ -36,7 +36,7 @@ def label_indexes(
     if labels is None:
         return None
     if classes is not None:
-        return encode_labels(labels, classes)
+        return encode_labels(labels, classes, kind)
 
     limits = np.iinfo(np.int32)
     too_wide = (labels < limits.min) | (labels > limits.max)
@@ -187,13 +187,14 @@ def append_rows(
     persons: Any,
     metadata: Mapping[str, Sequence[Any]] | None,
     shard_rows: int,
+    kind: LabelKind,
 ) -> None:
     """Add rows to the files of a store, then its manifest; `old_table` reads the store's
     metadata.
     """
     _check_same_parts(folder, old, X, y, persons)
     n_new = len(X)
-    labels = None if y is None else clean_labels(y, n_new)
+    labels = None if y is None else clean_labels(y, n_new, old.classes)
     if labels is not None and old.classes is None and labels.dtype.kind == "U":
         fault = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"
         raise InputError(f"{fault}; append the same kind")
@@ -203,7 +204,8 @@ def append_rows(
     columns: dict[str, Any] = dict(metadata or {})
     if ROW in table.column_names and ROW not in columns:
         columns = {ROW: _next_positions(table[ROW], n_new), **columns}
-    new_table = metadata_table(n_new, label_indexes(labels, old.classes), ids, columns)
+    indexes = label_indexes(labels, old.classes, kind)
+    new_table = metadata_table(n_new, indexes, ids, columns)
     if ids is not None and new_table.schema.field(PERSON).type != table.schema.field(PERSON).type:
         # 17 and "17" are one person, so numbers become texts
         new_table = _with_text_ids(new_table)

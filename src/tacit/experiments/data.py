@@ -180,8 +180,9 @@ def _class_list(train: Data, test: Data, paths: Mapping[str, str]) -> tuple[Clas
     """Return the class list of a data set; refuse labels that are not in it."""
     labels_of_parts = [_labels(train, paths["train"]), _labels(test, paths["test"])]
     classes = _declared_or_occurring_classes([train, test])
-    for labels in labels_of_parts:
-        encode_labels(labels, list(classes))  # raises for a label that is not in the list
+    for part, labels in zip((train, test), labels_of_parts, strict=True):
+        # raises for a label that is not in the list
+        encode_labels(labels, list(classes), part.label_kind)
     return classes
 
 
@@ -435,7 +436,7 @@ def _whole(source: DataSource) -> Records:
 
 
 def _class_indices(part: Data, path: str, classes: Sequence[ClassValue]) -> NDArray[np.int64]:
-    return encode_labels(_labels(part, path), list(classes)).astype(np.int64)
+    return encode_labels(_labels(part, path), list(classes), part.label_kind).astype(np.int64)
 
 
 def _first(n: int | None, *columns: Any) -> tuple[Any, ...]:

@@ -58,7 +58,7 @@ def read(
             check_width(folder, (table.num_rows, len(features)), width)
         rows = tables.matrix(table, features, folder)
         check_width(folder, rows.shape, width)
-        labels = None if label is None else as_numpy(table[label])
+        labels = None if label is None else tables.labels_of(table[label])
         ids = None if persons is None else as_numpy(table[persons])
 
     return make_arrays(
@@ -68,6 +68,8 @@ def read(
         identity or folder.absolute().name,
         classes=None if label is None else class_names(folder, label),
         persons=ids,
+        # a `ClassLabel` column holds positions
+        label_kind="index",
     )
 
 

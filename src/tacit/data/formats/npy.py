@@ -6,7 +6,8 @@ split.
 | `{split}_x.npy` | `{split}_y.npy` |
 | `{split}.npy` | `{split}_targets.npy` |
 
-Embeddings are often published as in the second line: `cifar10_train.npy`, for instance.
+Embeddings are often published as in the second line: `cifar10_train.npy`, for instance. Their
+labels are positions in a class list, and so are labels beside a card that lists classes.
 """
 
 import io
@@ -73,7 +74,16 @@ def read(
         fault = f"{labels}: labels have shape {targets.shape} beside {len(rows)} rows of {features}"
         raise InputError(f"{fault}; give exactly one label per row")
     files = (features,) if labels is None else (features, labels)
-    return make_arrays(rows, targets, files, identity or features.stem, classes, facts)
+    states_positions = classes is not None or (labels is not None and labels.name.endswith(TARGETS))
+    return make_arrays(
+        rows,
+        targets,
+        files,
+        identity or features.stem,
+        classes,
+        facts,
+        label_kind="index" if states_positions else "value",
+    )
 
 
 def targets_of(features: Path) -> Path | None:

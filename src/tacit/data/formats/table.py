@@ -32,8 +32,8 @@ def read(
         other_columns = [name for name in (label, persons) if name is not None]
         check_sizes(file, features, other_columns, path, width)
         rows = matrix(file.read(columns=features), features, path)
-        labels = None if label is None else _column(file, label, path)
-        ids = None if persons is None else _column(file, persons, path)
+        labels = None if label is None else labels_of(_column(file, label, path))
+        ids = None if persons is None else as_numpy(_column(file, persons, path))
         return make_arrays(rows, labels, (path,), path.stem, persons=ids)
 
 
@@ -59,8 +59,18 @@ def check_sizes(
         check_width(path, (n_rows, mean_length), width)
 
 
-def _column(file: Any, name: str, path: Path) -> NDArray[Any]:
-    """Read a column as numpy, in batches until they exceed what `check_unpacked` allows."""
+def labels_of(column: Any) -> NDArray[Any]:
+    """Return a column of labels as numpy; truth values are the texts False and True."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type):
+        values = [None if value is None else str(value) for value in column.to_pylist()]
+        return np.array(values, dtype=object)
+    return as_numpy(column)
+
+
+def _column(file: Any, name: str, path: Path) -> Any:
+    """Read a column in batches, until they exceed what `check_unpacked` allows."""
     import pyarrow as pa
 
     batches = []
@@ -69,9 +79,9 @@ def _column(file: Any, name: str, path: Path) -> NDArray[Any]:
         batches.append(batch)
         n_bytes += batch.nbytes
         check_unpacked(path, n_bytes)
-    if not batches:
-        return np.empty(0)
-    return as_numpy(pa.Table.from_batches(batches)[name])
+    return pa.Table.from_batches(batches, file.schema_arrow.empty_table().select([name]).schema)[
+        name
+    ]
 
 
 def columns(

@@ -13,6 +13,7 @@ import numpy as np
 from tacit.data.arrays import Arrays, choose, make_arrays
 from tacit.data.formats.arrow import as_numpy, check_once
 from tacit.data.formats.table import LABELS
+from tacit.data.labels import WHOLE_NUMBER
 from tacit.data.sizes import check_width
 from tacit.errors import InputError
 
@@ -25,6 +26,13 @@ BLOCK = 1 << 24
 _NUMBER = re.compile(
     r"[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)[ \t]*",
     re.ASCII | re.IGNORECASE,
+)
+
+# whole numbers as programs write them: 1, 1.0 (pandas), 1.000000000000000000e+00 (numpy.savetxt)
+_WHOLE_NUMBERS = (
+    WHOLE_NUMBER,
+    re.compile(r"-?(0|[1-9]\d{0,14})\.0", re.ASCII),
+    re.compile(r"-?\d\.\d{18}e[+-]\d\d", re.ASCII),
 )
 _FAULT = "is not a CSV file of numbers in UTF-8"
 
@@ -43,8 +51,6 @@ def read(
     """Read the columns of numbers, labels and ids of persons; all columns but those two are
     features.
     """
-    import pyarrow as pa
-
     if x is not None:
         raise InputError(
             f"x={x} does not apply to {path}, whose columns are the features; leave it out"
@@ -58,29 +64,30 @@ def read(
     if not features:
         raise InputError(f"{path} has no column of features; give a column for each")
 
-    table = _checked_table(path, heading, features, ids)
+    table = _checked_table(path, heading, features, label, ids)
     check_width(path, (table.num_rows, len(features)), width)
     rows = np.empty((table.num_rows, len(features)))
     for column, name in enumerate(features):
         rows[:, column] = as_numpy(table[name])
-    if label is not None and pa.types.is_integer(table[label].type):
-        _check_spellings(path, heading, label, table[label].type)
     return make_arrays(
         rows,
-        None if label is None else as_numpy(table[label]),
+        None if label is None else as_numpy(_labels(table[label])),
         (path,),
         path.stem,
         persons=None if ids is None else as_numpy(table[ids]),
     )
 
 
-def _checked_table(path: Path, heading: _Heading, features: list[str], ids: str | None) -> Any:
-    """Read all columns; features are floats, ids stay as they are written, labels are guessed."""
+def _checked_table(
+    path: Path, heading: _Heading, features: list[str], label: str | None, ids: str | None
+) -> Any:
+    """Read all columns; features are floats, labels and ids stay as they are written."""
     import pyarrow as pa
 
     types = dict.fromkeys(features, pa.float64())
-    if ids is not None:
-        types[ids] = pa.string()
+    for name in (label, ids):
+        if name is not None:
+            types[name] = pa.string()
     try:
         table = _parse(
             path, heading, column_types=types, null_values=[""], strings_can_be_null=True
@@ -154,19 +161,28 @@ def _check_cells(path: Path, names: list[str], features: list[str]) -> None:
                 raise InputError(f"{fault}; write rows of numbers with commas between them")
 
 
-def _check_spellings(path: Path, heading: _Heading, label: str, kind: Any) -> None:
-    """Refuse labels that are different texts and one number, which may be different classes."""
+def _labels(column: Any) -> Any:
+    """Return a column of texts as whole numbers if all are spelled in one usual way, so that each
+    number has one text; else as it is.
+    """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    table = _parse(path, heading, include_columns=[label], column_types={label: pa.string()})
-    texts = {text.strip() for text in table[label].unique().to_pylist()} - {""}
-    spellings = pa.array(texts, pa.string())
-    if len(spellings.cast(kind).unique()) < len(spellings):
-        fault = (
-            f"{path} has labels in {label!r} that are different texts but the same number, such as"
-            " 1 and 01"
-        )
-        raise InputError(f"{fault}; write each class in one way, or as a word")
+    trimmed = pc.utf8_trim_whitespace(column)
+    texts = [text for text in trimmed.unique().to_pylist() if text is not None]
+    for spelling in _WHOLE_NUMBERS:
+        if not all(spelling.fullmatch(text) for text in texts):
+            continue
+        numbers = trimmed
+        if spelling is not WHOLE_NUMBER:
+            numbers = trimmed.cast(pa.float64())
+        try:
+            numbers = numbers.cast(pa.int64())
+        except pa.ArrowInvalid:
+            # a fraction
+            return column
+        return numbers if len(numbers.unique()) == len(trimmed.unique()) else column
+    return column
 
 
 def _check_quotes(path: Path) -> None:

@@ -24,7 +24,7 @@ from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.progress import progress
 from tacit.compute.shared import digest
 from tacit.data.arrays import combined_hash
-from tacit.data.labels import class_list
+from tacit.data.labels import LabelKind, class_list
 from tacit.data.manifest import Manifest, StoredFile
 from tacit.data.names import ClassNames
 from tacit.data.origin import CONTENT, RECORD, ROW, without_folders
@@ -48,6 +48,8 @@ class Options:
     classes : list or int, optional
         The class list as a public fact; by default what the source declares, else what its labels
         show.
+    labels : {"value", "index"}
+        Meaning of whole numbers as labels beside a list of names: "index" for positions in it.
     public : bool
         Keep no labels, and of the files' paths only the last part.
     skip_bad : bool
@@ -75,6 +77,7 @@ class Options:
     shard_rows: int = SHARD_ROWS
     names: ClassNames | None = None
     declared_public: bool = False
+    labels: LabelKind = "value"
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -149,6 +152,13 @@ class Job:
         """Ids of persons that the store keeps."""
         return None if self.options.public else self.source.persons
 
+    @property
+    def label_kind(self) -> LabelKind:
+        """Meaning of whole numbers as labels, as the source or the options state it."""
+        if self.options.labels == "index":
+            return "index"
+        return self.source.label_kind
+
     @cached_property
     def classes(self) -> tuple[Any, bool]:
         """The class list, and whether it was declared."""
@@ -165,7 +175,7 @@ class Job:
             classes = np.unique(self.labels).tolist()
 
         # refuses labels outside the list
-        label_indexes(self.labels, classes)
+        label_indexes(self.labels, classes, self.label_kind)
         if classes is not None:
             classes = class_list(classes)
         return classes, declared_classes is not None
@@ -309,7 +319,7 @@ class Job:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        indexes = label_indexes(self.labels, self.classes[0])
+        indexes = label_indexes(self.labels, self.classes[0], self.label_kind)
         fields = []
         if indexes is not None:
             fields.append((LABEL, pa.int32()))

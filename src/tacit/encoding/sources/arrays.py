@@ -124,21 +124,14 @@ def _labels_and_classes(
     """Read the labels, (n_pictures,), and the class list (an array `classes`), whichever are
     there.
     """
-    labels = None
-    if label_array is not None:
-        (label_values,) = archive.read([label_array])
-        labels = base.labels_of(label_values, n_pictures, archive.path)
     classes = None
     if "classes" in archive.names:
         (class_values,) = archive.read(["classes"])
         classes = base.named_classes(class_values.tolist(), archive.path)
-
-    if labels is None or classes is None:
-        return labels, classes
-
-    # whole numbers beside class names are positions in the class list
-    if labels.dtype.kind != "U" and isinstance(classes[0], str):
-        labels = base.by_index(labels, classes, archive.path)
+    labels = None
+    if label_array is not None:
+        (label_values,) = archive.read([label_array])
+        labels = base.labels_of(label_values, n_pictures, archive.path, classes)
     return labels, classes
 
 

@@ -11,7 +11,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.labels import ClassValue, class_list, clean_labels
+from tacit.data.labels import (
+    ClassValue,
+    LabelKind,
+    class_list,
+    clean_labels,
+    kind_beside,
+    values_of,
+)
 from tacit.data.persons import stored_ids
 from tacit.errors import InputError
 
@@ -50,6 +57,8 @@ class Source:
         Public facts that the store's card keeps.
     persons : array of shape (rows,) or None
         Whose record each is: texts or whole numbers, which are private.
+    label_kind : {"value", "index"}
+        "index" if the source states that whole numbers as labels are positions in a class list.
     hidden : int
         Which folder of each name is such an id, counted from 1, so that messages leave it out; 0
         for none.
@@ -67,6 +76,7 @@ class Source:
     facts: dict[str, Any] = field(default_factory=dict)
     persons: NDArray[Any] | None = field(default=None, repr=False)
     hidden: int = 0
+    label_kind: LabelKind = "value"
 
     def __len__(self) -> int:
         return len(self.names)
@@ -109,10 +119,17 @@ def facts_of(status: os.stat_result) -> tuple[int, ...]:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
-def labels_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
-    """Check the class values of a table's column or an array; return them, (rows,)."""
+def labels_of(
+    values: Any, rows: int, where: Path | str, classes: list[ClassValue] | None = None
+) -> NDArray[Any]:
+    """Check the labels of a table's column or an array; return them, (rows,).
+
+    Beside `classes` in the same file they become class values.
+    """
     with _errors_name(where):
-        labels = clean_labels(values, rows)
+        labels = clean_labels(values, rows, classes)
+        if classes is not None:
+            return values_of(labels, classes, kind_beside(classes))
         if labels.dtype.kind == "U":
             # refuse a label that no class can have before anything is encoded
             class_list(np.unique(labels).tolist())
@@ -126,14 +143,22 @@ def persons_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
 
 
 def class_values(column: Sequence[Any], rows: int, where: Path | str) -> NDArray[Any]:
-    """Return the class values of a table's column: an empty cell is a missing label, and numbers
+    """Return the class values of a table's column.
+
+    An empty cell is a missing label, truth values are the texts False and True, and whole numbers
     may be written as text.
     """
-    values = np.array([None if value == "" else value for value in column], dtype=object)
+    values = np.array([_class_value(value) for value in column], dtype=object)
     labels = labels_of(values, rows, where)
     if labels.dtype.kind == "U" and numbers(set(labels.tolist())) is not None:
         return labels.astype(np.int64)
     return labels
+
+
+def _class_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value)
+    return None if value == "" else value
 
 
 def numbers(names: Iterable[str]) -> list[int] | None:

@@ -112,6 +112,7 @@ def read(files: Tree, split: str) -> Source:
         stamp(files.stamp, split),
         labels=values,
         classes=classes,
+        label_kind="index",
         classes_declared=True,
     )
 

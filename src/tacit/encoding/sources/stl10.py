@@ -60,5 +60,6 @@ def read(files: Tree, split: str) -> Source:
         stamp(files.stamp, split),
         values,
         classes,
+        label_kind="index",
         classes_declared=classes is not None,
     )
