@@ -103,7 +103,8 @@ def test_ids_of_the_subset_reach_the_learner(plan, folder, monkeypatch):
             lengths.add(len(persons))
     assert (len(seen), max(lengths)) == (4, 198)
     assert len(lengths) == 2
-    few = plan(PLAN.replace("test: test", "test: test, rows: 50"))
+    text = PLAN.replace("imbalance: [1, 3]", "imbalance: [null, 3]")
+    few = plan(text.replace("test: test", "test: test, rows: 50"))
     sweep(few, folder / "few")
     assert {len(persons) for _, _, persons in seen[4:] if persons is not None} >= {50}
 
