@@ -84,16 +84,17 @@ def test_tables_hold_medians_in_order_of_rho():
     assert csv(RESULTS).splitlines()[:2] == ["method,rho,seed,balanced,minority", "m,2.0,0,0.0,0.0"]
 
 
-def test_both_measures_have_a_panel_with_a_line_over_rho_and_one_without_privacy():
-    figure = both_measures(RESULTS, "title")
+@pytest.mark.parametrize(("of_rho", "places"), [(True, (0.5, 2.0)), (False, (1.0, 2.0))])
+def test_both_measures_have_a_panel_with_a_line_over_costs_and_one_without_privacy(of_rho, places):
+    figure = both_measures(RESULTS, "title", of_rho=of_rho)
+    assert figure.x.rho_above is not of_rho
     assert [panel.title for panel in figure.panels] == [
         "balanced accuracy",
         "minority accuracy: 25 % smallest classes",
     ]
     for panel, middle in zip(figure.panels, (0.1, 0.2), strict=True):
         assert [(point.x, point.y.median, len(point.results)) for point in panel.points] == [
-            (0.5, middle, 3),
-            (2, middle, 3),
+            (place, middle, 3) for place in places
         ]
         assert [point.y.median for point in panel.flat] == [middle]
 

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from itertools import product
 from xml.etree import ElementTree
 
@@ -207,17 +208,24 @@ def test_a_point_is_a_setting_over_its_seeds_and_missing_values_are_left_out():
         one(f"{seed}", seed=seed, balanced_accuracy=value) for seed, value in enumerate(seeds)
     ]
     (point,) = only(accuracy.accuracy, results).panels[0].points
-    assert (point.x, point.y, len(point.results)) == (0.5, spread([0.5, 0.6, 0.9]), 3)
+    assert (point.x, point.y, len(point.results)) == (1.0, spread([0.5, 0.6, 0.9]), 3)
     assert found(accuracy.minority, some(seed=[0, 1], minority_accuracy=[None])) == []
 
 
 def test_costs_are_in_order_a_panel_for_each_imbalance():
     figure = only(accuracy.accuracy, some(imbalance=[10.0, 1.0], rho=[2.0, 0.1], budget=["a"]))
     assert [panel.title for panel in figure.panels] == ["imbalance 1", "imbalance 10"]
-    results = [one(str(rho), rho=rho, budget=f"rho={rho}") for rho in (2.0, 0.1, 10.0)]
+    results = [one(str(rho), rho=rho, budget=f"rho={rho}") for rho in (2.0, 0.005, 32.0)]
     figure = only(accuracy.accuracy, results)
-    assert [point.x for point in figure.panels[0].points] == [0.1, 2.0, 10.0]
-    assert figure.x.limits[0] < 0.1 < 10.0 < figure.x.limits[1]
+    # the papers' epsilon, where rho = e^2/2
+    assert [point.x for point in figure.panels[0].points] == pytest.approx([0.1, 2.0, 8.0])
+    assert figure.x.limits[0] < 0.1 < 8.0 < figure.x.limits[1]
+    assert figure.x.log
+    rho, lines = charts.lines(figure, PAGE).to_dict()["concat"][0]["layer"]
+    above = rho["encoding"]["x"]["axis"]
+    below = lines["layer"][0]["encoding"]["x"]["axis"]
+    assert above["values"] == below["values"] == [0.1, 0.2, 0.5, 1, 2, 4, 8]
+    assert "datum.value * datum.value / 2" in above["labelExpr"]
 
 
 def test_units_stand_side_by_side_without_an_axis_of_costs():
@@ -274,11 +282,11 @@ def test_a_guarantee_without_rho_is_drawn_against_epsilon_at_its_delta(rho):
     ]
     by_axis = {figure.x.title: figure for figure in found(accuracy.accuracy, results)}
     assert {title: figure.visible_series for title, figure in by_axis.items()} == {
-        "rho (zCDP, add/remove one record)": ("pure", "zcdp"),
+        "epsilon e (zCDP, add/remove one record)": ("pure", "zcdp"),
         "epsilon at delta=1e-05 (add/remove one record)": ("at another delta",),
         "epsilon at delta=1e-06 (add/remove one record)": ("approximate",),
     }
-    assert [figure.x.rough for figure in by_axis.values()] == [False, False, True]
+    assert [figure.x.rho_above for figure in by_axis.values()] == [False, False, True]
     assert groups.without_cost(results) == 1
 
 
@@ -306,9 +314,9 @@ def test_one_budget_is_drawn_as_dots_in_a_row_for_each_learner():
     results.append(one("f" * 20, learner="auto", rho=math.inf, epsilon=math.inf, budget="inf"))
     figure = only(accuracy.accuracy, results)
     assert figure.one_cost
-    assert "balanced accuracy at rho = 0.5 (" in figure.title
+    assert "balanced accuracy at e = 1, rho = 0.5 (" in figure.title
     assert "the line spans" in figure.caption
-    assert "rough epsilon" not in figure.caption
+    assert "axis above" not in figure.caption
     chart = charts.lines(figure, PAGE).to_dict()
     first = chart["concat"][0]["layer"]
     assert {part["mark"]["type"] for part in first} == {"rule", "point"}
@@ -319,7 +327,7 @@ def test_one_budget_is_drawn_as_dots_in_a_row_for_each_learner():
         accuracy.accuracy, [*results, one("e" * 20, learner="auto", rho=2.0, budget="rho=2")]
     )
     assert not two.one_cost
-    assert "against rho" in two.title
+    assert "against epsilon e (" in two.title
     assert "params" in charts.lines(two, PAGE).to_dict()
 
 
@@ -350,12 +358,10 @@ def test_a_chart_says_what_it_shows():
         "digits",
         "raw",
         "balanced accuracy",
-        "rho",
+        "epsilon e",
         "imbalance 1",
-        "0.125",
-        "0.5",
-        "0.500",
-        "2",
+        "0.125 at 1",
+        "0.500 at 2",
         "0.900 without privacy",
     )
     assert found(accuracy.accuracy, results[-1:]) == []
@@ -398,15 +404,51 @@ def test_the_best_parameter_is_the_one_with_the_highest_median_at_each_cost():
     ]
     figure = only(accuracy.best_parameter, results)
     assert figure.series == ("1", "3", "10")
-    assert [(point.x, point.series) for point in figure.panels[0].best] == [
-        (0.1, "1"),
-        (1.0, "3"),
-        (8.0, "10"),
+    places = [math.sqrt(2 * rho) for _, rho in table]
+    assert [(point.x, point.series) for point in figure.panels[0].best] == list(
+        zip(places, ("1", "3", "10"), strict=True)
+    )
+    assert [point.y.median for point in figure.panels[0].points if point.series == "3"] == [
+        0.4,
+        0.8,
+        0.8,
     ]
-    assert medians(figure.panels[0], "3") == {0.1: 0.4, 1.0: 0.8, 8.0: 0.8}
     assert "tuning that nobody paid for" in figure.caption
     other = one("other", method="public", parameters='{"k": 1, "centre": false}')
     assert found(accuracy.best_parameter, [*results, other]) == []
+
+    # the same as a line: the best value at each cost
+    best = only(accuracy.best_values, results)
+    assert [(point.x, point.y.median) for point in best.panels[0].points] == list(
+        zip(places, (1, 3, 10), strict=True)
+    )
+    assert best.visible_series == ("imbalance 1",)
+    assert best.y.title == "best k"
+    words_alone = [
+        replace(result, parameters=json.dumps({"window": f"w{place % 3}"}))
+        for place, result in enumerate(results)
+    ]
+    assert len(found(accuracy.best_parameter, words_alone)) == 1
+    assert found(accuracy.best_values, words_alone) == []
+
+
+def test_panels_by_encoder_and_by_data_set():
+    facts = {"encoder": ["e", "f"], "data": ["a", "b"], "budget": ["rho=0.5"], "imbalance": [10.0]}
+    results = some(**facts)
+    by_encoder = found(accuracy.accuracy_of_encoders, results)
+    assert [figure.name for figure in by_encoder] == [
+        f"{measure}-accuracy-by-encoder-{data}-imbalance-10-add-remove-rho"
+        for measure in ("balanced", "minority")
+        for data in "ab"
+    ]
+    assert [panel.title for panel in by_encoder[0].panels] == ["e", "f"]
+    balanced, minority = found(accuracy.accuracy_of_data_sets, results)
+    assert [panel.title for panel in balanced.panels] == ["a, e", "a, f", "b, e", "b, f"]
+    assert balanced.title.startswith("imbalance 10: balanced accuracy by data set at e = 1")
+    assert {point.y.median for panel in minority.panels for point in panel.points} == {0.6}
+    alone = some(**(facts | {"encoder": ["e"], "data": ["a"]}))
+    assert found(accuracy.accuracy_of_encoders, alone) == []
+    assert found(accuracy.accuracy_of_data_sets, alone) == []
 
 
 def test_class_names_are_always_said():
@@ -466,6 +508,9 @@ def test_class_sizes_and_run_times():
     assert [panel.title for panel in figure.panels] == ["a", "b"]
     assert medians(figure.panels[0], "1") == {1: 300, 2: 7}
     assert figure.y.log
+    shares = only(fits.class_shares, results)
+    assert medians(shares.panels[0], "1") == {1: round(300 / 307, 9), 2: round(7 / 307, 9)}
+    assert shares.y.title == "share of records"
     results = [
         one(str(seconds), seed=seed, fit_seconds=seconds)
         for seed, seconds in enumerate((0.0, 1.0, 2.0, 9.0))
@@ -547,6 +592,12 @@ def test_a_mean_keeps_its_class_and_one_seed_of_each_budget_is_pictured():
         (0, (0, 0), (0, 1)),
         (2, (1, 1), (2, 2)),
     ]
+    # the axes end half of the range beyond true means and rows
+    assert figure.x.limits == figure.y.limits == pytest.approx((-0.075, 1.575))
+    assert [panel.note for panel in figure.panels] == ["1 of 2 private means outside"] * 2
+    assert not lacking(figure.caption, "outside", "1.41 to 1.41 from their true means")
+    title = charts.means(figure, PAGE).to_dict()["concat"][0]["title"]
+    assert title["subtitle"] == figure.panels[0].note
     assert len(figure.panels[0].rows) == 1000
     assert {right for _, _, right in figure.panels[0].rows} <= {True, False}
     assert "True means are private" in figure.caption
@@ -745,6 +796,7 @@ def test_folders_have_stable_names_and_bytes(tmp_path):
     assert names == [
         "balanced-accuracy-a-b-raw-add-remove-rho-2.svg",
         "balanced-accuracy-a-b-raw-add-remove-rho.svg",
+        "balanced-accuracy-by-data-set-imbalance-1-add-remove-rho.svg",
         "balanced-accuracy-raw-add-remove-rho.svg",
         "captions.txt",
         "tables.csv",

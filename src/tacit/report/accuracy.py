@@ -5,17 +5,20 @@ A point holds results that differ in the seed alone, and a figure holds guarante
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacit.experiments.results import Result
-from tacit.report.captions import AXIS_ABOVE, about_seeds, caption
-from tacit.report.figure import Axis, Figure, Panel, Point, log_axis, points_of
+from tacit.models.metrics import spread
+from tacit.report.captions import ABOUT_EPSILON, about_seeds, caption
+from tacit.report.figure import Axis, Figure, Panel, Point, axis_for, log_axis, points_of
 from tacit.report.groups import (
     NO_PRIVACY,
     PLACE,
     SweepResults,
+    axis_cost,
     budget_of,
     budgets,
     cost,
@@ -41,34 +44,79 @@ ABOUT_UNITS = (
 )
 
 
+class Layout(NamedTuple):
+    """How figures of accuracy against the cost divide results into figures and panels."""
+
+    facts: tuple[str, ...]
+    """Fields that the results of a figure share."""
+    panel: Callable[[Result], str]
+    """Title of the panel of a result."""
+    words: str | None = None
+    """What panels differ in, for titles that do not name it; there are then several panels."""
+
+
+def _imbalance(result: Result) -> str:
+    return imbalance_words(result.imbalance)
+
+
+def _encoder(result: Result) -> str:
+    return result.encoder
+
+
+def _place(result: Result) -> str:
+    return f"{result.data}, {result.encoder}"
+
+
+BY_IMBALANCE = Layout(("data", "encoder"), _imbalance)
+BY_ENCODER = Layout(("data", "imbalance"), _encoder, "by encoder")
+BY_DATA = Layout(("imbalance",), _place, "by data set")
+
+
 def accuracy(sweep: SweepResults) -> Iterator[Figure]:
-    """Balanced accuracy of every learner against rho, or epsilon where there is no rho; a panel per
-    imbalance.
+    """Balanced accuracy of every learner against the papers' epsilon, or epsilon where there is no
+    rho; a panel per imbalance.
     """
-    return _against_cost(sweep, BALANCED)
+    return _against_cost(sweep, BALANCED, BY_IMBALANCE)
 
 
 def minority(sweep: SweepResults) -> Iterator[Figure]:
     """Accuracy on the 25 % smallest classes, drawn as `accuracy` is."""
-    return _against_cost(sweep, MINORITY)
+    return _against_cost(sweep, MINORITY, BY_IMBALANCE)
 
 
-def _against_cost(sweep: SweepResults, measure: str) -> Iterator[Figure]:
-    """Yield a figure for each data set, encoder, unit and currency at which any result has the
-    measure.
+def accuracy_of_encoders(sweep: SweepResults) -> Iterator[Figure]:
+    """Both measures against the cost, a panel per encoder, where a data set has several."""
+    for measure in MEASURES:
+        yield from _against_cost(sweep, measure, BY_ENCODER)
+
+
+def accuracy_of_data_sets(sweep: SweepResults) -> Iterator[Figure]:
+    """Both measures against the cost, a panel per data set, where there are several."""
+    if len({result.data for result in sweep.done}) > 1:
+        for measure in MEASURES:
+            yield from _against_cost(sweep, measure, BY_DATA)
+
+
+def _against_cost(sweep: SweepResults, measure: str, layout: Layout) -> Iterator[Figure]:
+    """Yield a figure for each unit, currency and values of the layout's facts at which any result
+    has the measure.
     """
-    for (data, encoder, unit), results in grouped(sweep.done, *PLACE):
+    for (*values, unit), results in grouped(sweep.done, *layout.facts, "unit"):
         for kind, private, flat in _by_currency(sweep, results):
-            panels = cost_panels(private, flat, sweep.label, measure)
-            if not panels:
+            panels = cost_panels(private, flat, sweep.label, measure, panel=layout.panel)
+            if not panels or (layout.words and len(panels) < 2):
                 continue
 
+            place = _place_words(layout, values)
             only_cost = _only_cost(panels)
             where = _cost_words(kind, only_cost)
             about = _about_costs(measure, kind, panels)
             yield Figure(
-                name=slug(MEASURES[measure], data, encoder, unit, kind),
-                title=f"{data}, {encoder}: {MEASURES[measure]} {where} ({unit_words(unit)})",
+                name=slug(MEASURES[measure], layout.words, *place, unit, kind),
+                title=(
+                    f"{', '.join(place)}: {MEASURES[measure]}"
+                    f" {' '.join(filter(None, (layout.words, where)))} ({unit_words(unit)})"
+                ),
                 caption=caption(about, panels),
                 legend="learner",
                 series=sweep.series,
@@ -77,6 +125,14 @@ def _against_cost(sweep: SweepResults, measure: str) -> Iterator[Figure]:
                 y=Axis(MEASURES[measure], limits=(0, 1)),
                 one_cost=only_cost is not None,
             )
+
+
+def _place_words(layout: Layout, values: Sequence[Any]) -> list[str]:
+    """Return the values of a layout's facts in words."""
+    words = []
+    for fact, value in zip(layout.facts, values, strict=True):
+        words.append(imbalance_words(value) if fact == "imbalance" else str(value))
+    return words
 
 
 def _about_costs(measure: str, kind: str, panels: tuple[Panel, ...]) -> str:
@@ -98,7 +154,7 @@ def _about_costs(measure: str, kind: str, panels: tuple[Panel, ...]) -> str:
     if any(panel.flat for panel in panels):
         sentences.append(f"{mark_without_privacy}: the same learners without privacy.")
     if kind == "rho" and only_cost is None:
-        sentences.append(AXIS_ABOVE)
+        sentences.append(ABOUT_EPSILON)
     return " ".join(sentences)
 
 
@@ -109,9 +165,11 @@ def _only_cost(panels: Iterable[Panel]) -> float | None:
 
 
 def _cost_words(kind: str, only_cost: float | None) -> str:
-    """Return "against rho", or "at rho = 0.5" where all points have one cost."""
+    """Return "against epsilon e", or "at e = 1, rho = 0.5" where all points have one cost."""
     if only_cost is None:
-        return f"against {kind}"
+        return "against epsilon e" if kind == "rho" else f"against {kind}"
+    if kind == "rho":
+        return f"at e = {only_cost:.3g}, rho = {only_cost**2 / 2:.3g}"
     return f"at {kind} = {only_cost:.3g}"
 
 
@@ -143,36 +201,51 @@ def _by_currency(
 
 
 def cost_panels(
-    results: Iterable[Result], flat: Sequence[Result], series: Callable[[Result], str], measure: str
+    results: Iterable[Result],
+    flat: Sequence[Result],
+    series: Callable[[Result], str],
+    measure: str,
+    *,
+    panel: Callable[[Result], str] = _imbalance,
+    place: Callable[[Sequence[Result]], float] = axis_cost,
 ) -> tuple[Panel, ...]:
-    """Return a panel for each imbalance at which any result has the measure.
+    """Return a panel for each title, by default each imbalance, at which any result has the
+    measure.
 
-    `flat` are the results without privacy, which are drawn across a panel.
+    `flat` are the results without privacy, which are drawn across a panel; `place` is the place of
+    a budget on the axis of costs.
     """
     panels = []
-    for (ratio,), group in grouped(results, "imbalance"):
+    for (title,), group in grouped(results, panel):
         # a point for each budget, at its median cost over seeds
-        points = points_of(group, series, "budget", median_cost, measure)
+        points = points_of(group, series, "budget", place, measure)
         if not points:
             continue
 
         # a point for each series, since `budget_of` has one name for all infinite budgets
-        flat_group = [result for result in flat if result.imbalance == ratio]
+        flat_group = [result for result in flat if panel(result) == title]
         flat_points = points_of(flat_group, series, budget_of, lambda _: NO_PRIVACY, measure)
-        panels.append(Panel(imbalance_words(ratio), points, flat_points))
+        panels.append(Panel(title, points, flat_points))
     return tuple(panels)
 
 
 def cost_axis(results: Sequence[Result]) -> Axis:
-    """Return the axis of rho or of epsilon, for results of one unit and currency."""
+    """Return the axis of the papers' epsilon e where results have a rho, and of epsilon elsewhere.
+
+    The results have one unit and currency.
+    """
     kind = currency(results[0])
     unit = unit_words(results[0].unit)
-    title = f"{kind} ({unit})"
-    if kind == "rho":
-        title = f"rho (zCDP, {unit})"
-    axis = log_axis(title, [cost(result) for result in results])
-    # the papers' rough epsilon is a function of rho
-    return replace(axis, rough=kind == "rho")
+    costs = [axis_cost([result]) for result in results]
+    if kind != "rho":
+        return log_axis(f"{kind} ({unit})", costs)
+    return replace(log_axis(f"epsilon e (zCDP, {unit})", costs), rho_above=True)
+
+
+def rho_axis(results: Sequence[Result]) -> Axis:
+    """Return the axis of rho alone, for results that have one."""
+    unit = unit_words(results[0].unit)
+    return log_axis(f"rho (zCDP, {unit})", [cost(result) for result in results])
 
 
 def result_of_fit(
@@ -204,17 +277,27 @@ def result_of_fit(
     )
 
 
-def both_measures(results: Sequence[Result], title: str) -> Figure:
-    """Return balanced and minority accuracy against rho, beside each other, for results on one
-    data set.
+def both_measures(results: Sequence[Result], title: str, *, of_rho: bool = False) -> Figure:
+    """Return balanced and minority accuracy beside each other, for results on one data set.
+
+    They are drawn against the papers' epsilon, or against rho with `of_rho`.
     """
     private = [result for result in results if currency(result)]
     flat = [result for result in results if not_private(result)]
     titles = {BALANCED: "balanced accuracy", MINORITY: "minority accuracy: 25 % smallest classes"}
 
+    place = axis_cost
+    axis = cost_axis
+    if of_rho:
+        place = median_cost
+        axis = rho_axis
+
+    def learner(result: Result) -> str:
+        return result.learner
+
     panels: list[Panel] = []
     for measure, panel_title in titles.items():
-        for panel in cost_panels(private, flat, lambda result: result.learner, measure):
+        for panel in cost_panels(private, flat, learner, measure, place=place):
             panels.append(replace(panel, title=panel_title))
 
     return Figure(
@@ -224,7 +307,7 @@ def both_measures(results: Sequence[Result], title: str) -> Figure:
         legend="method",
         series=tuple(dict.fromkeys(result.learner for result in results)),
         panels=tuple(panels),
-        x=cost_axis(private),
+        x=axis(private),
         y=Axis("accuracy", limits=(0, 1)),
     )
 
@@ -233,16 +316,51 @@ def best_parameter(sweep: SweepResults) -> Iterator[Figure]:
     """A line for each value of a method's only parameter that varies, and which value was best at
     each cost.
     """
+    for method, name, results in _parameter_families(sweep):
+        yield from _parameter_figure(method, name, results)
+
+
+def best_values(sweep: SweepResults) -> Iterator[Figure]:
+    """The best value of a method's only parameter that varies against the cost; a line for each
+    imbalance.
+    """
+    for method, name, results in _parameter_families(sweep):
+        yield from _best_figure(method, name, results)
+
+
+def _parameter_families(sweep: SweepResults) -> Iterator[tuple[str, str, list[Result]]]:
+    """Yield a method, its only parameter that varies, and results that agree in all but the
+    parameter, the budget, imbalance and seed.
+    """
     for (method,), family in grouped(sweep.done, "method"):
         varying = _varying(family)
         if len(varying) != 1:
             # lines over values of several parameters would not tell which one matters
             continue
 
-        # a figure for results that agree in all but the parameter, the budget, imbalance and seed
         private = [result for result in family if currency(result)]
         for _, results in grouped(private, *PLACE, currency, "public", "public_rows", "names"):
-            yield from _parameter_figure(method, varying[0], results)
+            yield method, varying[0], results
+
+
+def _parameter_panels(name: str, results: Sequence[Result]) -> tuple[Panel, ...]:
+    """Return a panel for each imbalance with a line for each value, and rings around the best.
+
+    There is none if all results have one value.
+    """
+
+    def value_of(result: Result) -> str:
+        return str(parameters_of(result).get(name, "default"))
+
+    panels = cost_panels(results, (), value_of, BALANCED)
+    if len(_values(panels)) < 2:
+        return ()
+    return tuple(replace(panel, best=_best(panel.points)) for panel in panels)
+
+
+def _values(panels: Iterable[Panel]) -> list[str]:
+    """Return the values of a parameter that panels show."""
+    return sorted({point.series for panel in panels for point in panel.points}, key=natural)
 
 
 def _parameter_figure(method: str, name: str, results: Sequence[Result]) -> Iterator[Figure]:
@@ -250,46 +368,91 @@ def _parameter_figure(method: str, name: str, results: Sequence[Result]) -> Iter
 
     The results agree in all that the title says: data, encoder, unit, currency and public facts.
     """
-
-    def value_of(result: Result) -> str:
-        return str(parameters_of(result).get(name, "default"))
-
-    panels = cost_panels(results, (), value_of, BALANCED)
-    values = sorted({point.series for panel in panels for point in panel.points}, key=natural)
-    if len(values) < 2:
+    panels = _parameter_panels(name, results)
+    if not panels:
         return
 
-    first = results[0]
-    kind = str(currency(first))
+    kind = str(currency(results[0]))
     only_cost = _only_cost(panels)
-    place = f"{first.data}, {first.encoder}"
-    where = _cost_words(kind, only_cost)
-    # a part of the file's name, left out if None
-    names = "names" if first.names else None
     yield Figure(
-        name=slug(
-            "best",
-            name,
-            method,
-            first.data,
-            first.encoder,
-            first.public,
-            first.public_rows,
-            names,
-            first.unit,
-            kind,
-        ),
-        title=(
-            f"{place}: best {name} of {method} {where}{_public_words(first)}"
-            f" ({unit_words(first.unit)})"
-        ),
+        name=_parameter_slug("best", method, name, results[0]),
+        title=_parameter_title(f"accuracy by {name}", method, results[0], only_cost),
         caption=caption(_about_parameter(method, name, kind, panels), panels),
         legend=name,
-        series=tuple(values),
-        panels=tuple(replace(panel, best=_best(panel.points)) for panel in panels),
+        series=tuple(_values(panels)),
+        panels=panels,
         x=cost_axis(results),
         y=Axis(MEASURES[BALANCED], limits=(0, 1)),
         one_cost=only_cost is not None,
+    )
+
+
+def _best_figure(method: str, name: str, results: Sequence[Result]) -> Iterator[Figure]:
+    """Yield the figure of the best values of one parameter, if they are numbers and there are
+    several costs.
+    """
+    panels = _parameter_panels(name, results)
+    if _only_cost(panels) is not None or not all(map(_is_number, _values(panels))):
+        return
+
+    points = []
+    for panel in panels:
+        for point in panel.best:
+            value = spread([float(point.series)])
+            points.append(Point(panel.title, point.x, value, point.results))
+    if not points:
+        return
+
+    only_panel = Panel("", tuple(points))
+    about = (
+        f"The {name} of {method} with the highest median of balanced accuracy over seeds, at each"
+        f" cost. It is picked on the test set, which is tuning that nobody paid for."
+    )
+    if currency(results[0]) == "rho":
+        about += f" {ABOUT_EPSILON}"
+    yield Figure(
+        name=_parameter_slug("best values of", method, name, results[0]),
+        title=_parameter_title(f"best {name}", method, results[0], None),
+        caption=caption(about, [only_panel]),
+        legend="imbalance",
+        series=tuple(dict.fromkeys(point.series for point in points)),
+        panels=(only_panel,),
+        x=cost_axis(results),
+        y=axis_for(f"best {name}", [only_panel]),
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _parameter_slug(words: str, method: str, name: str, first: Result) -> str:
+    """Return the name of a figure of one parameter, by any of its results."""
+    # a part of the file's name, left out if None
+    names = "names" if first.names else None
+    return slug(
+        words,
+        name,
+        method,
+        first.data,
+        first.encoder,
+        first.public,
+        first.public_rows,
+        names,
+        first.unit,
+        currency(first),
+    )
+
+
+def _parameter_title(words: str, method: str, first: Result, only_cost: float | None) -> str:
+    """Return the title of a figure of one parameter, by any of its results."""
+    where = _cost_words(str(currency(first)), only_cost)
+    return (
+        f"{first.data}, {first.encoder}: {words} of {method} {where}{_public_words(first)}"
+        f" ({unit_words(first.unit)})"
     )
 
 
@@ -309,7 +472,7 @@ def _about_parameter(method: str, name: str, kind: str, panels: tuple[Panel, ...
     """Return the sentences on a figure of one parameter against the cost in a currency, `kind`."""
     seeds = about_seeds(panels, "band")
     rings = "Rings, and the values named below: the best median at each cost."
-    axis = f" {AXIS_ABOVE}" if kind == "rho" else ""
+    axis = f" {ABOUT_EPSILON}" if kind == "rho" else ""
     if _only_cost(panels) is not None:
         seeds = about_seeds(panels, "line")
         rings = "Ring: the best."

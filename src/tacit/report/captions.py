@@ -17,9 +17,10 @@ TUNING = {
 }
 NOISE = "Noise was drawn for research, from seeds, not for a release."
 
-# for figures against rho; the papers state e with rho = e^2/2
-AXIS_ABOVE = (
-    "The axis above is the papers' rough epsilon e, where rho = e²/2: an axis, not a guarantee."
+# for figures of guarantees that have a rho
+ABOUT_EPSILON = (
+    "Epsilon e is that of the papers, where rho = e²/2: an axis, not a guarantee. The axis above is"
+    " rho."
 )
 
 

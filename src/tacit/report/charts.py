@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 Part = dict[str, Any]
 Chart: TypeAlias = "alt.TopLevelConcatSpec"
 
-ROUGH_TICKS = (0.01, 0.1, 0.2, 0.5, 1, 2, 4, 8, 32)
-ROUGH_LABEL = "rough epsilon e, rho = e²/2"
+# ticks of the papers' epsilon e, and the title of the axis of rho above it
+EPSILON_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4, 8, 32, 128)
+RHO_TITLE = "rho = e²/2"
 MOST_KEYS = 3  # in a tooltip
 FACTS = ("learner", "budget", "seeds", "cells")
 QUANTILES = {"median": "median", "25 % quantile": "low", "75 % quantile": "high"}
@@ -81,8 +82,11 @@ def _chart(
     figure_panels: Sequence[Panel | MeansPanel] = figure.panels
     panels = []
     for panel, view in zip(figure_panels, views, strict=True):
+        title = {"text": panel.title, "limit": width}
+        if isinstance(panel, MeansPanel) and panel.note:
+            title["subtitle"] = panel.note
         frame = {
-            "title": {"text": panel.title, "limit": width},
+            "title": title,
             "width": width,
             "data": {"values": _rows(panel)},
         }
@@ -135,10 +139,10 @@ def _lines_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
     if panel.best:
         layers += _best_layers(figure, theme)
 
-    if not figure.x.rough:
+    if not figure.x.rho_above:
         return {"layer": layers, "height": theme.height}
     return {
-        "layer": [_rough_axis(figure.x), {"layer": layers}],
+        "layer": [_rho_axis(figure.x), {"layer": layers}],
         "height": theme.height,
         # The two layers have an x axis each: one below, one above.
         "resolve": {"axis": {"x": "independent"}},
@@ -197,19 +201,24 @@ def _best_layers(figure: Figure, theme: Theme) -> list[Part]:
     ]
 
 
-def _rough_axis(axis: Axis) -> Part:
-    """The axis of rough epsilon above, in a layer without marks."""
-    assert axis.limits is not None
-    low, high = axis.limits
-    costs = [rough**2 / 2 for rough in ROUGH_TICKS]
+def _rho_axis(axis: Axis) -> Part:
+    """The axis of rho above that of the papers' epsilon, in a layer without marks."""
     above = {
         "orient": "top",
-        "values": [rho for rho in costs if low <= rho <= high],
-        "labelExpr": "format(sqrt(2 * datum.value), '.3~g')",
-        "title": ROUGH_LABEL,
+        "values": _epsilon_ticks(axis),
+        "labelExpr": "format(datum.value * datum.value / 2, '.3~g')",
+        "labelOverlap": True,
+        "title": RHO_TITLE,
         "grid": False,
     }
     return _layer("false", "point", {"x": _position("x", axis) | {"axis": above}})
+
+
+def _epsilon_ticks(axis: Axis) -> list[float]:
+    """The ticks of the papers' epsilon within the limits of its axis."""
+    assert axis.limits is not None
+    low, high = axis.limits
+    return [epsilon for epsilon in EPSILON_TICKS if low <= epsilon <= high]
 
 
 def _rows_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
@@ -224,7 +233,7 @@ def _rows_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
     row = {
         "field": "series",
         "type": "nominal",
-        "title": None,
+        "title": figure.legend,
         "sort": list(figure.visible_series),
         "axis": {"labelLimit": theme.letters(300) * theme.text, "ticks": False, "grid": True},
     }
@@ -323,7 +332,7 @@ def _bar_position(figure: Figure, panel: Panel, theme: Theme) -> Part:
     return {
         "field": "bar",
         "type": "nominal",
-        "title": None,
+        "title": figure.x.title or None,
         "sort": list(labels),
         "axis": {
             "labelLimit": theme.letters(400) * theme.text,
@@ -366,9 +375,9 @@ def _means_panel(figure: Figure, panel: MeansPanel, theme: Theme, view: str) -> 
     # Rows of data with a field `row` are test rows, those without are means.
     layers = [
         _layer("datum.row", "point", test_row, style="test-row") | {"name": view},
-        _layer("!datum.row", "rule", move, style="mean"),
+        _layer("!datum.row", "rule", move, style="mean", clip=True),
         _layer("!datum.row", "point", tooltip | true, style="true-mean"),
-        _layer("!datum.row", "point", tooltip | private, style="private-mean"),
+        _layer("!datum.row", "point", tooltip | private, style="private-mean", clip=True),
     ]
     return {"layer": layers, "height": theme.height}
 
@@ -504,6 +513,8 @@ def _position(field: str, axis: Axis) -> Part:
     ticks: Part = {"tickCount": 6, "labelOverlap": True}
     if axis.whole:
         ticks |= {"format": "d", "labelExpr": "datum.value % 1 == 0 ? datum.label : ''"}
+    if axis.rho_above:
+        ticks |= {"values": _epsilon_ticks(axis), "format": "~g"}
 
     return {
         "field": field,

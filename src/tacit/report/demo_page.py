@@ -116,14 +116,14 @@ def demo_page(
 def _comparison(results: Sequence[Result]) -> Figure:
     """Return the figure of all methods at all budgets.
 
-    It has no second axis, of the papers' rough epsilon, which new readers do not know.
+    It is drawn against rho, since new readers do not know the papers' epsilon.
     """
-    figure = both_measures(results, f"Digits, imbalance ratio {IMBALANCE:g}")
+    figure = both_measures(results, f"Digits, imbalance ratio {IMBALANCE:g}", of_rho=True)
     caption = (
         "The band spans the 25 to 75 % quantiles. Thin dashes: the same methods without privacy."
         f" {NOISE}"
     )
-    return replace(figure, name="accuracy", caption=caption, x=replace(figure.x, rough=False))
+    return replace(figure, name="accuracy", caption=caption)
 
 
 def _facts(results: Sequence[Result], release: Release, scores: Scores) -> str:

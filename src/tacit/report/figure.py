@@ -87,6 +87,8 @@ class MeansPanel:
     rows: tuple[tuple[float, float, bool], ...]
     """x, y, and true if the learner predicts the row's class."""
     results: tuple[Result]
+    note: str = ""
+    """What the axes leave out, below the title."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,8 @@ class Axis:
     title: str
     log: bool = False
     limits: tuple[float, float] | None = None
-    rough: bool = False
-    """True for a second axis above, of the papers' rough epsilon."""
+    rho_above: bool = False
+    """True if the axis is of the papers' epsilon e; a second axis above is then of rho = e²/2."""
     whole: bool = False
     """True to label whole numbers alone."""
 

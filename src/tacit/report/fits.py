@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from statistics import median
 from typing import Any
@@ -41,40 +42,63 @@ def class_sizes(sweep: SweepResults) -> Iterator[Figure]:
     """Training records of each class, the largest first: a panel for each data set, a line for each
     imbalance.
     """
+    about = "Training records of each class"
+    yield from _size_figure(
+        sweep, "Class sizes of the training data", about, "training records", shares=False
+    )
+
+
+def class_shares(sweep: SweepResults) -> Iterator[Figure]:
+    """Share of the training records that each class has, drawn as `class_sizes` is."""
+    about = "Share of the training records that each class has"
+    yield from _size_figure(
+        sweep, "Shares of training records by class", about, "share of records", shares=True
+    )
+
+
+def _size_figure(
+    sweep: SweepResults, title: str, about: str, y_title: str, *, shares: bool
+) -> Iterator[Figure]:
+    """Yield the figure of class sizes, or of shares, if any result has class sizes."""
     # sizes may be missing, or all 0
     with_sizes = [result for result in sweep.done if any(result.class_sizes or ())]
     panels = []
     for (data,), results in grouped(with_sizes, "data"):
         points: list[Point] = []
         for (ratio,), group in grouped(results, "imbalance"):
-            points += _size_points(ratio, group)
+            points += _size_points(ratio, group, shares=shares)
         panels.append(Panel(data, tuple(points)))
     if not panels:
         return
 
-    about = (
-        "Training records of each class, the largest first; classes without records are left"
-        " out. Class sizes are private, and shown because the data are for research."
+    about += (
+        ", the largest first; classes without records are left out. Class sizes are private, and"
+        " shown because the data are for research."
     )
     yield Figure(
-        name="class-sizes",
-        title="Class sizes of the training data",
+        name="class-shares" if shares else "class-sizes",
+        title=title,
         caption=caption(about, panels),
         legend="imbalance",
         series=tuple(ratio_words(ratio) for (ratio,), _ in grouped(with_sizes, "imbalance")),
         panels=tuple(panels),
-        x=Axis("class, by size", whole=True),
-        y=axis_for("training records", panels),
+        x=Axis("class, by size (1 is the largest)", whole=True),
+        y=axis_for(y_title, panels),
     )
 
 
-def _size_points(ratio: float | None, results: Sequence[Result]) -> list[Point]:
-    """A point for each rank that has records."""
-    sizes_by_result = [sorted(result.class_sizes or [], reverse=True) for result in results]
+def _size_points(ratio: float | None, results: Sequence[Result], *, shares: bool) -> list[Point]:
+    """A point for each rank that has records: their number, or their share."""
+    sizes_by_result: list[list[float]] = []
+    for result in results:
+        sizes = sorted(result.class_sizes or [], reverse=True)
+        n_records = sum(sizes) if shares else 1
+        sizes_by_result.append([size / n_records for size in sizes])
+
     points = []
     # results may differ in their number of classes; a class that one of them lacks has no records
-    for rank, sizes in enumerate(zip_longest(*sizes_by_result, fillvalue=0), 1):
-        size_spread = spread(sizes)
+    for rank, sizes_at_rank in enumerate(zip_longest(*sizes_by_result, fillvalue=0.0), 1):
+        size_spread = spread(sizes_at_rank)
         if size_spread.median > 0:
             points.append(Point(ratio_words(ratio), rank, size_spread, tuple(results)))
     return points
@@ -158,7 +182,7 @@ def _times(
         legend=legend,
         series=series,
         panels=panels,
-        x=Axis(""),  # labels of learners need no title
+        x=Axis("learner"),
         y=axis_for("seconds", panels, log=True),
     )
 
@@ -277,7 +301,7 @@ def means(sweep: SweepResults) -> Iterator[Figure]:
     ):
         # the result of each budget with the smallest seed
         shown = [min(group, key=lambda result: result.seed) for _, group in budgets(results)]
-        panels = tuple(_means_panel(result) for result in shown)
+        panels = _with_notes([_means_panel(result) for result in shown])
         place = f"{data}, {encoder}, {imbalance_words(ratio)}"
         yield Figure(
             name=slug("means", label, data, encoder, imbalance_words(ratio), unit),
@@ -286,9 +310,69 @@ def means(sweep: SweepResults) -> Iterator[Figure]:
             legend="test row",
             series=("right", "wrong"),
             panels=panels,
-            x=Axis("first direction"),
-            y=Axis("second direction"),
+            x=Axis("first principal component of test rows", limits=_limits(panels, 0)),
+            y=Axis("second principal component of test rows", limits=_limits(panels, 1)),
         )
+
+
+def _limits(panels: Sequence[MeansPanel], coordinate: int) -> tuple[float, float] | None:
+    """Return the ends of an axis over true means, test rows, and private means that lie at most
+    half of their range beyond them.
+
+    At tight budgets private means lie so far away that all else would be one dot. None without
+    means and rows.
+    """
+    anchors = []
+    private = []
+    for panel in panels:
+        anchors += [mean.true[coordinate] for mean in panel.means]
+        anchors += [row[coordinate] for row in panel.rows]
+        private += [mean.private[coordinate] for mean in panel.means]
+    if not anchors:
+        return None
+
+    low = min(anchors)
+    high = max(anchors)
+    # 1 where all anchors are one number
+    half = (high - low) / 2 or 1.0
+    low = max(min(low, *private), low - half) if private else low
+    high = min(max(high, *private), high + half) if private else high
+    margin = (high - low) / 20 or 1.0
+    return low - margin, high + margin
+
+
+def _with_notes(panels: Sequence[MeansPanel]) -> tuple[MeansPanel, ...]:
+    """Return panels with a note of how many private means lie outside of the axes."""
+    with_notes = []
+    for panel in panels:
+        n_outside = len(_outside(panel, panels))
+        note = ""
+        if n_outside:
+            note = f"{n_outside} of {len(panel.means)} private means outside"
+        with_notes.append(replace(panel, note=note))
+    return tuple(with_notes)
+
+
+def _outside(panel: MeansPanel, panels: Sequence[MeansPanel]) -> list[Mean]:
+    """Return the means of a panel whose private mean lies outside of the axes of the panels."""
+    limits = [_limits(panels, coordinate) for coordinate in (0, 1)]
+    outside = []
+    for mean in panel.means:
+        pairs = zip(mean.private, limits, strict=True)
+        if not all(ends is not None and ends[0] <= value <= ends[1] for value, ends in pairs):
+            outside.append(mean)
+    return outside
+
+
+def _about_outside(panels: Sequence[MeansPanel]) -> str:
+    """Return the sentence on private means outside of the axes; empty if there are none."""
+    distances = [math.dist(mean.true, mean.private) for p in panels for mean in _outside(p, panels)]
+    if not distances:
+        return ""
+    return (
+        " The axes end near the true means and the test rows; the private means outside, which"
+        f" panels count, are {min(distances):.3g} to {max(distances):.3g} from their true means."
+    )
 
 
 def _about_means(results: Sequence[Result], panels: Sequence[MeansPanel]) -> str:
@@ -306,7 +390,7 @@ def _about_means(results: Sequence[Result], panels: Sequence[MeansPanel]) -> str
         "Lines lead from the true mean of each class (ring) to its private mean (diamond)."
         f"{''.join(sorted(statements))} Beside them {counts_in_words} test rows, by"
         " whether they were classified right; one seed of each budget. True means are private, and"
-        " are shown because the data are public benchmarks."
+        f" are shown because the data are public benchmarks.{_about_outside(panels)}"
     )
 
 

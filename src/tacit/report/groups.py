@@ -199,6 +199,17 @@ def median_cost(results: Iterable[Result]) -> float:
     return median(cost(result) for result in results)
 
 
+def axis_cost(results: Iterable[Result]) -> float:
+    """The place of a budget on the axis of its currency.
+
+    Guarantees with a rho are drawn at the papers' epsilon e, where rho = e²/2.
+    """
+    results = list(results)
+    if currency(results[0]) == "rho":
+        return math.sqrt(2 * median_cost(results))
+    return median_cost(results)
+
+
 def not_private(result: Result) -> bool:
     """Return true if nothing is protected."""
     return currency(result) is None and math.inf in (result.rho, result.epsilon)

@@ -36,7 +36,10 @@ class Kind(NamedTuple):
 FIGURES = (
     Kind("Accuracy against cost", accuracy.accuracy, charts.lines),
     Kind("Minority accuracy against cost", accuracy.minority, charts.lines),
-    Kind("Best parameter", accuracy.best_parameter, charts.lines),
+    Kind("Encoders against cost", accuracy.accuracy_of_encoders, charts.lines),
+    Kind("Data sets against cost", accuracy.accuracy_of_data_sets, charts.lines),
+    Kind("Parameters", accuracy.best_parameter, charts.lines),
+    Kind("Best values of parameters", accuracy.best_values, charts.lines),
     Kind("Number of public rows", accuracy.public_rows, charts.lines),
     Kind("Public sets", accuracy.public_sets, charts.dots),
     Kind("Encoders", accuracy.encoders, charts.dots),
@@ -47,6 +50,7 @@ FIGURES = (
     Kind("Readings of one voting", votings.readings, charts.dots),
     Kind("Consensus of teachers", votings.consensus, charts.lines),
     Kind("Class sizes", fits.class_sizes, charts.lines),
+    Kind("Shares of records by class", fits.class_shares, charts.lines),
     Kind("Run times", fits.run_times, charts.bars),
 )
 

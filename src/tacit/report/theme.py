@@ -96,7 +96,11 @@ class Theme:
         return {
             "font": self.fonts,
             "axis": text_sizes | {"titleFontWeight": "normal", "gridOpacity": 0.5},
-            "title": {"fontSize": 13 * self.em, "fontWeight": "bold"},
+            "title": {
+                "fontSize": 13 * self.em,
+                "fontWeight": "bold",
+                "subtitleFontSize": self.text,
+            },
             "legend": text_sizes | legend,
             "view": {"stroke": "#bbb"},
             "style": self._styles(),

@@ -126,7 +126,7 @@ def readings(sweep: SweepResults) -> Iterator[Figure]:
             legend="learner",
             series=sweep.series,
             panels=tuple(panels),
-            x=Axis("read at"),
+            x=Axis("budget of the reading"),
             y=axis_for("accuracy", panels),
         )
 
@@ -155,7 +155,7 @@ def of_voting(answers: Answers, shares: Integers) -> dict[str, tuple[Any, Figure
         legend="",
         series=(SHARES,),
         panels=(Panel("", bars),),
-        x=Axis(""),
+        x=Axis("teachers for the top class"),
         y=Axis("share of the queries", limits=(0.0, 1.05 * highest_share)),
     )
     figures: dict[str, tuple[Any, Figure]] = {agreement.name: (charts.bars, agreement)}
