@@ -175,6 +175,19 @@ def test_numbers_and_truth_values_are_no_positions_beside_names_unless_stated(tm
         EmbeddingStore.write(tmp_path / "t", rows_of(3), [1, 0, 0], classes=2, labels="place")
 
 
+def test_labels_and_classes_are_compared_in_nfc(tmp_path):
+    decomposed, composed = "caf\u0065\u0301", "caf\u00e9"
+    for number, (y, classes) in enumerate(
+        [(decomposed, composed), (composed, decomposed), (decomposed, decomposed)]
+    ):
+        store = EmbeddingStore.write(
+            tmp_path / str(number), rows_of(2), ["tea", y], classes=["tea", classes]
+        )
+        assert store.labels.tolist() == ["tea", classes]
+    with pytest.raises(InputError, match="twice"):
+        EmbeddingStore.write(tmp_path / "s", rows_of(1), ["tea"], classes=[decomposed, composed])
+
+
 def test_any_array_like_is_accepted(tmp_path):
     x = rows_of(6).astype(np.float32)
     np.save(tmp_path / "x.npy", x)

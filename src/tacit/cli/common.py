@@ -6,6 +6,7 @@ import math
 import shutil
 import sys
 import textwrap
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,7 +66,8 @@ def read_classes(text: str | None) -> Any:
     if _is_number(text):
         return int(text)
     if "," in text and not Path(text).is_file():
-        return class_values([name.strip() for name in text.split(",")])
+        names = unicodedata.normalize("NFC", text).split(",")
+        return class_values([name.strip() for name in names])
     try:
         return class_values(read_lines(Path(text)))
     except (OSError, UnicodeDecodeError) as error:
@@ -92,8 +94,9 @@ def class_values(names: list[str]) -> list[str] | list[int]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file that are not empty."""
-    return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    """Return the lines of a text file that are not empty, in Unicode NFC."""
+    text = unicodedata.normalize("NFC", path.read_text(encoding="utf-8"))
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _is_number(text: str) -> bool:

@@ -4,12 +4,14 @@ A class value is a whole number or a string. Labels are stored as indexes into t
 list is a public fact if it was declared, and a fact about private records if it was derived from
 them.
 
-Labels and classes are compared as texts: 1 is the class "1", and neither "01" nor "1.0". Whole
+Labels and classes are compared as texts in Unicode NFC: 1 is the class "1", and neither "01" nor
+"1.0". Whole
 numbers are positions in the class list only where their source says so (a card, a `ClassLabel`, the
 owner's `labels="index"`).
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from numbers import Real
@@ -28,6 +30,9 @@ MOST_LETTERS = 500
 
 # labels that are checked together
 BLOCK = 1 << 16
+
+# texts of letters below it are in Unicode NFC: combining marks begin there
+FIRST_MARK = 0x300
 
 # a whole number in the one spelling that Python gives it, so that equal numbers are equal texts
 WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
@@ -54,7 +59,7 @@ def clean_labels(y: Any, rows: int, classes: list[ClassValue] | None = None) -> 
     if labels.dtype.kind == "U":
         invalid = _invalid_texts(labels)
         _refuse_first(invalid, "has a label that is not valid text", "drop or correct it")
-        return labels
+        return composed(labels)
     if labels.dtype.kind == "b" and classes is not None and isinstance(classes[0], str):
         # 0 and 1 could be taken for positions
         return truth_texts(labels)
@@ -96,8 +101,9 @@ def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
         )
     for value in class_values:
         _check_class(value)
-    if len(set(class_values)) < len(class_values):
-        repeated, _ = Counter(class_values).most_common(1)[0]
+    names = [_nfc(value) for value in class_values]
+    if len(set(names)) < len(names):
+        repeated, _ = Counter(names).most_common(1)[0]
         raise InputError(
             f"class {quoted(repeated)} is listed twice in classes; name each class once"
         )
@@ -198,6 +204,8 @@ def encode_labels(
         return labels
 
     compared = labels
+    if values.dtype.kind == "U":
+        values = composed(values)
     if labels.dtype.kind != values.dtype.kind:
         compared = labels.astype(np.str_)
         values = values.astype(np.str_)
@@ -275,16 +283,33 @@ def _invalid_texts(labels: NDArray[Any]) -> NDArray[Any]:
     point.
     """
     invalid = np.zeros(len(labels), bool)
-    code_type = np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder)
     for start in range(0, len(labels), BLOCK):
-        block = np.ascontiguousarray(labels[start : start + BLOCK])
-
-        # numpy holds a text as one code of 32 bits for each letter, (labels, letters)
-        codes = block.view(code_type).reshape(len(block), -1)
+        codes = _codes(labels[start : start + BLOCK])
         is_half_pair = (codes >= 0xD800) & (codes <= 0xDFFF)
         is_no_code_point = codes > 0x10FFFF
         invalid[start : start + BLOCK] = (is_half_pair | is_no_code_point).any(axis=1)
     return invalid
+
+
+def composed(texts: NDArray[np.str_]) -> NDArray[np.str_]:
+    """Return texts in Unicode NFC, so that é is one letter whatever system wrote it."""
+    for start in range(0, len(texts), BLOCK):
+        if _codes(texts[start : start + BLOCK]).max(initial=0) >= FIRST_MARK:
+            distinct, places = np.unique(texts, return_inverse=True)
+            return np.array([_nfc(text) for text in distinct.tolist()])[places]
+    return texts
+
+
+def _nfc(value: ClassValue) -> ClassValue:
+    """Return a class value, in Unicode NFC if it is a text."""
+    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+
+
+def _codes(texts: NDArray[np.str_]) -> NDArray[np.uint32]:
+    """Return the letters of texts as code points, (texts, letters)."""
+    # numpy holds a text as one code of 32 bits for each letter
+    code_type = np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder)
+    return np.ascontiguousarray(texts).view(code_type).reshape(len(texts), -1)
 
 
 def _refuse_first(bad: NDArray[Any], fault: str, remedy: str) -> None:

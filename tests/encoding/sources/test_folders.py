@@ -43,6 +43,65 @@ def test_a_class_per_subfolder(pets):
     assert [path.name for path in source.records(1)] == ["b.png", "c.png"]
 
 
+def written(folder, names):
+    """Write a picture under each name into a folder, and into a zip beside it."""
+    archive = folder.with_suffix(".zip")
+    with zipfile.ZipFile(archive, "w") as file:
+        for number, name in enumerate(names):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(png(number))
+            file.writestr(name, png(number))
+    return folder, archive
+
+
+def test_folders_that_hold_all_pictures_are_no_class(tmp_path):
+    names = ["photos/all/cat/a.png", "photos/all/dog/b.png", "photos/all/dog/old/c.png"]
+    for path in written(tmp_path / "pets", names):
+        source = open_source(path)
+        assert source.labels.tolist() == ["cat", "dog", "dog"]
+        assert source.classes == ["cat", "dog"]
+
+    # another folder, of other files, changes nothing; an empty one is a class
+    folder, archive = written(tmp_path / "one", ["photos/cat/a.png", "photos/dog/b.png"])
+    (folder / "notes").mkdir()
+    (folder / "notes" / "n.txt").write_text("x")
+    assert open_source(folder).labels.tolist() == ["cat", "dog"]
+    (folder / "photos" / "fox").mkdir()
+    assert open_source(folder).classes == ["cat", "dog", "fox"]
+    assert open_source(archive).classes == ["cat", "dog"]
+
+    persons = ["photos/ann/cat/a.png", "photos/bob/cat/b.png", "photos/bob/dog/c.png"]
+    for path in written(tmp_path / "persons", persons):
+        source = open_source(path, persons_folder=2)
+        assert source.labels.tolist() == ["cat", "cat", "dog"]
+        assert source.persons.tolist() == ["ann", "bob", "bob"]
+        assert source.classes == ["cat", "dog"]
+
+
+def test_folders_that_may_be_splits_or_classes_are_refused(tmp_path):
+    for path in written(tmp_path / "a", ["photos/train/cat/a.png", "photos/test/cat/b.png"]):
+        with pytest.raises(InputError, match=stating("splits", "test, train", "photos/")):
+            open_source(path)
+    for path in written(tmp_path / "b", ["photos/a.png", "photos/cat/b.png"]):
+        with pytest.raises(InputError, match=stating("photos", "beside")):
+            open_source(path)
+
+
+def test_names_are_compared_in_nfc(tmp_path):
+    decomposed, composed = "caf\u0065\u0301", "caf\u00e9"
+    for path in written(tmp_path / "p", [f"{decomposed}/a.png", f"{composed}/b.png", "x/c.png"]):
+        source = open_source(path)
+        assert source.classes == [composed, "x"]
+        assert sorted(source.labels.tolist()) == [composed, composed, "x"]
+
+    (tmp_path / "flat").mkdir()
+    (tmp_path / "flat" / f"{decomposed}.png").write_bytes(png())
+    (tmp_path / "flat" / "t.csv").write_text(f"file,label\n{composed}.png,{decomposed}\n")
+    source = open_source(tmp_path / "flat")
+    assert source.labels.tolist() == [composed]
+    assert list(source.records(0)) == [tmp_path / "flat" / f"{decomposed}.png"]
+
+
 @pytest.mark.parametrize(
     ("names", "classes"),
     [(["0", "2", "10"], [0, 2, 10]), (["00", "1"], ["00", "1"]), (["-1", "1"], [-1, 1])],

@@ -1,10 +1,15 @@
 """Pictures in folders or archives: a class per subfolder, or a flat folder beside a table of
 labels.
 
+Folders that hold all pictures, as in photos/cat/x.png and photos/dog/y.png, are no class: the
+folders below the deepest of them are. Names are compared in Unicode NFC.
+
 Another level of folders may be named after persons: PERSON/CLASS/x.png is level 1,
 CLASS/PERSON/x.png level 2.
 """
 
+import glob
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -112,7 +117,13 @@ def _read_by_folders(
     labels = None
     classes = None
     if not flat_names:
-        labels, classes = _labels_by_subfolder(files, prefix, names, inner_names, level)
+        # folders of other files, such as annotations, are no classes
+        in_use = {name.removeprefix(prefix).partition("/")[0] for name in pictures}
+        of_others = {name.removeprefix(prefix).partition("/")[0] for name in names} - in_use
+        has_empty = len(_subfolders_of(files, prefix, [], level) - of_others) > 1
+        root = [] if has_empty else _common_root(inner_names)
+        _check_below(files, root, inner_names, has_empty=has_empty)
+        labels, classes = _labels_by_subfolder(files, prefix, names, inner_names, root, level)
     return Source(
         "picture",
         pictures,
@@ -147,27 +158,67 @@ def _without_persons(names: list[str], level: int | None, path: Path) -> tuple[l
     return inner_names, base.persons_of(ids, len(ids), path)
 
 
+def _common_root(pictures: list[str]) -> list[str]:
+    """Return the folders above the class folders: those that hold all pictures in other folders."""
+    folders = [name.split("/")[:-1] for name in pictures]
+    first, last = min(folders), max(folders)
+    depth = 0
+    while depth < min(len(first), len(last)) and first[depth] == last[depth]:
+        depth += 1
+
+    # pictures in the common folder itself: it is their class
+    depth = min(depth, min(map(len, folders)) - 1)
+    return first[:depth]
+
+
+def _check_below(files: Tree, root: list[str], pictures: list[str], *, has_empty: bool) -> None:
+    """Refuse splits below another folder, and the only class folder if it has pictures beside
+    subfolders, which may be the classes.
+    """
+    paths = [name.split("/")[len(root) :] for name in pictures]
+    below = {path[0] for path in paths}
+    if root and all(folder.lower() in SPLITS for folder in below):
+        folder = "/".join(root)
+        raise InputError(
+            f"{files.path} has the splits {', '.join(sorted(below))} below {folder}/; give that"
+            " folder, or make the archive of what is in it"
+        )
+
+    depths = {len(path) for path in paths}
+    if len(below) == 1 and not has_empty and min(depths) < 3 <= max(depths):
+        # the error shows no name below, which may be an id
+        raise InputError(
+            f"{files.path} has one folder, {'/'.join([*root, *below])}, with pictures beside its"
+            " subfolders; move each into the folder of its class"
+        )
+
+
 def _labels_by_subfolder(
-    files: Tree, prefix: str, names: list[str], pictures: list[str], level: int | None
+    files: Tree,
+    prefix: str,
+    names: list[str],
+    pictures: list[str],
+    root: list[str],
+    level: int | None,
 ) -> tuple[Any, Any]:
     """Return the labels of the pictures, and the class list.
 
-    Classes are the subfolders; in a folder on disk, those without pictures too.
+    Classes are the subfolders of the root; in a folder on disk, those without pictures too.
     """
     if files.path.is_dir():
-        class_folders = _subfolders(files.path / prefix)
-        if level == 1:
-            # the folders above are those of persons
-            class_folders = [inner for person in class_folders for inner in _subfolders(person)]
-        classes = sorted({folder.name for folder in class_folders})
+        folders = _subfolders_of(files, prefix, root, level)
     else:
-        paths = [name.removeprefix(prefix) for name in names]
-        if level == 1:
-            paths = [path.partition("/")[2] for path in paths]
-        classes = sorted({path.partition("/")[0] for path in paths if "/" in path})
+        paths = [name.removeprefix(prefix).split("/") for name in names]
+        folders = set()
+        for parts in paths:
+            if level is not None and len(parts) > level:
+                parts.pop(level - 1)
+            if parts[: len(root)] == root and len(parts) > len(root) + 1:
+                folders.add(parts[len(root)])
+    classes = sorted({_nfc(folder) for folder in folders})
 
     class_values = named_classes(classes, files.path)
-    labels = np.array([name.partition("/")[0] for name in pictures])
+    labels = np.array([_nfc(name.split("/")[len(root)]) for name in pictures])
     numbers = base.numbers(classes)
     if numbers is not None:
         # digits/0, digits/1, ...
@@ -176,8 +227,31 @@ def _labels_by_subfolder(
     return base.labels_of(labels, len(pictures), files.path), class_values
 
 
-def _subfolders(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."]
+def _subfolders_of(files: Tree, prefix: str, root: list[str], level: int | None) -> set[str]:
+    """Return the names of the folders in a folder on disk, without those of persons at a level; for
+    an archive, which seldom lists folders without files, none.
+    """
+    if not files.path.is_dir():
+        return set()
+    pattern = [glob.escape(folder) for folder in root]
+    if level is not None and level <= len(root) + 1:
+        pattern.insert(level - 1, "*")
+
+    top = files.path / prefix
+    folders = [top]
+    if pattern:
+        folders = list(top.glob("/".join(pattern)))
+    return {
+        path.name
+        for folder in folders
+        if folder.is_dir() and not folder.name.startswith(".")
+        for path in folder.iterdir()
+        if path.is_dir() and not path.name.startswith(".")
+    }
+
+
+def _nfc(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
 
 
 def _table_in(files: Tree, names: Sequence[str]) -> Path | None:
@@ -266,7 +340,8 @@ def _pictures_of_rows(
     """
     forms = _pictures_by_form(pictures, prefix)
     picture_of_row: list[str | None] = []
-    for row, name in enumerate(row_names):
+    for row, row_name in enumerate(row_names):
+        name = _nfc(row_name)
         candidates = next((form[name] for form in forms if name in form), [])
         if len(candidates) > 1:
             either = " or ".join(candidates[:2])
@@ -284,7 +359,7 @@ def _pictures_by_form(pictures: list[str], prefix: str) -> list[dict[str, list[s
     paths_without_ending: dict[str, list[str]] = {}
     files_without_ending: dict[str, list[str]] = {}
     for name in pictures:
-        path = name.removeprefix(prefix)
+        path = _nfc(name.removeprefix(prefix))
         file = path.rpartition("/")[2]
         paths.setdefault(path, []).append(name)
         files.setdefault(file, []).append(name)
