@@ -596,8 +596,12 @@ def test_a_mean_keeps_its_class_and_one_seed_of_each_budget_is_pictured():
     assert figure.x.limits == figure.y.limits == pytest.approx((-0.075, 1.575))
     assert [panel.note for panel in figure.panels] == ["1 of 2 private means outside"] * 2
     assert not lacking(figure.caption, "outside", "1.41 to 1.41 from their true means")
-    title = charts.means(figure, PAGE).to_dict()["concat"][0]["title"]
-    assert title["subtitle"] == figure.panels[0].note
+    # the line to the private mean of class 2 ends at the axes
+    assert [mean.edge for mean in figure.panels[0].means] == [None, pytest.approx((1.575, 1.575))]
+    chart = charts.means(figure, PAGE).to_dict()["concat"][0]
+    assert chart["title"]["subtitle"] == figure.panels[0].note
+    ends = [(row["to_x"], row["inside"]) for row in chart["data"]["values"] if "inside" in row]
+    assert ends == [(0, True), (pytest.approx(1.575), False)]
     assert len(figure.panels[0].rows) == 1000
     assert {right for _, _, right in figure.panels[0].rows} <= {True, False}
     assert "True means are private" in figure.caption

@@ -375,9 +375,9 @@ def _means_panel(figure: Figure, panel: MeansPanel, theme: Theme, view: str) -> 
     # Rows of data with a field `row` are test rows, those without are means.
     layers = [
         _layer("datum.row", "point", test_row, style="test-row") | {"name": view},
-        _layer("!datum.row", "rule", move, style="mean", clip=True),
+        _layer("!datum.row", "rule", move, style="mean"),
         _layer("!datum.row", "point", tooltip | true, style="true-mean"),
-        _layer("!datum.row", "point", tooltip | private, style="private-mean", clip=True),
+        _layer("datum.inside", "point", tooltip | private, style="private-mean"),
     ]
     return {"layer": layers, "height": theme.height}
 
@@ -446,14 +446,16 @@ def _means_rows(panel: MeansPanel) -> list[Part]:
             {"x": round(x, 4), "y": round(y, 4), "row": "right" if right else "wrong"},
         )
     for mean in panel.means:
+        end = mean.edge or mean.private
         rows.append(
             {
                 "class": mean.class_index,
                 "cell": panel.results[0].key,
                 "x": mean.true[0],
                 "y": mean.true[1],
-                "to_x": mean.private[0],
-                "to_y": mean.private[1],
+                "to_x": end[0],
+                "to_y": end[1],
+                "inside": mean.edge is None,
             }
         )
     return rows

@@ -76,6 +76,8 @@ class Mean(NamedTuple):
     class_index: int
     true: tuple[float, float]
     private: tuple[float, float]
+    edge: tuple[float, float] | None = None
+    """Where the axes cut the line to a private mean that lies outside of them."""
 
 
 @dataclass(frozen=True)

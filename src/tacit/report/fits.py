@@ -301,7 +301,7 @@ def means(sweep: SweepResults) -> Iterator[Figure]:
     ):
         # the result of each budget with the smallest seed
         shown = [min(group, key=lambda result: result.seed) for _, group in budgets(results)]
-        panels = _with_notes([_means_panel(result) for result in shown])
+        panels = _cut([_means_panel(result) for result in shown])
         place = f"{data}, {encoder}, {imbalance_words(ratio)}"
         yield Figure(
             name=slug("means", label, data, encoder, imbalance_words(ratio), unit),
@@ -341,32 +341,50 @@ def _limits(panels: Sequence[MeansPanel], coordinate: int) -> tuple[float, float
     return low - margin, high + margin
 
 
-def _with_notes(panels: Sequence[MeansPanel]) -> tuple[MeansPanel, ...]:
-    """Return panels with a note of how many private means lie outside of the axes."""
-    with_notes = []
+def _cut(panels: Sequence[MeansPanel]) -> tuple[MeansPanel, ...]:
+    """Return panels whose lines end at the axes, with a note of how many private means lie
+    outside.
+    """
+    limits = [_limits(panels, coordinate) for coordinate in (0, 1)]
+    cut_panels = []
     for panel in panels:
-        n_outside = len(_outside(panel, panels))
+        means = [mean._replace(edge=_edge(mean, limits)) for mean in panel.means]
+        n_outside = sum(mean.edge is not None for mean in means)
         note = ""
         if n_outside:
-            note = f"{n_outside} of {len(panel.means)} private means outside"
-        with_notes.append(replace(panel, note=note))
-    return tuple(with_notes)
+            note = f"{n_outside} of {len(means)} private means outside"
+        cut_panels.append(replace(panel, means=tuple(means), note=note))
+    return tuple(cut_panels)
 
 
-def _outside(panel: MeansPanel, panels: Sequence[MeansPanel]) -> list[Mean]:
-    """Return the means of a panel whose private mean lies outside of the axes of the panels."""
-    limits = [_limits(panels, coordinate) for coordinate in (0, 1)]
-    outside = []
-    for mean in panel.means:
-        pairs = zip(mean.private, limits, strict=True)
-        if not all(ends is not None and ends[0] <= value <= ends[1] for value, ends in pairs):
-            outside.append(mean)
-    return outside
+def _edge(mean: Mean, limits: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
+    """Return where the line from a true mean to its private mean leaves the axes; None if it stays
+    inside.
+    """
+    # the part of the line that is inside; true means always are
+    inside = 1.0
+    for true, private, ends in zip(mean.true, mean.private, limits, strict=True):
+        if ends is None:
+            continue
+        low, high = ends
+        if private < low:
+            inside = min(inside, (true - low) / (true - private))
+        if private > high:
+            inside = min(inside, (high - true) / (private - true))
+    if inside == 1.0:
+        return None
+
+    (true_x, true_y), (private_x, private_y) = mean.true, mean.private
+    return true_x + inside * (private_x - true_x), true_y + inside * (private_y - true_y)
 
 
 def _about_outside(panels: Sequence[MeansPanel]) -> str:
     """Return the sentence on private means outside of the axes; empty if there are none."""
-    distances = [math.dist(mean.true, mean.private) for p in panels for mean in _outside(p, panels)]
+    distances = []
+    for panel in panels:
+        for mean in panel.means:
+            if mean.edge is not None:
+                distances.append(math.dist(mean.true, mean.private))
     if not distances:
         return ""
     return (
