@@ -7,7 +7,7 @@ MYPY := $(BIN)/mypy
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: demo test test-all check quick-tests lowest newest coverage lint bench utility persons probabilities pate label-dp docs mutants hooks wheels release clean
+.PHONY: bench-scale demo test test-all check quick-tests lowest newest coverage lint bench utility persons probabilities pate label-dp docs mutants hooks wheels release clean
 
 demo: $(ENV)/.demo
 	$(BIN)/tacit demo --out demo --force
@@ -74,6 +74,10 @@ bench: $(ENV)/.dev
 	$(BIN)/python benchmarks/history.py run benchmarks/encoders.py
 	$(BIN)/python benchmarks/history.py run benchmarks/scale.py
 	$(BIN)/python benchmarks/history.py draw
+
+# 20 GB of Parquet, made, imported and deleted; SCALE=--quick is a hundredth
+bench-scale: $(ENV)/.dev
+	$(BIN)/python benchmarks/scale_import.py $(SCALE)
 
 # the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores, NAMES is what
 # benchmarks/utility/names.py writes

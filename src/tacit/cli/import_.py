@@ -98,7 +98,11 @@ def import_(
 
     def import_part(folder: Path, part: str | None, identity: str, overwrite: bool) -> str:
         """Write the store of one split, or of all files, and return a line about it."""
-        data = read_data(files, x=x, y=y, persons=persons, split=part, card=card, check=False)
+        # rows are read once, as the store is written, unless names are compared with them
+        stream = names is None
+        data = read_data(
+            files, x=x, y=y, persons=persons, split=part, card=card, check=False, stream=stream
+        )
         place = located(files[0], part)
         if declare_public:
             check_declaration(files[0], place, data)

@@ -7,6 +7,8 @@
 | `NAME.npy` beside `NAME_targets.npy` | features, and the labels beside them |
 | `.npz`, `.safetensors` | `x`/`X`/`features`/`embeddings`, `y`/`labels`/`targets`, `classes` |
 | `.parquet` | a column of lists, or all columns of floats; `label`/`labels`/`y`/`target`/`class` |
+| `.arrow`, `.feather`, `.ipc` | as for Parquet |
+| folder of such files | as for one file; `NAME=VALUE` in the name of a folder is a column |
 | `.csv` | all columns, with a heading or none, but for labels named as in Parquet |
 | folder of `datasets.save_to_disk` | as for Parquet; a `ClassLabel` declares the classes |
 | folder of `{split}_x.npy`, `{split}_y.npy` | as for `.npy` |
@@ -32,20 +34,21 @@ from numpy.typing import NDArray
 from tacit.data.arrays import Arrays, choose, existing, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
-from tacit.data.formats import huggingface, npy, npz, safetensors, table, text
+from tacit.data.formats import huggingface, npy, npz, parts, safetensors, table, text
 from tacit.data.formats.arrow import as_numpy
 from tacit.data.ids import is_ids_file, read_ids
 from tacit.data.manifest import NAME as MANIFEST
 from tacit.data.persons import stored_ids
 from tacit.data.rows import check_rows
 from tacit.data.sizes import check_width
+from tacit.data.streams import StreamedRows
 from tacit.errors import InputError
 
 Paths = str | Path | Sequence[str | Path]
 Data = Arrays | EmbeddingStore
 READERS = {
     ".npz": npz.read,
-    ".parquet": table.read,
+    **dict.fromkeys(parts.KINDS, table.read),
     ".safetensors": safetensors.read,
     ".csv": text.read,
 }
@@ -65,6 +68,7 @@ def read_data(
     card: str | Path | None = None,
     width: int | None = None,
     check: bool = True,
+    stream: bool = False,
 ) -> Data:
     """Open a store or read files.
 
@@ -86,6 +90,9 @@ def read_data(
         The number of columns that the features must have; another is refused before they are read.
     check : bool
         Whether every row is checked; False is for callers that check rows as they use them.
+    stream : bool
+        Whether `x` may be `StreamedRows`, for callers that read it once, in order. Otherwise it is
+        an array: one too large for the memory is mapped from a temporary file.
 
     Returns
     -------
@@ -120,6 +127,9 @@ def read_data(
             f"cannot read [{paths_text}] together; give one file or folder, or a pair X.npy y.npy"
         )
 
+    if isinstance(data, Arrays) and isinstance(data.x, StreamedRows) and not stream:
+        data = replace(data, x=data.x.stored())
+
     if card is not None:
         data = _with_card(data, Path(card), files[0])
 
@@ -140,13 +150,13 @@ def identity_of(path: str | Path, split: str | None = None) -> str:
     them.
     """
     path, split = _place(path, split)
-    if path.is_file() and path.suffix in SUFFIXES:
+    if path.is_file() and path.suffix.lower() in SUFFIXES:
         return path.stem
     if (path / MANIFEST).exists():
         return EmbeddingStore.open(path).identity
     if splits(path):
         return _split_identity(path, _chosen_split(path, split))
-    if huggingface.is_dataset(path):
+    if huggingface.is_dataset(path) or parts.is_parts(path):
         return path.absolute().name
     raise _unknown(path)
 
@@ -160,13 +170,16 @@ def located(path: str | Path, split: str | None = None) -> Path:
 
 
 def splits(folder: str | Path) -> list[str]:
-    """Return the names of the splits in a folder of `.npy` files or a saved `DatasetDict`; empty if
-    it has none.
+    """Return the names of the splits in a folder of `.npy` files, of parts of a table, or of a
+    saved `DatasetDict`; empty if it has none.
     """
     folder = Path(folder)
+    is_whole = (folder / MANIFEST).exists() or huggingface.is_dataset(folder)
+    if is_whole:
+        return []
     if huggingface.is_dataset_dict(folder):
         return huggingface.splits(folder)
-    return npy.splits(folder)
+    return npy.splits(folder) or parts.splits(folder)
 
 
 def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
@@ -274,13 +287,14 @@ def _read_file(
     width: int | None,
 ) -> Arrays:
     _refuse_options(path, split=split)
-    if path.suffix == ".npy":
+    ending = path.suffix.lower()
+    if ending == ".npy":
         _refuse_options(path, x=x, y=y)
         _refuse_column(path, persons)
         return npy.read(path, npy.targets_of(path), width=width)
-    if path.suffix not in READERS:
+    if ending not in READERS:
         raise _unknown(path)
-    read = READERS[path.suffix]
+    read = READERS[ending]
     return read(path, x, y, persons, width)
 
 
@@ -306,7 +320,7 @@ def _read_folder(
         identity = _split_identity(path, name)
         return huggingface.read(path / name, x, y, persons, identity=identity, width=width)
 
-    if splits(path):
+    if npy.splits(path):
         _refuse_options(path, x=x, y=y)
         _refuse_column(path, persons)
         name = _chosen_split(path, split)
@@ -318,7 +332,29 @@ def _read_folder(
             identity=_split_identity(path, name),
             width=width,
         )
+    if parts.is_parts(path):
+        return _read_parts(path, x, y, persons, split, width)
     raise _unknown(path)
+
+
+def _read_parts(
+    path: Path,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    split: str | None,
+    width: int | None,
+) -> Arrays:
+    """Read a folder of parts of a table, or one of its splits."""
+    name = None
+    identity = path.absolute().name
+    if parts.splits(path):
+        name = _chosen_split(path, split)
+        identity = _split_identity(path, name)
+    else:
+        _refuse_options(path, split=split)
+    table_parts = parts.open_parts(path, name)
+    return table.read_parts(table_parts, path, identity, x, y, persons, width)
 
 
 def _with_card(data: Data, card: Path, path: Path) -> Arrays:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.arrays import choose, existing
-from tacit.data.formats import table
+from tacit.data.formats import parts, table
 from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
 from tacit.data.formats.npz import Archive
@@ -64,7 +64,7 @@ def _of_parquet(path: Path) -> NDArray[Any]:
         names = file.schema_arrow.names
         for column in names:
             check_once(names, column, path)
-        table.check_sizes(file, names, [], path, None)
+        parts.check_sizes(path, file.schema_arrow, file.metadata.num_rows, names, [], None)
         return table.matrix(file.read(), names, path)
 
 

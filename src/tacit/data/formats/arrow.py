@@ -63,6 +63,32 @@ def decoded(column: Any) -> Any:
     return column
 
 
+def decoded_type(kind: Any) -> Any:
+    """Return the type of a column's values once they are decoded."""
+    import pyarrow as pa
+
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_list(kind: Any) -> bool:
+    """Tell whether values of a type are lists of one of Arrow's kinds, or tensors."""
+    import pyarrow as pa
+
+    kind = storage_type(kind)
+    return bool(
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+        or pa.types.is_list_view(kind)
+        or pa.types.is_large_list_view(kind)
+    )
+
+
+def storage_type(kind: Any) -> Any:
+    """Return the type that stores an extension type; of others, the type itself."""
+    return getattr(kind, "storage_type", kind)
+
+
 def as_numpy(column: Any) -> NDArray[Any]:
     """Return a column as numpy."""
     values: NDArray[Any] = decoded(column).to_numpy()

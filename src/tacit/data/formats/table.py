@@ -2,6 +2,8 @@
 tables in general.
 """
 
+import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,54 +11,68 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.arrays import Arrays, choose, features_missing, make_arrays
-from tacit.data.formats.arrow import as_numpy, check_once, open_parquet
-from tacit.data.formats.footer import value_counts
-from tacit.data.sizes import check_unpacked, check_width
+from tacit.data.formats.arrow import (
+    arrow_faults,
+    as_numpy,
+    check_once,
+    decoded,
+    decoded_type,
+    is_list,
+    storage_type,
+)
+from tacit.data.formats.parts import Parts, one_part
+from tacit.data.rows import BLOCK_VALUES, numeric_array
+from tacit.data.sizes import check_width
+from tacit.data.streams import StreamedRows
 from tacit.errors import InputError, excerpt, quoted
 
 # usual names of a column of labels
 LABELS = ("label", "labels", "y", "target", "class")
 
-# labels read at a time, since the footer does not state the size of texts
-LABELS_READ = 4096
-
 
 def read(
     path: Path, x: str | None, y: str | None, persons: str | None, width: int | None
 ) -> Arrays:
-    """Read the features, labels and ids of persons of a Parquet file; other columns are not
-    loaded.
+    """Read the labels and ids of persons of a Parquet or Arrow file, and its features as they are
+    asked for; other columns are not loaded.
     """
-    with open_parquet(path) as file:
-        features, label = columns(file.schema_arrow, x, y, persons, path)
+    return read_parts(one_part(path), path, path.stem, x, y, persons, width)
+
+
+def read_parts(
+    parts: Parts,
+    path: Path,
+    identity: str,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    width: int | None,
+) -> Arrays:
+    """Read the parts of a table, one after another."""
+    with arrow_faults(path):
+        features, label = columns(parts.schema, x, y, persons, path)
         other_columns = [name for name in (label, persons) if name is not None]
-        check_sizes(file, features, other_columns, path, width)
-        rows = matrix(file.read(columns=features), features, path)
-        labels = None if label is None else labels_of(_column(file, label, path))
-        ids = None if persons is None else as_numpy(_column(file, persons, path))
-        return make_arrays(rows, labels, (path,), path.stem, persons=ids)
+        dtype = np.result_type(*(_dtype(kind) for kind in parts.types(features)))
+        for part in parts.parts:
+            part.check(features, other_columns, width)
+        if parts.rows == 0:
+            raise InputError(f"{path} has no rows; check how it was made")
+
+        rows = _streamed(parts, features, dtype, path)
+        check_width(path, rows.shape, width)
+        labels = None if label is None else labels_of(parts.column(label))
+        ids = None if persons is None else as_numpy(parts.column(persons))
+        return make_arrays(rows, labels, parts.files, identity, persons=ids)
 
 
-def check_sizes(
-    file: Any, features: list[str], other_columns: list[str], path: Path, width: int | None
-) -> None:
-    """Refuse a file with too many values, or rows of another width (for lists, their mean
-    length).
-    """
-    n_rows = file.metadata.num_rows
-    counts = value_counts(path)
-
-    # eight bytes a value, and a value at least in each row
-    n_values = sum(max(counts.get(name, 0), n_rows) for name in (*features, *other_columns))
-    check_unpacked(path, 8 * n_values)
-
-    if not _is_list(file.schema_arrow.field(features[0]).type):
-        check_width(path, (n_rows, len(features)), width)
-        return
-    n_list_values = counts.get(features[0], 0)
-    if n_rows and width is not None and n_list_values != n_rows * width:
-        mean_length = -(-n_list_values // n_rows)
-        check_width(path, (n_rows, mean_length), width)
+def _streamed(parts: Parts, features: list[str], dtype: np.dtype[Any], path: Path) -> StreamedRows:
+    """Return the features of all parts, which are read as they are asked for."""
+    first_row = next(_blocks(parts, features, dtype, path, 1))
+    shape = first_row.shape[1:]
+    batch_rows = max(1, BLOCK_VALUES // max(1, math.prod(shape)))
+    return StreamedRows(
+        lambda: _blocks(parts, features, dtype, path, batch_rows), (parts.rows, *shape), dtype
+    )
 
 
 def labels_of(column: Any) -> NDArray[Any]:
@@ -69,19 +85,30 @@ def labels_of(column: Any) -> NDArray[Any]:
     return as_numpy(column)
 
 
-def _column(file: Any, name: str, path: Path) -> Any:
-    """Read a column in batches, until they exceed what `check_unpacked` allows."""
-    import pyarrow as pa
+def _blocks(
+    parts: Parts, features: list[str], dtype: np.dtype[Any], path: Path, batch_rows: int
+) -> Iterator[NDArray[Any]]:
+    """Yield the features in blocks of rows."""
+    start = 0
+    axes = None
+    with arrow_faults(path):
+        for batch in parts.batches(features, batch_rows):
+            if batch.num_rows == 0:
+                continue
+            if is_list(batch.schema.field(0).type):
+                block, axes = _rows_of_lists(batch.column(0), features[0], path, start, axes)
+            else:
+                block = np.column_stack([_numbers(column) for column in batch.columns])
+            start += len(block)
+            yield block.astype(dtype, copy=False)
 
-    batches = []
-    n_bytes = 0
-    for batch in file.iter_batches(LABELS_READ, columns=[name]):
-        batches.append(batch)
-        n_bytes += batch.nbytes
-        check_unpacked(path, n_bytes)
-    return pa.Table.from_batches(batches, file.schema_arrow.empty_table().select([name]).schema)[
-        name
-    ]
+
+def _dtype(kind: Any) -> np.dtype[Any]:
+    """Return the type of numpy for the values of a column."""
+    while is_list(kind):
+        kind = storage_type(kind).value_type
+    numbers = np.empty(0, decoded_type(kind).to_pandas_dtype())
+    return numeric_array(numbers, "X").dtype
 
 
 def columns(
@@ -97,7 +124,7 @@ def columns(
     choose(names, persons, (), "persons", path)
 
     candidates = [field for field in schema if field.name not in (label, persons)]
-    lists = [field.name for field in candidates if _is_list(field.type)]
+    lists = [field.name for field in candidates if is_list(field.type)]
     floats = [field.name for field in candidates if pa.types.is_floating(field.type)]
     if x is not None:
         choose(names, x, (), "x", path)
@@ -127,36 +154,110 @@ def matrix(table: Any, features: list[str], path: Path) -> NDArray[Any]:
     """Return feature columns as one array of shape (rows, columns)."""
     if table.num_rows == 0:
         raise InputError(f"{path} has no rows; check how it was made")
-    if not _is_list(table.schema.field(features[0]).type):
+    if not is_list(table.schema.field(features[0]).type):
         return np.column_stack([as_numpy(table[name]) for name in features])
     return _matrix_of_lists(table[features[0]], features[0], path)
 
 
 def _matrix_of_lists(column: Any, name: str, path: Path) -> NDArray[Any]:
     """Return a column of lists of one length as an array of shape (rows, length)."""
+    blocks: list[NDArray[Any]] = []
+    start = 0
+    axes = None
+    for chunk in column.chunks:
+        if len(chunk):
+            block, axes = _rows_of_lists(chunk, name, path, start, axes)
+            start += len(block)
+            blocks.append(block)
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+def _rows_of_lists(
+    column: Any, name: str, path: Path, start: int, axes: tuple[int, ...] | None
+) -> tuple[NDArray[Any], tuple[int, ...]]:
+    """Return lists, lists of lists or tensors of one shape as rows, (rows, values), and that shape.
+
+    Those of bytes keep their shape, as pictures. `start` is the number of the first row, `axes`
+    the shape that the rows before it have, or None.
+    """
     import pyarrow as pa
+
+    if isinstance(column.type, pa.FixedShapeTensorType):
+        _refuse_missing(column, name, path, start, 1)
+        tensors: NDArray[Any] = column.to_numpy_ndarray()
+        shape = tensors.shape[1:]
+        _refuse_other_shape(shape, axes, name, path, start)
+        values = tensors.reshape(-1)
+    else:
+        values, shape = _flattened(column, name, path, start, axes)
+
+    if values.dtype == np.uint8 and len(shape) > 1:
+        return values.reshape(len(column), *shape), shape
+    return values.reshape(len(column), math.prod(shape)), shape
+
+
+def _flattened(
+    column: Any, name: str, path: Path, start: int, axes: tuple[int, ...] | None
+) -> tuple[NDArray[Any], tuple[int, ...]]:
+    """Return all values of lists, one row after another, and the shape of each row."""
     import pyarrow.compute as pc
 
-    if column.null_count:
-        row = int(column.is_null().to_numpy().argmax())
-        raise InputError(f"{path} row {row} has no value in column {quoted(name)}; drop that row")
-    lengths = pc.list_value_length(column).to_numpy()
-    width = int(lengths[0])
-    is_other_length = lengths != width
-    if is_other_length.any():
-        row = int(is_other_length.argmax())
+    shape: tuple[int, ...] = ()
+    n_lists_of_row = 1
+    column = _storage(column)
+    while is_list(column.type):
+        _refuse_missing(column, name, path, start, n_lists_of_row)
+        lengths = pc.list_value_length(column).to_numpy(zero_copy_only=False)
+        length = int(lengths[0]) if len(lengths) else 0
+        if axes is not None and len(shape) < len(axes):
+            length = axes[len(shape)]
+
+        is_other_length = lengths != length
+        if is_other_length.any():
+            place = int(is_other_length.argmax())
+            row = start + place // n_lists_of_row
+            raise InputError(
+                f"{path} row {row} has {lengths[place]} values in {quoted(name)}, row 0 has"
+                f" {length}; make them equal"
+            )
+        shape = (*shape, length)
+        n_lists_of_row *= max(1, length)
+        column = _storage(column.flatten())
+
+    _refuse_other_shape(shape, axes, name, path, start)
+    return _numbers(column), shape
+
+
+def _refuse_other_shape(
+    shape: tuple[int, ...], axes: tuple[int, ...] | None, name: str, path: Path, start: int
+) -> None:
+    """Refuse rows, from row `start` on, of another shape than those before."""
+    if axes is not None and shape != axes:
         raise InputError(
-            f"{path} row {row} has {lengths[row]} values in {quoted(name)}, row 0 has {width}; make"
-            " them equal"
+            f"{path} row {start} has shape {shape} in {quoted(name)}, row 0 has {axes}; make them"
+            " equal"
         )
 
-    values = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
-    return as_numpy(values).reshape(-1, width)
+
+def _refuse_missing(column: Any, name: str, path: Path, start: int, n_of_row: int) -> None:
+    """Refuse a row without a list; each row has `n_of_row` of them."""
+    if column.null_count:
+        place = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+        row = start + place // n_of_row
+        raise InputError(f"{path} row {row} has no value in column {quoted(name)}; drop that row")
 
 
-def _is_list(kind: Any) -> bool:
+def _numbers(column: Any) -> NDArray[Any]:
+    """Return an array of Arrow as numpy; missing values become NaN."""
     import pyarrow as pa
 
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+    column = decoded(_storage(column))
+    if column.null_count and not pa.types.is_floating(column.type):
+        column = column.cast(pa.float64())
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _storage(column: Any) -> Any:
+    """Return the storage of an array of an extension type, such as Array2D of Hugging Face."""
+    return getattr(column, "storage", column)

@@ -1,0 +1,179 @@
+"""Folders of parts, and files of many kinds, read as one file does."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from messages import stating
+from tacit.data.embeddings import EmbeddingStore
+from tacit.data.imports import identity_of, read_data, splits
+from tacit.data.streams import StreamedRows
+from tacit.errors import InputError
+
+rng = np.random.default_rng(0)
+X = rng.uniform(0.5, 2.0, size=(400, 4)).astype(np.float32)
+CLASSES = ["ant", "bee", "cat", "dog"]
+LABELS = np.array(CLASSES)[np.arange(400) // 100]
+PERSONS = np.arange(400) % 37
+SQUARES = X.reshape(400, 2, 2)
+
+
+def whole():
+    vectors = pa.array(X.tolist(), pa.list_(pa.float32()))
+    return pa.table({"x": vectors, "label": LABELS, "who": PERSONS})
+
+
+def stored_hash(folder, path, **options):
+    """Return the hash of the store that an import of a path makes."""
+    data = read_data(path, check=False, stream=True, persons="who", **options)
+    store = EmbeddingStore.write(folder, data.x, data.labels, persons=data.persons, classes=CLASSES)
+    return store.content_hash
+
+
+@pytest.fixture
+def expected(tmp_path):
+    """The hash of the store of one Parquet file."""
+    pq.write_table(whole(), tmp_path / "one.parquet")
+    return stored_hash(tmp_path / "expected", tmp_path / "one.parquet")
+
+
+def test_a_folder_of_200_parts_is_one_file(tmp_path, expected):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    # as Dask names them: by their paths as texts, part.10 would come before part.2
+    for number in range(200):
+        pq.write_table(whole().slice(2 * number, 2), folder / f"part.{number}.parquet")
+    (folder / "_SUCCESS").touch()
+    (folder / ".part.0.parquet.crc").touch()
+    assert identity_of(folder) == "parts"
+    assert stored_hash(tmp_path / "store", folder) == expected
+
+
+def test_partitions_state_labels_and_persons(tmp_path, expected):
+    folder = tmp_path / "by_label"
+    hive = {"format": "parquet", "partitioning_flavor": "hive"}
+    ds.write_dataset(whole(), folder, partitioning=["label"], **hive)
+    assert stored_hash(tmp_path / "store", folder) == expected
+
+    by_person = tmp_path / "by_person"
+    ds.write_dataset(whole(), by_person, partitioning=["who"], **hive)
+    data = read_data(by_person, persons="who")
+    order = np.argsort(PERSONS, kind="stable")
+    assert np.array_equal(data.x, X[order])
+    assert data.persons.tolist() == PERSONS[order].tolist()
+
+
+def test_codes_of_partitions_stay_texts(tmp_path):
+    for code in ["01", "1"]:
+        (tmp_path / f"label={code}").mkdir()
+        pq.write_table(whole().select(["x"]).slice(0, 2), tmp_path / f"label={code}" / "a.parquet")
+    assert read_data(tmp_path).labels.tolist() == ["01", "01", "1", "1"]
+
+
+def test_rows_without_a_partition_have_no_label(tmp_path):
+    for value in ["ant", "__HIVE_DEFAULT_PARTITION__"]:
+        (tmp_path / f"label={value}").mkdir()
+        pq.write_table(whole().select(["x"]).slice(0, 1), tmp_path / f"label={value}" / "a.parquet")
+    with pytest.raises(InputError, match="has no label"):
+        read_data(tmp_path)
+
+
+@pytest.mark.parametrize("compression", ["lz4", "uncompressed"])
+def test_feather_and_arrow_files(tmp_path, expected, compression):
+    path = tmp_path / "table.feather"
+    pyarrow.feather.write_feather(whole(), path, compression=compression, chunksize=64)
+    assert stored_hash(tmp_path / "store", path) == expected
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(InputError, match=stating("table.feather", "truncated or not an Arrow")):
+        read_data(path)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(X.tolist(), pa.list_view(pa.float32())),
+        pa.FixedShapeTensorArray.from_numpy_ndarray(SQUARES),
+        pa.array(SQUARES.tolist(), pa.list_(pa.list_(pa.float32()))),
+        pa.array(SQUARES.tolist(), pa.list_(pa.list_(pa.float32(), 2), 2)),
+    ],
+    ids=["list view", "tensor", "Array2D", "lists of fixed size"],
+)
+def test_kinds_of_lists(tmp_path, expected, column):
+    path = tmp_path / "table.arrow"
+    pyarrow.feather.write_feather(whole().set_column(0, "x", column), path)
+    assert stored_hash(tmp_path / "store", path) == expected
+
+
+def test_tensors_of_bytes_are_pictures(tmp_path):
+    pixels = rng.integers(0, 256, size=(5, 3, 4, 2), dtype=np.uint8)
+    column = pa.FixedShapeTensorArray.from_numpy_ndarray(pixels)
+    pq.write_table(pa.table({"x": column}), tmp_path / "t.parquet")
+    data = read_data(tmp_path / "t.parquet")
+    assert data.card["shape"] == [3, 4, 2]
+    assert np.array_equal(data.x, pixels.reshape(5, 24))
+
+
+def test_splits_of_a_folder_are_not_read_together(tmp_path):
+    for name, start in {"train-00000-of-00002": 0, "train-00001-of-00002": 2, "test": 4}.items():
+        pq.write_table(whole().slice(start, 2), tmp_path / f"{name}.parquet")
+    assert splits(tmp_path) == ["test", "train"]
+    with pytest.raises(InputError, match=stating("several splits", "never learn from test")):
+        read_data(tmp_path)
+    data = read_data(f"{tmp_path}#train")
+    assert np.array_equal(data.x, X[:4])
+    assert data.identity == f"{tmp_path.name}-train"
+
+    pq.write_table(whole(), tmp_path / "more.parquet")
+    with pytest.raises(InputError, match="parts of none"):
+        read_data(tmp_path, split="train")
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ({"v": [[1.0]], "label": ["ant"]}, stating("b.parquet", "no column 'x'")),
+        ({"x": [[1.0]], "label": ["ant"]}, stating("row 2", "1 values", "row 0", "4")),
+        ({"x": [[1.0] * 4], "label": [1]}, stating("'label'", "several types")),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(tmp_path, second, message):
+    pq.write_table(whole().slice(0, 2), tmp_path / "a.parquet")
+    pq.write_table(pa.table(second), tmp_path / "b.parquet")
+    with pytest.raises(InputError, match=message):
+        read_data(tmp_path)
+
+
+def test_parts_of_several_precisions_lose_none(tmp_path):
+    doubles = [0.1, 0.2, 0.3, 0.4]
+    pq.write_table(whole().slice(0, 2), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"x": [doubles], "label": ["ant"]}), tmp_path / "b.parquet")
+    data = read_data(tmp_path)
+    assert data.x.dtype == np.float64
+    assert data.x[2].tolist() == doubles
+
+
+def test_streamed_rows_are_read_once_in_order_and_again_on_demand():
+    passes = []
+
+    def blocks():
+        passes.append(0)
+        for start in range(0, 400, 7):
+            yield X[start : start + 7]
+
+    rows = StreamedRows(blocks, X.shape, X.dtype)
+    pieces = [rows[start : start + 33] for start in range(0, 400, 33)]
+    assert np.array_equal(np.concatenate(pieces), X)
+    assert len(passes) == 1
+    assert np.array_equal(rows[100:110], X[100:110])
+    assert len(passes) == 2
+
+
+def test_rows_beyond_the_memory_are_mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.data.streams.MOST_IN_MEMORY", 100)
+    pq.write_table(whole(), tmp_path / "t.parquet")
+    rows = read_data(tmp_path / "t.parquet").x
+    assert isinstance(rows, np.memmap)
+    assert np.array_equal(rows, X)
