@@ -7,7 +7,7 @@ MYPY := $(BIN)/mypy
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: bench-scale demo test test-all check quick-tests lowest newest coverage lint bench utility persons probabilities pate label-dp docs mutants hooks wheels release clean
+.PHONY: bench-scale demo test test-all check quick-tests lowest newest coverage lint bench utility persons probabilities pate label-dp papers docs mutants hooks wheels release clean
 
 demo: $(ENV)/.demo
 	$(BIN)/tacit demo --out demo --force
@@ -59,6 +59,7 @@ lint: $(ENV)/.dev
 	$(BIN)/python tools/stub.py --check
 	$(BIN)/python tools/tables.py --check
 	$(BIN)/python tools/pictures.py --check
+	$(BIN)/python benchmarks/papers/page.py --check
 
 mutants: $(ENV)/.dev
 	$(BIN)/python tests/mutants/run.py
@@ -95,6 +96,13 @@ pate: $(ENV)/.dev
 
 label-dp: $(ENV)/.dev
 	$(BIN)/python benchmarks/label_dp/run.py $(DATA) --out label-dp
+
+# the quick plans of the papers, their claims, and the claims in docs/papers.md: minutes, resumable; the shared data is
+# beside this folder
+PAPERS_DATA ?= ../shared/data
+papers: export OMP_NUM_THREADS = 1
+papers: $(ENV)/.dev
+	$(BIN)/python benchmarks/papers/run.py $(PAPERS_DATA) --work papers
 
 docs: $(ENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html

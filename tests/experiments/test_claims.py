@@ -1,9 +1,11 @@
-"""The claims of the prototype paper, on the results of quick plans over real embeddings
-(docs/papers.md lists them).
+"""The claims of the papers on fresh results of quick plans over real embeddings.
+
+benchmarks/papers/claims.py has the claims, and `make papers` stores results of whole plans, from which
+docs/papers.md is written. Here a part of each plan is run again, and must give the same verdicts.
 """
 
-import json
-from collections import defaultdict
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -16,202 +18,148 @@ ROOT = Path(__file__).resolve().parents[2]
 QUICK = ROOT / "plans" / "quick"
 DATA = ROOT.parent / "shared" / "data"
 
+sys.path.insert(0, str(ROOT / "benchmarks" / "papers"))
+
+claims = import_module("claims")
+findings = import_module("findings")
+stored = import_module("stored")
+
 pytestmark = [
     pytest.mark.thorough,
     pytest.mark.skipif(not DATA.is_dir(), reason="../shared/data is not there"),
 ]
 
-
-class Found:
-    """Mean accuracy over seeds of the cells of a quick plan, by any of their fields.
-
-    Where learners or budgets are given, only these are run.
-    """
-
-    def __init__(self, name, folder, learners, budgets):
-        plan = yaml.safe_load((QUICK / f"{name}.yaml").read_text(encoding="utf-8"))
-        if learners:
-            plan["learners"] = [one for one in plan["learners"] if one["name"] in learners]
-        if budgets:
-            assert set(budgets) <= set(plan["budgets"])
-            plan["budgets"] = [one for one in plan["budgets"] if one in budgets]
-        folder.mkdir()
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump(plan), encoding="utf-8")
-        self.results = sweep(folder / f"{name}.yaml", folder / "runs", data=DATA)
-        assert [one.error for one in self.results if one.error] == []
-
-    def __call__(self, measure="balanced_accuracy", **fields):
-        chosen = [
-            getattr(one, measure)
-            for one in self.results
-            if all(getattr(one, k) == v for k, v in fields.items())
-        ]
-        assert chosen, fields
-        return np.mean(chosen)
-
-
-@pytest.fixture
-def swept(tmp_path):
-    return lambda name, *learners, budgets=(): Found(name, tmp_path / name, learners, budgets)
-
-
-def test_public_is_ahead_of_mean_at_small_budgets_with_imbalance_and_behind_at_large_ones(swept):
-    all_but_ends = ("rho=0.005", "rho=0.02", "rho=0.125", "rho=0.5", "rho=2", "rho=8", "rho=32")
-    found = swept("budgets", "DPPL-Mean", "DPPL-Public", "DP-LS", budgets=all_but_ends)
-    for budget, floor in (("rho=0.005", 0.15), ("rho=0.02", 0.22), ("rho=0.125", 0.277)):
-        public = found(learner="DPPL-Public", imbalance=50, budget=budget)
-        assert public > floor
-        assert public > found(learner="DPPL-Mean", imbalance=50, budget=budget) + 0.05
-    for ratio in (1, 50):
-        mean, public = (
-            found(learner=one, imbalance=ratio, budget="rho=32")
-            for one in ("DPPL-Mean", "DPPL-Public")
-        )
-        assert mean > public + 0.1
-    # on balanced data both hold from the smallest budgets on, one at a time
-    assert found(learner="DPPL-Public", imbalance=1, budget="rho=0.005") > 0.3
-    assert found(learner="DPPL-Mean", imbalance=1, budget="rho=0.005") < 0.2
-    # DP-LS is ahead of both prototypes where classes are of equal size
-    for budget in all_but_ends[1:]:
-        ahead = found(learner="DP-LS", imbalance=1, budget=budget)
-        assert all(
-            ahead > found(learner=one, imbalance=1, budget=budget)
-            for one in ("DPPL-Mean", "DPPL-Public")
-        )
-
-
-def test_public_keeps_small_classes_that_mean_loses(swept):
-    learners, budgets = (
+# plans of which a part is run: names of learners, budgets, imbalances (none: all), and the number of
+# claims that this part decides
+MEDIUM = ("rho=0.005", "rho=0.125", "rho=2")
+FRESH = {
+    "headline": (("DP probe", "DPPL-Public"), ("rho=0.125", "rho=2"), (100,), 2),
+    "budgets": (("DPPL-Mean", "DPPL-Public", "DP-LS"), (*MEDIUM, "rho=32"), (), 2),
+    "minority": (
         ("DPPL-Mean", "DPPL-Public", "DPSGD-Global-Adapt"),
         ("rho=0.125", "rho=0.5", "rho=2"),
-    )
-    found = swept("minority", *learners, budgets=budgets)
-    for budget, floor in (("rho=0.125", 0.12), ("rho=0.5", 0.2), ("rho=2", 0.25)):
-        public = found("minority_accuracy", learner="DPPL-Public", budget=budget)
-        assert public > floor
-        for other in ("DPPL-Mean", "DPSGD-Global-Adapt"):
-            assert public > 2 * found("minority_accuracy", learner=other, budget=budget)
+        (),
+        1,
+    ),
+    "windows": ((), ("rho=0.005", "rho=0.125"), (), 1),
+    "top-k": ((), (), (), 1),
+    "public-size": ((), (), (), 1),
+    "public-source": ((), (), (), 1),
+    "coinpress": ((), (), (), 1),
+    "encoders": ((), (), (), 1),
+    "projection": (("DPPL-Public", "Projected public rows"), (), (), 1),
+    "run-times": ((), (), (), 2),
+}
 
 
-def test_the_window_from_public_rows_is_ahead_of_none_and_of_windows_made_for_another_encoder(
-    swept,
-):
-    found = swept("windows", budgets=("rho=0.005", "rho=0.125"))
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """Run a part of a plan, once for all tests; return its results."""
+    runs = {}
+
+    def results(name):
+        if name not in runs:
+            plan = part(name)
+            folder = tmp_path_factory.mktemp(name)
+            (folder / f"{name}.yaml").write_text(yaml.safe_dump(plan), encoding="utf-8")
+            runs[name] = sweep(folder / f"{name}.yaml", folder / "runs", data=DATA)
+            assert [result.error for result in runs[name] if result.error] == []
+        return runs[name]
+
+    return results
+
+
+def part(name):
+    plan = yaml.safe_load((QUICK / f"{name}.yaml").read_text(encoding="utf-8"))
+    learners, budgets, imbalances, _ = FRESH[name]
+    if learners:
+        plan["learners"] = [one for one in plan["learners"] if one["name"] in learners]
+        assert len(plan["learners"]) == len(learners)
+    if budgets:
+        assert set(budgets) <= set(plan["budgets"])
+        plan["budgets"] = list(budgets)
+        for one in plan["learners"]:
+            one.pop("budgets", None)
+    if imbalances:
+        assert set(imbalances) <= set(plan["imbalance"])
+        plan["imbalance"] = list(imbalances)
+    return plan
+
+
+@pytest.fixture(scope="module")
+def cells(swept):
+    return lambda name: stored.Cells(stored.rows_of(name, swept(name)))
+
+
+def key(row):
+    return (row.data, row.learner, row.public, row.public_rows, row.budget, row.imbalance, row.seed)
+
+
+@pytest.mark.parametrize("name", FRESH)
+def test_a_plan_that_is_run_again_gives_the_stored_verdicts(name, cells):
+    fresh = cells(name)
+    keys = {key(row) for row in fresh.rows}
+    kept = stored.Cells(row for row in stored.read_rows() if row.plan == name and key(row) in keys)
+    assert len(kept.rows) == len(fresh.rows)
+
+    decided = 0
+    for claim in claims.CLAIMS:
+        if claim.plan != name:
+            continue
+        try:
+            finding = claim.find(fresh)
+        except LookupError:
+            # it reads cells that are not in this part
+            continue
+        assert finding.verdict == claim.find(kept).verdict, claim.text
+        decided += 1
+    assert decided == FRESH[name][-1]
+
+
+def test_the_window_from_public_rows_is_ahead_of_those_made_for_another_encoder(cells):
+    found = cells("windows")
     others = ("no window", "no window, centred", "[1.34, 1.64]", "[1.54, 1.58]")
     for ratio, budget in ((1, "rho=0.005"), (50, "rho=0.005"), (50, "rho=0.125")):
-        cell = {"data": "cifar100", "imbalance": ratio, "budget": budget}
-        ours = found(learner="window from public rows", **cell)
-        assert all(ours > found(learner=other, **cell) + 0.02 for other in others)
+        place = {"data": "cifar100", "imbalance": ratio, "budget": budget}
+        ours = found.mean("balanced", learner="window from public rows", **place)
+        assert all(ours > found.mean("balanced", learner=one, **place) + 0.02 for one in others)
+
+
+def test_public_rows_of_the_task_itself_are_best(cells):
+    found = cells("public-source")
     for ratio in (1, 50):
-        means = {
-            one: found(learner=one, imbalance=ratio, budget="rho=0.005")
-            for one in ("window from public rows", *others)
-        }
-        assert max(means, key=means.get) == "window from public rows"  # over all data sets
-
-
-def test_the_best_k_grows_with_the_budget(swept):
-    found = swept("top-k")
-    ks, budgets = (
-        (1, 2, 5, 10, 20),
-        ("rho=0.0002", "rho=0.005", "rho=0.02", "rho=0.125", "rho=8", "inf"),
-    )
-    best = {
-        ratio: [
-            max(ks, key=lambda k: found(learner=f"Top-K, k={k}", imbalance=ratio, budget=one))
-            for one in budgets
-        ]
-        for ratio in (1, 50)
-    }
-    for ratio, chosen in best.items():
-        assert chosen == sorted(chosen), ratio
-        assert (chosen[0], chosen[-1]) == (1, 20)
-        assert set(chosen) & {2, 5, 10}  # in between, the best is in between
-    assert all(few <= many for few, many in zip(best[50], best[1], strict=True))
-
-
-def test_more_public_rows_are_better(swept):
-    found = swept("public-size")
-    for ratio in (1, 50):
-        for budget in ("rho=0.02", "rho=8"):
-            sizes = [
-                found(imbalance=ratio, budget=budget, public_rows=n)
-                for n in (100, 1000, 10000, 30000)
-            ]
-            assert sizes == sorted(sizes)
-            assert sizes[-1] > 1.3 * sizes[0]
-
-
-def test_public_rows_of_the_task_itself_are_best(swept):
-    found = swept("public-source")
-    for ratio in (1, 50):
-        for budget in ("rho=0.02", "rho=8"):
+        for budget in findings.private_budgets(found):
             own, *others = (
-                found(imbalance=ratio, budget=budget, public=one)
+                found.mean("balanced", imbalance=ratio, budget=budget, public=one)
                 for one in ("in distribution", "close", "far")
             )
             assert own > max(others) + 0.03
 
 
-def test_coinpress_diverges_at_small_budgets(swept):
-    found = swept("coinpress")
-    radii = defaultdict(list)
-    for one in found.results:
-        steps = json.loads(one.extra)["steps_"]
-        radii[one.imbalance, one.learner, one.budget].append(
-            [np.median(step["radius"]) for step in steps]
-        )
-    for (_, learner, budget), rows in radii.items():
-        first, *_, last = np.mean(rows, axis=0)
-        if budget != "rho=0.00005":
-            assert last < first / 3
-        elif learner.endswith("pooling=1"):
-            assert last > 2 * first
-    assert found(learner="DPPL-Mean, pooling=1", imbalance=50, budget="rho=0.00005") < 0.2
-    assert found(learner="DPPL-Mean, pooling=1", imbalance=50, budget="rho=8") > 0.8
-
-
 def test_declared_true_counts_are_marked(swept):
-    found = swept("coinpress")
-    true = [one for one in found.results if "true counts" in one.learner]
+    true = [one for one in swept("coinpress") if "true counts" in one.learner]
     assert true
     assert all("class counts (realised)" in one.guarantee for one in true)
 
 
-def test_the_order_of_methods_is_that_through_other_encoders(swept):
-    found = swept("encoders")
-    for data in ("cifar10", "banking77"):
-        small, large = (
-            {
-                one: found(learner=one, data=data, imbalance=10, budget=budget)
-                for one in ("DPPL-Mean", "DPPL-Public")
-            }
-            for budget in ("rho=0.005" if data == "cifar10" else "rho=0.125", "inf")
-        )
-        assert small["DPPL-Public"] > small["DPPL-Mean"] + 0.03
-        assert large["DPPL-Mean"] > large["DPPL-Public"] + 0.1
-
-
-def test_a_layer_before_public_rows_pays_where_the_budget_is_ample(swept):
-    found = swept("projection", "DPPL-Public", "Projected public rows")
-
-    def best(ratio, budget, learner):
-        return max(
-            found(learner=f"{learner}, share={one}", imbalance=ratio, budget=budget)
-            for one in (0.1, 0.5, 0.9)
-        )
-
-    alone, layer = "DPPL-Public", "Projected public rows"
+def test_a_layer_before_public_rows_pays_where_the_budget_is_ample(cells):
+    found = cells("projection")
     for budget in ("rho=0.02", "rho=0.125"):
-        assert best(1, budget, layer) > found(learner=alone, imbalance=1, budget=budget) + 0.05
-        assert best(50, budget, layer) > found(learner=alone, imbalance=50, budget=budget)
+        for ratio, gain in ((1, 0.05), (50, 0.0)):
+            place = found.where(imbalance=ratio, budget=budget)
+            layers = [
+                place.mean("balanced", learner=one)
+                for one in place.distinct("learner")
+                if one.startswith("Projected public rows")
+            ]
+            assert max(layers) > place.mean("balanced", learner="DPPL-Public") + gain
 
 
-def test_means_are_learned_fastest_and_selection_is_next_to_nothing_beside_scoring(swept):
-    found = swept("run-times")
-    seconds = {one.learner: one.fit_seconds for one in found.results}
-    of_the_paper = ("DPPL-Public", "DP-LS", "DP probe", "DPSGD-Global-Adapt")
-    assert 2 * seconds["DPPL-Mean"] < min(seconds[one] for one in of_the_paper)
-    (public,) = (json.loads(one.phases) for one in found.results if one.learner == "DPPL-Public")
-    assert 20 * public["selection"] < public["scoring"]
-    assert all(one.processor for one in found.results)
+def test_coinpress_is_useless_where_it_diverges_and_good_at_large_budgets(cells):
+    found = cells("coinpress")
+    place = {"learner": "DPPL-Mean, pooling=1", "imbalance": 50}
+    assert found.mean("balanced", budget="rho=0.00005", **place) < 0.2
+    assert found.mean("balanced", budget="rho=8", **place) > 0.8
+    radii = [found.mean("last radius", budget=one, **place) for one in ("rho=0.00005", "rho=8")]
+    assert np.all(np.isfinite(radii))
+    assert radii[0] > radii[1]

@@ -1,0 +1,98 @@
+"""Run the quick plans, store their scores, check the claims, and write the page.
+
+python benchmarks/papers/run.py DATA [--work FOLDER] [--only NAME ...] [--jobs 2] [--collect]
+
+DATA holds the embeddings that the plans name. FOLDER keeps the cells of the sweeps: an interrupted
+run resumes there, and a plan that changed computes its new cells alone. cells.csv and runs.csv
+beside this file get the scores, the date, the version and the hash of each plan. `--collect` stores
+the cells that an interrupted run left, and computes none. The command fails if a claim does not get
+the kind of verdict that `claims.py` expects.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import page
+import stored
+from claims import CLAIMS
+
+from tacit.experiments.run import prepare, sweep
+from tacit.version import __version__
+
+
+def run(
+    name: str, data: Path, work: Path, jobs: int, collect: bool
+) -> tuple[list[stored.Row], stored.Run]:
+    """Compute the missing cells of a quick plan; return all its rows, and the run."""
+    plan = stored.QUICK / f"{name}.yaml"
+    start = time.monotonic()
+    if not collect:
+        sweep(plan, work / name, data=data, jobs=jobs)
+    state = prepare(plan, work / name, data)
+    results = [state.results[cell.key] for cell in state.cells if cell.key in state.results]
+    rows = stored.rows_of(name, results)
+    seconds = sum(result.fit_seconds + result.predict_seconds for result in results)
+    print(f"{name}: {len(rows)} cells in {time.monotonic() - start:.0f} s", flush=True)
+
+    # the day of the newest cell, since earlier runs may have left cells
+    date = max((result.started for result in results), default="")[:10]
+    one = stored.Run(
+        plan=name,
+        cells=len(rows),
+        of=len(state.cells),
+        hash=stored.plan_hash(plan),
+        date=date,
+        version=__version__,
+        seconds=round(seconds),
+    )
+    return rows, one
+
+
+def store(rows: Iterable[stored.Row], runs: Iterable[stored.Run]) -> None:
+    """Replace the stored rows of the plans that ran."""
+    runs = {run.plan: run for run in runs}
+    kept = [row for row in stored.read_rows() if row.plan not in runs]
+    stored.write([*kept, *rows], {**stored.read_runs(), **runs}.values())
+
+
+def unexpected(cells: stored.Cells) -> list[str]:
+    """Return a line for each claim whose verdict is not of the kind that it expects."""
+    lines = []
+    for claim in CLAIMS:
+        finding = page.finding_of(claim, cells)
+        kind = claim.expects if finding is None else finding.kind
+        if kind != claim.expects:
+            lines.append(f"{claim.plan}: {claim.text}: {kind}, and not: {claim.expects}")
+    return lines
+
+
+def main() -> None:
+    """Read the command line and run the plans."""
+    parser = argparse.ArgumentParser(description="Run the quick plans and check the claims.")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--work", type=Path, default=Path("papers"))
+    parser.add_argument("--only", nargs="*", default=[], help="names of plans")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--collect", action="store_true", help="compute no cells")
+    arguments = parser.parse_args()
+
+    for path in sorted(stored.QUICK.glob("*.yaml")):
+        if not arguments.only or path.stem in arguments.only:
+            # run times are measured on a machine that does nothing else
+            jobs = 1 if path.stem == "run-times" else arguments.jobs
+            rows, one = run(path.stem, arguments.data, arguments.work, jobs, arguments.collect)
+            store(rows, [one])
+
+    page.write()
+    lines = unexpected(page.all_cells())
+    if lines:
+        sys.exit("\n".join(["claims that the results no longer decide as expected:", *lines]))
+
+
+if __name__ == "__main__":
+    main()
