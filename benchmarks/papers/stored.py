@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,13 @@ class Cells:
         self.rows = tuple(rows)
 
     def where(self, **values: Any) -> "Cells":
-        """Return the rows whose fields have these values."""
-        rows = []
-        for row in self.rows:
-            if all(str(getattr(row, name)) == str(value) for name, value in values.items()):
-                rows.append(row)
-        return Cells(rows)
+        """Return the rows whose fields have these values, which may be numbers for texts."""
+        texts = {name: str(value) for name, value in values.items()}
+        return Cells(
+            row
+            for row in self.rows
+            if all(getattr(row, name) == text for name, text in texts.items())
+        )
 
     def distinct(self, name: str) -> list[str]:
         """Return the values of a field, in order of appearance."""
@@ -160,13 +162,14 @@ def _further_measures(plan: str, result: Result) -> dict[str, float]:
     return {}
 
 
-def benchmark_rows(name: str) -> list[Row]:
+@lru_cache
+def benchmark_rows(name: str) -> tuple[Row, ...]:
     """Return the cells of another benchmark as rows."""
     cells = _read(BENCHMARKS[name], dict)
     if name == "benchmarks/utility":
-        return [_utility_row(name, cell) for cell in cells if _is_of_the_paper(cell)]
+        return tuple(_utility_row(name, cell) for cell in cells if _is_of_the_paper(cell))
     row_of = _pate_row if name == "benchmarks/pate" else _label_row
-    return [row_of(name, cell) for cell in cells]
+    return tuple(row_of(name, cell) for cell in cells)
 
 
 def _is_of_the_paper(cell: dict[str, str]) -> bool:
