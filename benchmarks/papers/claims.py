@@ -617,7 +617,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "With imbalance above 1, DPPL-Public outperforms linear probing in all regimes",
-        "accuracy against e, by imbalance (Figure 2)",
+        "accuracy against e, by imbalance",
         "headline",
         public_beats_probe,
         IN_PART,
@@ -625,7 +625,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "DPPL-Public is ahead of linear probing on the 25 % smallest classes",
-        "minority accuracy (Figure 4)",
+        "minority accuracy",
         "headline",
         public_beats_probe_on_small_classes,
         IN_PART,
@@ -633,7 +633,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "The same on two data sets, with nine budgets and five seeds",
-        "accuracy against e, by imbalance (Figure 2)",
+        "accuracy against e, by imbalance",
         "benchmarks/utility",
         public_beats_probe_on_both_data_sets,
         FAILS,
@@ -641,7 +641,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "The same on the 25 % smallest classes of both",
-        "minority accuracy (Figure 4)",
+        "minority accuracy",
         "benchmarks/utility",
         public_beats_probe_on_small_classes_of_both,
         IN_PART,
@@ -649,7 +649,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "DPPL-Public keeps the 25 % smallest classes, which DPPL-Mean and DPSGD-Global-Adapt lose",
-        "minority accuracy at imbalance 50 (Figure 4)",
+        "minority accuracy at imbalance 50",
         "minority",
         public_keeps_small_classes,
         HOLDS,
@@ -657,7 +657,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "DPPL-Public is ahead of DPPL-Mean at small budgets",
-        "accuracy against e, by imbalance (Figure 2)",
+        "accuracy against e, by imbalance",
         "budgets",
         public_beats_mean_at_small_budgets,
         IN_PART,
@@ -665,7 +665,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "DPPL-Mean is ahead of DPPL-Public at large budgets",
-        "accuracy against e, by imbalance (Figure 2)",
+        "accuracy against e, by imbalance",
         "budgets",
         mean_beats_public_at_large_budgets,
         HOLDS,
@@ -673,7 +673,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "DPPL-Public has most of its accuracy at e = 0.1 already",
-        "accuracy against e, by imbalance (Figure 2)",
+        "accuracy against e, by imbalance",
         "benchmarks/utility",
         public_needs_little_budget,
         IN_PART,
@@ -681,7 +681,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "DPPL-Mean reaches its accuracy without privacy at e = 8",
-        "accuracy against e, by imbalance (Figure 2)",
+        "accuracy against e, by imbalance",
         "headline",
         mean_reaches_its_limit,
         IN_PART,
@@ -689,7 +689,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "The linear probe does not improve beyond e = 0.2",
-        "accuracy against e, by imbalance (Figure 2)",
+        "accuracy against e, by imbalance",
         "benchmarks/utility",
         probe_is_flat,
         FAILS,
@@ -697,7 +697,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "Top-K improves on DPPL-Public",
-        "accuracy against e, by imbalance (Figure 2)",
+        "accuracy against e, by imbalance",
         "benchmarks/utility",
         top_k_beats_public,
         IN_PART,
@@ -705,7 +705,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "DP-LS is ahead of prototypes on balanced data",
-        "accuracy against e, balanced (Figure 2)",
+        "accuracy against e, balanced",
         "budgets",
         least_squares_leads_balanced_data,
         HOLDS,
@@ -713,7 +713,7 @@ CLAIMS = (
     Claim(
         PROTOTYPES,
         "DP-LS falls behind DPPL-Public under imbalance",
-        "accuracy against e, imbalanced (Figure 2)",
+        "accuracy against e, imbalanced",
         "budgets",
         least_squares_falls_behind,
         IN_PART,
