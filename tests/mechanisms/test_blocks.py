@@ -1,26 +1,17 @@
 import numpy as np
 import pytest
 
-from tacit.errors import InputError
 from tacit.mechanisms.blocks import Block, Picked, by_person, short_blocks
 
 ROWS, LABELS = np.arange(8.0).reshape(4, 2), np.arange(4)
 
 
 def test_blocks_of_records_are_cut_and_those_of_persons_are_not():
-    short = list(short_blocks([Block(ROWS, LABELS)], 3, 4))
+    short = list(short_blocks([Block(ROWS, LABELS)], 3))
     assert [len(block.rows) for block in short] == [3, 1]
     assert np.array_equal(np.concatenate([block.beside for block in short]), LABELS)
-    (whole,) = short_blocks([Block(ROWS, LABELS, np.array([3, 4]))], 1, 2)
+    (whole,) = short_blocks([Block(ROWS, LABELS, np.array([3, 4]))], 1)
     assert whole.rows is ROWS
-
-
-@pytest.mark.parametrize(("ends", "most"), [(None, 3), (np.array([1, 4]), 1)])
-def test_records_or_persons_are_counted(ends, most):
-    with pytest.raises(
-        InputError, match=f"more than {most} {'rows' if ends is None else 'persons'} would overflow"
-    ):
-        list(short_blocks([Block(ROWS, LABELS, ends)], 10, most))
 
 
 def test_a_stream_is_of_persons_or_of_records():

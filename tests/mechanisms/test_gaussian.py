@@ -127,13 +127,9 @@ def test_secure_noise_is_rounded_and_that_of_opendp_discrete(noise, law, sigma):
     assert stats.chi2.sf(statistic, common.sum()) > 1e-6
 
 
-def test_sums_that_could_overflow_64_bits_are_refused():
-    """As many rows of norm 1 as are not refused add up to less than 2^63."""
-    n = 2**63 // gaussian.UNIT
-    # which take no memory
-    rows, labels = np.broadcast_to(np.ones(1), (n, 1)), np.broadcast_to(0, n)
-    with pytest.raises(InputError, match="would overflow"):
-        gaussian.class_sums([(rows, labels)], n_classes=1, width=1)
+def test_limits_are_those_of_64_bits_and_of_float64():
+    # with noise below 2^62
+    assert gaussian._MOST_ROWS * gaussian.UNIT <= 2**62
     assert gaussian._EXACT_ROWS * gaussian.UNIT <= 2**53  # whole numbers that float64 holds
 
 

@@ -39,7 +39,7 @@ Source: NoisySum is tacit's own; CoinPress is Biswas et al. 2020.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ from tacit.compute.threads import in_threads
 from tacit.mechanisms.blocks import Block, Picked, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.rounding import SLACK, check_width, product_up, sensitivity
+from tacit.mechanisms.wide import Totals, sums_of_runs, with_gaussian_noise
 from tacit.privacy.events import Gaussian, Parallel
 from tacit.privacy.sensitivity import ROOT_TWO, Sensitivity
 
@@ -56,8 +57,8 @@ Floats = NDArray[np.float64]
 
 UNIT = 2**32
 
-# Sums over so many records, or persons, cannot overflow int64.
-_MOST_ROWS = 2**31 - 1
+# Sums over so many records, or persons, and noise below 2^62 fit int64; sums over more are `wide`.
+_MOST_ROWS = 2**30
 
 # Sums of so many rows are exact in float64.
 _EXACT_ROWS = 2**20
@@ -106,8 +107,27 @@ def noisy_class_sums(
     """
     per_person, blocks = by_person(blocks)
     totals = class_sums(blocks, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
+    return with_noise(
+        totals, noise_multiplier=noise_multiplier, noise=noise, per_person=per_person
+    )
+
+
+def with_noise(
+    totals: Totals, *, noise_multiplier: float, noise: NoiseSource, per_person: bool = False
+) -> Floats:
+    """Release exact sums, of shape (n_classes, width), as `noisy_class_sums` does.
+
+    Parameters
+    ----------
+    totals : array of int64, or Wide
+        Sums by `class_sums` of the rows of disjoint sets of records, added up.
+    noise_multiplier, noise
+        As in `noisy_class_sums`.
+    per_person : bool, default=False
+        Whether the rows of persons were scaled as one vector; no person may be in two of the sets.
+    """
     scale = product_up(noise_multiplier, sensitivity(UNIT, totals.size, per_person=per_person))
-    return noise.gaussian(totals, scale=scale) / UNIT
+    return with_gaussian_noise(totals, scale=scale, noise=noise) / UNIT
 
 
 def noisy_sums_and_counts(
@@ -141,8 +161,8 @@ def noisy_sums_and_counts(
     totals = class_sums(map(with_count, blocks), n_classes=n_classes, width=width + 1)
 
     scale = product_up(joint_multiplier, sensitivity(UNIT, totals.size, per_person=per_person))
-    sums = noise.gaussian(totals[:, :-1], scale=scale)
-    counts = noise.gaussian(totals[:, -1], scale=scale)
+    sums = with_gaussian_noise(totals[:, :-1], scale=scale, noise=noise)
+    counts = with_gaussian_noise(totals[:, -1], scale=scale, noise=noise)
     return sums / (UNIT * row_factor), counts / (UNIT * count_factor)
 
 
@@ -153,7 +173,7 @@ def class_sums(
     width: int,
     unit_rows: bool = False,
     balls: tuple[Floats, Floats] | None = None,
-) -> Integers:
+) -> Totals:
     """Exact sum of each class's integer rows, in units of 2^-32; not private."""
     from tacit.mechanisms.kernels import add_persons, add_rows, readable, row_buffer
 
@@ -206,11 +226,15 @@ def class_sums(
         )
         return totals
 
-    sums = np.zeros((n_classes, width), dtype=np.int64)
+    def sums_of_run(run: Iterator[Block]) -> Integers:
+        """Sums of at most `_MOST_ROWS` records, in int64."""
+        sums = np.zeros((n_classes, width), dtype=np.int64)
+        for totals in in_threads(sums_of, run):
+            sums += totals.astype(np.int64)
+        return sums
+
     _, checked_blocks = by_person(blocks)
-    for totals in in_threads(sums_of, short_blocks(checked_blocks, _EXACT_ROWS, _MOST_ROWS)):
-        sums += totals.astype(np.int64)
-    return sums
+    return sums_of_runs(short_blocks(checked_blocks, _EXACT_ROWS), _MOST_ROWS, sums_of_run)
 
 
 def _check_fit(rows: NDArray[Any], labels: Integers, n_classes: int, width: int) -> None:

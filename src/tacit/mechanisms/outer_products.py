@@ -67,6 +67,7 @@ from tacit.compute.threads import in_threads
 from tacit.mechanisms.blocks import Block, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.rounding import SLACK, product_up, row_norms, sensitivity, whole_rows
+from tacit.mechanisms.wide import Totals, Wide, sums_of_runs, with_gaussian_noise
 from tacit.privacy.events import Gaussian, Parallel
 from tacit.privacy.sensitivity import ROOT_TWO, Sensitivity
 
@@ -94,7 +95,7 @@ CLASS_MOMENTS = Sensitivity(
 # Sums of so many products are exact in float64.
 _EXACT_ROWS = 2**13
 
-# Sums over so many records, or persons, cannot overflow int64.
+# Sums over so many records, or persons, and noise below 2^62 fit int64; sums over more are `wide`.
 _MOST_ROWS = 2**26
 
 # So many rows and their products stay in the caches.
@@ -164,7 +165,7 @@ def noisy_products(
     per_person, blocks = by_person(blocks)
     totals = product_sums(blocks, shape=shape)
     scale = product_up(noise_multiplier, sensitivity(UNIT, totals.size, per_person=per_person))
-    return noise.gaussian(totals, scale=scale) / UNIT
+    return with_gaussian_noise(totals, scale=scale, noise=noise) / UNIT
 
 
 def noisy_second_moments(
@@ -182,16 +183,36 @@ def noisy_second_moments(
     """
     per_person, blocks = by_person(_pairs(blocks))
     totals = triangle_sums(blocks, width=width)
-    (moments,) = _noisy_symmetric(totals[None], noise_multiplier, noise, per_person)
-    return np.asarray(moments)
+    return with_noise(
+        totals, noise_multiplier=noise_multiplier, noise=noise, per_person=per_person
+    )
+
+
+def with_noise(
+    totals: Totals, *, noise_multiplier: float, noise: NoiseSource, per_person: bool = False
+) -> Floats:
+    """Release exact second moments: `noisy_second_moments` of `triangle_sums`, of shape (width,
+    width), or `noisy_class_second_moments` of `class_product_sums`.
+
+    The totals may be overwritten; see `gaussian.with_noise` for what they may be.
+    """
+    if len(totals.shape) == 2:
+        (moments,) = _noisy_symmetric(totals[None], noise_multiplier, noise, per_person)
+        return np.asarray(moments)
+    return _noisy_symmetric(totals, noise_multiplier, noise, per_person)
 
 
 def bounded_second_moments(blocks: Iterable[Floats | IntegerRows | Block], *, width: int) -> Floats:
     """Sum what `noisy_second_moments` sums, without noise: for neighbouring relations under which
     rows are public.
     """
-    upper = np.triu(triangle_sums(blocks, width=width)) / UNIT
-    mirrored = np.triu(upper, 1).T
+    return without_noise(triangle_sums(blocks, width=width))
+
+
+def without_noise(totals: Totals) -> Floats:
+    """Symmetric matrices from exact upper triangles, (width, width) or (K, width, width)."""
+    upper = np.triu(totals / UNIT)
+    mirrored = np.swapaxes(np.triu(upper, 1), -1, -2)
     return np.asarray(upper + mirrored)
 
 
@@ -237,13 +258,10 @@ def bounded_weighted_second_moments(
     """Sum what `noisy_weighted_second_moments` sums, without noise: where neither rows nor weights
     are protected.
     """
-    totals = weighted_product_sums(blocks, n_weights=n_weights, width=width)
-    upper = np.triu(totals) / UNIT
-    mirrored = np.swapaxes(np.triu(upper, 1), 1, 2)
-    return np.asarray(upper + mirrored)
+    return without_noise(weighted_product_sums(blocks, n_weights=n_weights, width=width))
 
 
-def product_sums(blocks: Iterable[tuple[Any, ...]], *, shape: tuple[int, int]) -> Integers:
+def product_sums(blocks: Iterable[tuple[Any, ...]], *, shape: tuple[int, int]) -> Totals:
     """Exact sum of the outer products of integer rows, in units of 2^-36; not private."""
     n_left, n_right = shape
 
@@ -263,79 +281,91 @@ def product_sums(blocks: Iterable[tuple[Any, ...]], *, shape: tuple[int, int]) -
             sums += right_rows.T @ left_rows
         return sums
 
-    totals = np.zeros(shape, dtype=np.int64)
-    for sums in in_threads(sums_of, _exact_blocks(blocks)):
-        totals += sums.T.astype(np.int64)
-    return totals
+    def sums_of_run(run: Iterator[Block]) -> Integers:
+        totals = np.zeros(shape, dtype=np.int64)
+        for sums in in_threads(sums_of, run):
+            totals += sums.T.astype(np.int64)
+        return totals
+
+    return sums_of_runs(_exact_blocks(blocks), _MOST_ROWS, sums_of_run)
 
 
-def triangle_sums(blocks: Iterable[Floats | IntegerRows | Block], *, width: int) -> Integers:
+def triangle_sums(blocks: Iterable[Floats | IntegerRows | Block], *, width: int) -> Totals:
     """The upper triangle of the exact sum of x x' over integer rows x, in units of 2^-36; not
     private.
 
     The array has shape (width, width); what lies below the diagonal has no meaning.
     """
-    totals = np.zeros((width, width), dtype=np.int64)
-    for rows, _, ends in _exact_blocks(_pairs(blocks)):
-        integers = _integers(rows)
-        if ends is None:
-            _add_triangle(integers, totals)
-            continue
 
-        persons = _PersonRows.of(ends)
-        norms = np.sqrt(_squared_norms(integers, persons.several))
-        _add_triangles_of_persons(integers, persons, norms, totals)
+    def sums_of_run(run: Iterator[Block]) -> Integers:
+        totals = np.zeros((width, width), dtype=np.int64)
+        for rows, _, ends in run:
+            integers = _integers(rows)
+            if ends is None:
+                _add_triangle(integers, totals)
+                continue
 
-    return totals
+            persons = _PersonRows.of(ends)
+            norms = np.sqrt(_squared_norms(integers, persons.several))
+            _add_triangles_of_persons(integers, persons, norms, totals)
+        return totals
+
+    return sums_of_runs(_exact_blocks(_pairs(blocks)), _MOST_ROWS, sums_of_run)
 
 
 def class_product_sums(
     blocks: Iterable[tuple[Any, ...]], *, n_classes: int, width: int
-) -> Integers:
+) -> Totals:
     """Exact sum of the outer products of integer rows with themselves, per class, in units of
     2^-36; not private.
     """
-    totals = np.zeros((n_classes, width, width), dtype=np.int64)
-    for rows, labels, ends in _exact_blocks(blocks):
-        integers = _integers(rows)
-        if ends is not None:
-            # The products of a person in all classes are scaled as one vector.
-            one_hot = np.eye(n_classes)[labels]
-            _add_weighted(integers, one_hot, _PersonRows.of(ends), totals)
-            continue
 
-        for c in np.unique(labels):
-            class_rows = integers[labels == c]
-            totals[c] += _exact_products(class_rows, class_rows)
+    def sums_of_run(run: Iterator[Block]) -> Integers:
+        totals = np.zeros((n_classes, width, width), dtype=np.int64)
+        for rows, labels, ends in run:
+            integers = _integers(rows)
+            if ends is not None:
+                # The products of a person in all classes are scaled as one vector.
+                one_hot = np.eye(n_classes)[labels]
+                _add_weighted(integers, one_hot, _PersonRows.of(ends), totals)
+                continue
 
-    return totals
+            for c in np.unique(labels):
+                class_rows = integers[labels == c]
+                totals[c] += _exact_products(class_rows, class_rows)
+        return totals
+
+    return sums_of_runs(_exact_blocks(blocks), _MOST_ROWS, sums_of_run)
 
 
 def weighted_product_sums(
     blocks: Iterable[tuple[Any, ...]], *, n_weights: int, width: int
-) -> Integers:
+) -> Totals:
     """Exact sum of outer products of integer rows, for each weight, in units of 2^-36; not
     private.
     """
-    totals = np.zeros((n_weights, width, width), dtype=np.int64)
-    for rows, weights, ends in _exact_blocks(blocks):
-        integers = _integers(rows)
-        factors = _factors(weights)
-        if ends is not None:
-            _add_weighted(integers, factors, _PersonRows.of(ends), totals)
-            continue
 
-        for k in range(n_weights):
-            weighted_rows = _weighted(integers, factors, k)
-            totals[k] += _exact_products(weighted_rows, weighted_rows)
+    def sums_of_run(run: Iterator[Block]) -> Integers:
+        totals = np.zeros((n_weights, width, width), dtype=np.int64)
+        for rows, weights, ends in run:
+            integers = _integers(rows)
+            factors = _factors(weights)
+            if ends is not None:
+                _add_weighted(integers, factors, _PersonRows.of(ends), totals)
+                continue
 
-    return totals
+            for k in range(n_weights):
+                weighted_rows = _weighted(integers, factors, k)
+                totals[k] += _exact_products(weighted_rows, weighted_rows)
+        return totals
+
+    return sums_of_runs(_exact_blocks(blocks), _MOST_ROWS, sums_of_run)
 
 
 def _exact_blocks(blocks: Iterable[tuple[Any, ...]]) -> Iterator[Block]:
     """Blocks whose sums of products float64 holds exactly, or blocks of persons."""
     _, checked_blocks = by_person(blocks)
-    return short_blocks(checked_blocks, _EXACT_ROWS, _MOST_ROWS)
+    return short_blocks(checked_blocks, _EXACT_ROWS)
 
 
 def _pairs(blocks: Iterable[Any]) -> Iterator[Block]:
@@ -485,14 +515,17 @@ def class_event(noise_multiplier: float) -> Parallel:
 
 
 def _noisy_symmetric(
-    totals: Integers, noise_multiplier: float, noise: NoiseSource, per_person: bool
+    totals: Totals, noise_multiplier: float, noise: NoiseSource, per_person: bool
 ) -> Floats:
-    """Symmetric matrices from noisy upper triangles, in the memory of the totals (K, d, d), which
-    are overwritten.
+    """Symmetric matrices from noisy upper triangles, in the memory of the totals (K, d, d) if they
+    are int64, which are overwritten.
     """
     n_matrices, width, _ = totals.shape
     scale = product_up(noise_multiplier, sensitivity(UNIT, totals.size, per_person=per_person))
-    result = totals.view(np.float64)
+    if isinstance(totals, Wide):
+        result = np.empty(totals.shape)
+    else:
+        result = totals.view(np.float64)
 
     for strip in _strips(width, n_matrices):
         # A strip of the triangle, and its mirror image. Later strips read neither.
@@ -501,7 +534,8 @@ def _noisy_symmetric(
         lower = result[:, strip.start :, strip]
 
         rows, columns = np.triu_indices(strip_totals.shape[1], m=strip_totals.shape[2])
-        released = noise.gaussian(strip_totals[:, rows, columns], scale=scale) / UNIT
+        noisy = with_gaussian_noise(strip_totals[:, rows, columns], scale=scale, noise=noise)
+        released = noisy / UNIT
         upper[:, rows, columns] = released
         lower[:, columns, rows] = released
 
