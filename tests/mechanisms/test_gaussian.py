@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tacit.errors import InputError
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.noise import OpenDPNoise, ResearchNoise, SecureNoise
 from tacit.privacy.events import Gaussian, Parallel

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tacit.errors import InputError
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise

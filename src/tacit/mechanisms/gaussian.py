@@ -107,9 +107,7 @@ def noisy_class_sums(
     """
     per_person, blocks = by_person(blocks)
     totals = class_sums(blocks, n_classes=n_classes, width=width, unit_rows=unit_rows, balls=balls)
-    return with_noise(
-        totals, noise_multiplier=noise_multiplier, noise=noise, per_person=per_person
-    )
+    return with_noise(totals, noise_multiplier=noise_multiplier, noise=noise, per_person=per_person)
 
 
 def with_noise(

@@ -183,9 +183,7 @@ def noisy_second_moments(
     """
     per_person, blocks = by_person(_pairs(blocks))
     totals = triangle_sums(blocks, width=width)
-    return with_noise(
-        totals, noise_multiplier=noise_multiplier, noise=noise, per_person=per_person
-    )
+    return with_noise(totals, noise_multiplier=noise_multiplier, noise=noise, per_person=per_person)
 
 
 def with_noise(
@@ -313,9 +311,7 @@ def triangle_sums(blocks: Iterable[Floats | IntegerRows | Block], *, width: int)
     return sums_of_runs(_exact_blocks(_pairs(blocks)), _MOST_ROWS, sums_of_run)
 
 
-def class_product_sums(
-    blocks: Iterable[tuple[Any, ...]], *, n_classes: int, width: int
-) -> Totals:
+def class_product_sums(blocks: Iterable[tuple[Any, ...]], *, n_classes: int, width: int) -> Totals:
     """Exact sum of the outer products of integer rows with themselves, per class, in units of
     2^-36; not private.
     """

@@ -101,8 +101,8 @@ def test_noise_of_the_sums_is_added_back_and_taken_for_scatter(monkeypatch):
         np.array([[20.0, 2, 0], [1, 4, 1]]),
         np.array([40.0, 10]),
     )
-    monkeypatch.setattr(least_squares, "second_moments", lambda *_, **__: moments.copy())
-    monkeypatch.setattr(least_squares, "class_sums", lambda *_, **__: sums)
+    monkeypatch.setattr(least_squares.SecondMoments, "released", lambda *_, **__: moments.copy())
+    monkeypatch.setattr(least_squares.ClassSums, "released", lambda *_, **__: sums)
     model = tacit.LeastSquares("rho=2", classes=2, counts=[40, 10], ridge=3.0).fit(X[:, :3], Y % 2)
     deviation = model.released_.mechanism["noise multiplier of the class sums"]
     means, mean = sums / counts[:, None], sums.sum(axis=0) / 50

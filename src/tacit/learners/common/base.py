@@ -59,13 +59,15 @@ FLOATS = [np.float64, np.float32, np.float16]
 class Prepared:
     """The private records of a fit: X of shape (n, d), and class indices of shape (n,).
 
-    `persons` says whose each record is; it is None under a unit per record. Learners add the
-    decisions that follow from public facts.
+    `persons` says whose each record is; it is None under a unit per record. `sums` are exact sums
+    of the records, where these are elsewhere: see `exact_sums.py`. Learners add the decisions that
+    follow from public facts.
     """
 
     X: NDArray[Any]
     labels: Integers
     persons: Persons | None = field(default=None, kw_only=True)
+    sums: Any = field(default=None, kw_only=True)
 
 
 class Predictor(Protocol):
@@ -399,6 +401,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         public = arguments.get("public")
         worker._check_public(X, self.public if public is None else public)
 
+        return self._learn_prepared(worker, prepared, promise, noise)
+
+    def _learn_prepared(
+        self, worker: Self, prepared: Prepared, promise: Guarantee, noise: NoiseSource
+    ) -> Self:
+        """Charge the promise, let the worker learn, and take over its learned attributes."""
         if self.ledger is not None:
             worker._charge(promise, self.ledger)
         self._count_fit()

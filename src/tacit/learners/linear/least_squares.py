@@ -12,10 +12,18 @@ import numpy as np
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.balance import COUNTS, ClassCounts
 from tacit.learners.common.budget_split import Part
+from tacit.learners.common.exact_sums import (
+    ClassSecondMoments,
+    ClassSums,
+    Query,
+    SecondMoments,
+    SumsClassifier,
+    blocks_of,
+    ones_of,
+)
 from tacit.learners.common.matrices import Matrices
-from tacit.learners.common.parameters import check_optional, flag, real
+from tacit.learners.common.parameters import check_optional, declared_counts, flag, real
 from tacit.learners.common.preconditioning import divided, spectrum
-from tacit.learners.common.sums import class_second_moments, class_sums, second_moments
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows, scores_of_empty
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
@@ -51,8 +59,17 @@ class Noises(NamedTuple):
     class_moments: float | None
 
 
+class MomentQueries(NamedTuple):
+    """What is summed for G, b and, where they are bought, the counts and A."""
+
+    moments: SecondMoments
+    sums: ClassSums
+    counts: ClassSums | None
+    class_moments: ClassSecondMoments | None
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class LeastSquares(UnitRowClassifier):
+class LeastSquares(SumsClassifier, UnitRowClassifier):
     """Classify by one linear score per class, computed from noisy second moments and noisy class
     sums.
 
@@ -163,6 +180,10 @@ class LeastSquares(UnitRowClassifier):
         noised = self._noised(1, moments_noise) + self._noised(n_classes, class_noise)
         return Matrices(held=n_classes + 5, decomposed=n_classes, noised=noised)
 
+    def _queries(self, prepared: UnitRows) -> tuple[Query, ...]:
+        queries = moment_queries(prepared, self._noises(), self._counts(), len(self.classes_))
+        return tuple(query for query in queries if query is not None)
+
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         noises = self._noises()
         moments, sums, counts, class_moments = noisy_moments(
@@ -250,6 +271,27 @@ class LeastSquares(UnitRowClassifier):
         return 1.0 + deviation * math.sqrt(width)
 
 
+def moment_queries(
+    records: UnitRows, noises: Noises, counts: ClassCounts, n_classes: int
+) -> MomentQueries:
+    """Return what is summed for G, b, the counts and A, under a unit per record."""
+    width = records.width
+
+    count_query = None
+    if counts.share:
+        count_query = ClassSums("counts", n_classes, 1, ones_of)
+    class_moments = None
+    if noises.class_moments is not None:
+        class_moments = ClassSecondMoments("class moments", n_classes, width, blocks_of)
+
+    return MomentQueries(
+        SecondMoments("second moments", width, blocks_of),
+        ClassSums("class sums", n_classes, width, blocks_of),
+        count_query,
+        class_moments,
+    )
+
+
 @phase(SET_UP)
 def noisy_moments(
     records: UnitRows,
@@ -262,39 +304,38 @@ def noisy_moments(
 ) -> tuple[Floats, Floats, Floats, Floats | None]:
     """Noisy G, b and counts or, where it is bought, A; exact ones under an infinite budget."""
     z_moments, z_sums, z_classes = noises
-    width = records.width
+    queries = moment_queries(records, noises, counts, n_classes)
 
-    moments = second_moments(
-        records.blocks("second moments"),
-        width=width,
-        multiplier=z_moments,
-        noise=noise,
-        rows_are_public=rows_are_public,
+    moments = queries.moments.released(
+        records, multiplier=z_moments, noise=noise, rows_are_public=rows_are_public
     )
 
-    blocks = records.blocks("class sums")
     if records.persons is not None and counts.noise > 0:
         # a person's sums and counts are scaled as one vector
         sums, noisy_counts = gaussian.noisy_sums_and_counts(
-            blocks,
+            records.blocks("class sums"),
             n_classes=n_classes,
-            width=width,
+            width=records.width,
             noise_multipliers=(z_sums, counts.noise),
             noise=noise,
         )
         return moments, sums, noisy_counts, None
 
-    sums = class_sums(blocks, n_classes=n_classes, width=width, multiplier=z_sums, noise=noise)
-    if z_classes is None:
-        noisy_counts = counts.draw(records.blocks("counts"), n_classes, noise)
-        return moments, sums, noisy_counts, None
+    sums = queries.sums.released(records, multiplier=z_sums, noise=noise)
+    if queries.class_moments is not None:
+        class_moments = queries.class_moments.released(
+            records, multiplier=z_classes or 0.0, noise=noise
+        )
+        # regression needs no counts
+        return moments, sums, np.zeros(n_classes), class_moments
 
-    blocks = records.blocks("class moments")
-    class_moments = class_second_moments(
-        blocks, n_classes=n_classes, width=width, multiplier=z_classes, noise=noise
-    )
-    # regression needs no counts
-    return moments, sums, np.zeros(n_classes), class_moments
+    if queries.counts is not None:
+        noisy_counts = queries.counts.released(records, multiplier=counts.noise, noise=noise)
+        return moments, sums, noisy_counts[:, 0], None
+    declared = declared_counts(counts.declared, n_classes)
+    if declared is None:
+        raise ValueError("counts are neither bought nor declared")
+    return moments, sums, declared, None
 
 
 @phase(SOLVING)

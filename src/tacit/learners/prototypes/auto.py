@@ -5,6 +5,7 @@ it pays.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +15,9 @@ from numpy.typing import NDArray
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.common.budget_split import Part
+from tacit.learners.common.exact_sums import ClassSums, SumsClassifier
 from tacit.learners.common.matrices import Matrices
-from tacit.learners.common.parameters import public_rows
-from tacit.learners.common.sums import class_sums
+from tacit.learners.common.parameters import flag, public_rows
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import refinement
 from tacit.mechanisms import gaussian
@@ -38,6 +39,7 @@ from tacit.models.quadratic import QuadraticScores, blended
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.privacy.budget import Budget
+from tacit.privacy.events import Event
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.privacy.unit import Unit
 
@@ -52,6 +54,10 @@ QUARTER = 0.25
 
 # share of the squared norm of a row for its count
 COUNT_SHARE = 0.05
+
+# factors of a row and of its count of 1, so that both together have norm 1
+ROW_SCALE = math.sqrt(1 - COUNT_SHARE)
+COUNT_SCALE = math.sqrt(COUNT_SHARE)
 
 # quantile of the class sizes that stands for a small class
 SMALL_CLASSES = 0.4
@@ -68,7 +74,7 @@ LEFT_OUT = "left out: the sums contradict them, or all are alike"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class AutoPrototypes(UnitRowClassifier):
+class AutoPrototypes(SumsClassifier, UnitRowClassifier):
     """Classify by noisy class sums and public rows; the recommended method, with nothing to tune.
 
     A quarter of the budget pays for one noisy sum of unit rows, and a count, per class. The sums
@@ -90,6 +96,9 @@ class AutoPrototypes(UnitRowClassifier):
         Rows of the class names, such as embeddings of texts, in the order of `classes`, which must
         be declared; public. They decide where the sums are noise, and are not used if the sums
         contradict them or all are alike.
+    refine : bool, default=True
+        Whether gradient steps may follow. If False, the whole budget pays for one sum, which is all
+        that `fit_sums` needs.
 
     Attributes
     ----------
@@ -148,6 +157,22 @@ class AutoPrototypes(UnitRowClassifier):
     public_use = "needed"
 
     names: Any = None
+    refine: bool = True
+
+    def _event(self) -> Event:
+        flag("refine", self.refine)
+        return super()._event()
+
+    def _check_for_sums(self) -> None:
+        if self.refine:
+            raise InputError(
+                "refine=True may pay for gradient steps, which read the records again; pass"
+                " refine=False"
+            )
+        super()._check_for_sums()
+
+    def _queries(self, prepared: UnitRows) -> tuple[ClassSums]:
+        return (query_with_counts(prepared, len(self.classes_)),)
 
     def _parts(self) -> dict[str, Part]:
         # what the rest pays for follows from the first sums; `refinement.refine` splits it
@@ -200,12 +225,13 @@ class AutoPrototypes(UnitRowClassifier):
         self.sizes_ = carried.posterior.sizes
         self.centre_ = prepared.centre
 
+        one_release = sums_share == QUARTER or not self.refine
         name_use = "none"
         if names is not None:
             name_use = "used" if self.names_used_ else LEFT_OUT
         facts = {
             "noise multiplier of the sums": self._noise_of_sums(sums_share),
-            "releases of the sums": "one" if sums_share == QUARTER else "several, averaged",
+            "releases of the sums": "one" if one_release else "several, averaged",
             "share of the count column": COUNT_SHARE,
             "share of the budget for the sums": sums_share,
             "class names": name_use,
@@ -295,6 +321,12 @@ class AutoPrototypes(UnitRowClassifier):
         Independent noisy sums are averaged with their shares as weights, since the precision of a
         sum is proportional to its share.
         """
+        if not self.refine:
+            self.refined_ = False
+            sums = self._noisy_sums(records, 1.0, noise)
+            release = self._release(prior, sums, 1.0)
+            return release, class_posterior(prior, release), 1.0
+
         share = QUARTER
         sums = self._noisy_sums(records, QUARTER, noise)
         plain = class_posterior(prior, self._release(prior, sums, share))
@@ -365,18 +397,22 @@ def sums_with_counts(
     Each row carries its count of 1 as one more column. Both are scaled down, so that the longer row
     has norm 1 too; dividing the sums by the scales undoes this.
     """
-    row_scale = math.sqrt(1 - COUNT_SHARE)
-    count_scale = math.sqrt(COUNT_SHARE)
-
-    def with_count(block: Block) -> Block:
-        counts = np.full(len(block.rows), count_scale)
-        return block._replace(rows=np.column_stack([block.rows * row_scale, counts]))
-
-    rows = map(with_count, records.blocks("class sums"))
-    width = records.width + 1
-    sums = class_sums(rows, n_classes=n_classes, width=width, multiplier=multiplier, noise=noise)
-    scales = np.append(np.full(records.width, row_scale), count_scale)
+    query = query_with_counts(records, n_classes)
+    sums = query.released(records, multiplier=multiplier, noise=noise)
+    scales = np.append(np.full(records.width, ROW_SCALE), COUNT_SCALE)
     return np.asarray(sums / scales)
+
+
+def query_with_counts(records: UnitRows, n_classes: int) -> ClassSums:
+    """Return what is summed: rows of norm 1 that carry their count."""
+    return ClassSums("class sums", n_classes, records.width + 1, rows_with_counts)
+
+
+def rows_with_counts(records: UnitRows, label: str) -> Iterator[Block]:
+    """Yield unit rows times `ROW_SCALE`, with one more column of `COUNT_SCALE`."""
+    for block in records.blocks(label):
+        counts = np.full(len(block.rows), COUNT_SCALE)
+        yield block._replace(rows=np.column_stack([block.rows * ROW_SCALE, counts]))
 
 
 def _posterior(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, phase
-from tacit.learners.common.base import PrivateClassifier
+from tacit.learners.common.exact_sums import ClassSums, SumsClassifier
 from tacit.learners.common.parameters import public_centre
-from tacit.learners.common.sums import class_sums, pieces
+from tacit.learners.common.sums import pieces
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms import gaussian
+from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype
 from tacit.models.released import Released
@@ -24,7 +26,7 @@ from tacit.privacy.unit import Unit
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NoisySumPrototypes(PrivateClassifier):
+class NoisySumPrototypes(SumsClassifier):
     """Classify by the nearest of one private direction per class.
 
     A prototype is the sum of the unit vectors of a class's records plus Gaussian noise. Cosine
@@ -106,22 +108,20 @@ class NoisySumPrototypes(PrivateClassifier):
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         return UnitRows(X, labels, public_centre(self.public, X.shape[1]))
 
+    def _queries(self, prepared: UnitRows) -> tuple[ClassSums]:
+        blocks = unit_blocks
+        # with noise and without a centre, the mechanism makes rows unit
+        if self._noise_multiplier() > 0 and prepared.centre is None:
+            blocks = pieces
+        n_classes = len(self.classes_)
+        return (ClassSums("class sums", n_classes, prepared.width, blocks, unit_rows=True),)
+
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         z = self._noise_multiplier()
-        n_classes = len(self.classes_)
-        width = prepared.width
         self.centre_ = prepared.centre
+        (class_sums,) = self._queries(prepared)
         with phase(SET_UP):
-            rows = pieces(prepared, "class sums")
-            # With noise and without a centre, the mechanism makes rows unit.
-            if z == 0 or self.centre_ is not None:
-                rows = (
-                    block._replace(rows=unit_rows_about(np.asarray(block.rows), self.centre_))
-                    for block in rows
-                )
-            self.prototypes_ = class_sums(
-                rows, n_classes=n_classes, width=width, multiplier=z, noise=noise, unit_rows=True
-            )
+            self.prototypes_ = class_sums.released(prepared, multiplier=z, noise=noise)
 
         facts = {
             "row norm": 1.0,
@@ -133,3 +133,9 @@ class NoisySumPrototypes(PrivateClassifier):
         return Released(
             "one noisy sum of unit rows per class", arrays, NearestPrototype("cosine"), facts
         )
+
+
+def unit_blocks(records: UnitRows, label: str) -> Iterator[Block]:
+    """Yield blocks of unit rows about the centre; rows of zeros stay zeros."""
+    for block in pieces(records, label):
+        yield block._replace(rows=unit_rows_about(np.asarray(block.rows), records.centre))
