@@ -1,5 +1,9 @@
 """Folders of parts, and files of many kinds, read as one file does."""
 
+import gzip
+import json
+
+import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -17,7 +21,9 @@ rng = np.random.default_rng(0)
 X = rng.uniform(0.5, 2.0, size=(400, 4)).astype(np.float32)
 CLASSES = ["ant", "bee", "cat", "dog"]
 LABELS = np.array(CLASSES)[np.arange(400) // 100]
-PERSONS = np.arange(400) % 37
+NUMBERS = np.arange(400) % 37
+# texts: ids in a CSV file are texts, so numbers would be stored as another type than in Parquet
+PERSONS = np.char.add("p", NUMBERS.astype(str))
 SQUARES = X.reshape(400, 2, 2)
 
 
@@ -61,7 +67,7 @@ def test_partitions_state_labels_and_persons(tmp_path, expected):
     by_person = tmp_path / "by_person"
     ds.write_dataset(whole(), by_person, partitioning=["who"], **hive)
     data = read_data(by_person, persons="who")
-    order = np.argsort(PERSONS, kind="stable")
+    order = np.argsort(NUMBERS, kind="stable")
     assert np.array_equal(data.x, X[order])
     assert data.persons.tolist() == PERSONS[order].tolist()
 
@@ -177,3 +183,69 @@ def test_rows_beyond_the_memory_are_mapped(tmp_path, monkeypatch):
     rows = read_data(tmp_path / "t.parquet").x
     assert isinstance(rows, np.memmap)
     assert np.array_equal(rows, X)
+
+
+def lines_of(separator):
+    """Return the table as text."""
+    lines = [separator.join(["a", "b", "c", "d", "label", "who"])]
+    for row, label, person in zip(X.tolist(), LABELS.tolist(), PERSONS.tolist(), strict=True):
+        lines.append(separator.join([*map(repr, row), label, str(person)]))
+    return "\n".join(lines) + "\n"
+
+
+def json_lines():
+    """Return the table as an object a line."""
+    return "".join(json.dumps(row) + "\n" for row in whole().to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.CSV", lines_of(",")),
+        ("t.csv.gz", lines_of(",")),
+        ("t.tsv", lines_of("\t")),
+        ("t.jsonl", json_lines()),
+        ("t.jsonl.gz", json_lines()),
+    ],
+)
+def test_texts_are_the_same_store(tmp_path, expected, name, content):
+    content = content.encode()
+    if name.endswith(".gz"):
+        content = gzip.compress(content)
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert identity_of(path) == "t"
+    assert stored_hash(tmp_path / "store", path) == expected
+
+    path.write_bytes(content[:-20])
+    with pytest.raises(InputError, match=name) as caught:
+        read_data(path)
+    assert "ant" not in str(caught.value)
+
+
+def test_a_packed_text_may_not_unpack_to_too_much(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.data.sizes.FREE", 1 << 10)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"1,2\n" * 100_000))
+    with pytest.raises(InputError, match="would unpack to 400000"):
+        read_data(tmp_path / "t.csv.gz")
+
+
+def test_hdf5_is_read_like_npz(tmp_path, expected):
+    path = tmp_path / "t.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("embeddings", data=X, compression="gzip")
+        file["labels"] = LABELS.tolist()
+        file["who"] = PERSONS.tolist()
+    assert stored_hash(tmp_path / "store", path) == expected
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InputError, match="truncated or not an HDF5 file"):
+        read_data(path)
+
+
+def test_links_of_hdf5_to_other_files_are_not_followed(tmp_path):
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["x"] = X
+    with h5py.File(tmp_path / "t.h5", "w") as file:
+        file["x"] = h5py.ExternalLink("other.h5", "x")
+    with pytest.raises(InputError, match="no array with a usual name"):
+        read_data(tmp_path / "t.h5")

@@ -129,6 +129,7 @@ EXTRAS = [
     "PIL",
     "altair",
     "duckdb",
+    "h5py",
     "huggingface_hub",
     "mlflow",
     "model_signing",

@@ -9,7 +9,9 @@
 | `.parquet` | a column of lists, or all columns of floats; `label`/`labels`/`y`/`target`/`class` |
 | `.arrow`, `.feather`, `.ipc` | as for Parquet |
 | folder of such files | as for one file; `NAME=VALUE` in the name of a folder is a column |
-| `.csv` | all columns, with a heading or none, but for labels named as in Parquet |
+| `.jsonl`, `.jsonl.gz` | as for Parquet |
+| `.h5`, `.hdf5` | as for `.npz` |
+| `.csv`, `.tsv`, `.csv.gz` | all columns, with a heading or none; labels are named as in Parquet |
 | folder of `datasets.save_to_disk` | as for Parquet; a `ClassLabel` declares the classes |
 | folder of `{split}_x.npy`, `{split}_y.npy` | as for `.npy` |
 | folder of `{split}.npy`, `{split}_targets.npy` | as for `.npy` |
@@ -34,7 +36,17 @@ from numpy.typing import NDArray
 from tacit.data.arrays import Arrays, choose, existing, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
-from tacit.data.formats import huggingface, npy, npz, parts, safetensors, table, text
+from tacit.data.formats import (
+    hdf5,
+    huggingface,
+    json_lines,
+    npy,
+    npz,
+    parts,
+    safetensors,
+    table,
+    text,
+)
 from tacit.data.formats.arrow import as_numpy
 from tacit.data.ids import is_ids_file, read_ids
 from tacit.data.manifest import NAME as MANIFEST
@@ -50,7 +62,9 @@ READERS = {
     ".npz": npz.read,
     **dict.fromkeys(parts.KINDS, table.read),
     ".safetensors": safetensors.read,
-    ".csv": text.read,
+    **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), text.read),
+    **dict.fromkeys((".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"), json_lines.read),
+    **dict.fromkeys((".h5", ".hdf5"), hdf5.read),
 }
 """The function that reads a file, by its ending: from the path, the names x, y and persons, and the
 width, to `Arrays`.
@@ -150,8 +164,8 @@ def identity_of(path: str | Path, split: str | None = None) -> str:
     them.
     """
     path, split = _place(path, split)
-    if path.is_file() and path.suffix.lower() in SUFFIXES:
-        return path.stem
+    if path.is_file() and _ending(path) in SUFFIXES:
+        return text.stem(path)
     if (path / MANIFEST).exists():
         return EmbeddingStore.open(path).identity
     if splits(path):
@@ -287,7 +301,7 @@ def _read_file(
     width: int | None,
 ) -> Arrays:
     _refuse_options(path, split=split)
-    ending = path.suffix.lower()
+    ending = _ending(path)
     if ending == ".npy":
         _refuse_options(path, x=x, y=y)
         _refuse_column(path, persons)
@@ -355,6 +369,14 @@ def _read_parts(
         _refuse_options(path, split=split)
     table_parts = parts.open_parts(path, name)
     return table.read_parts(table_parts, path, identity, x, y, persons, width)
+
+
+def _ending(path: Path) -> str:
+    """Return the ending of a file in small letters, with that before `.gz`."""
+    ending = path.suffix.lower()
+    if ending == ".gz":
+        return path.with_suffix("").suffix.lower() + ending
+    return ending
 
 
 def _with_card(data: Data, card: Path, path: Path) -> Arrays:

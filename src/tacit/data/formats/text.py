@@ -1,12 +1,17 @@
-"""Comma-separated text (`.csv`): numbers, under a heading or none. No error shows a cell."""
+"""Text separated by commas (`.csv`) or tabs (`.tsv`), also with `.gz` after it: numbers, under a
+heading or none. No error shows a cell.
+"""
 
 import csv
+import gzip
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +19,7 @@ from tacit.data.arrays import Arrays, choose, make_arrays
 from tacit.data.formats.arrow import as_numpy, check_once
 from tacit.data.formats.table import LABELS
 from tacit.data.labels import WHOLE_NUMBER
-from tacit.data.sizes import check_width
+from tacit.data.sizes import check_unpacked, check_width
 from tacit.errors import InputError
 
 # columns from which a record is hardly 0,1,2,3 by chance, but numbered columns are
@@ -36,6 +41,9 @@ _WHOLE_NUMBERS = (
 )
 _FAULT = "is not a CSV file of numbers in UTF-8"
 
+# what reading a file raises, packed or not
+_FAULTS = (OSError, EOFError, zlib.error, UnicodeDecodeError)
+
 
 class _Heading(NamedTuple):
     """Names of the columns, whether the file states them, and the number of empty lines before."""
@@ -56,7 +64,12 @@ def read(
             f"x={x} does not apply to {path}, whose columns are the features; leave it out"
         )
     heading = _heading(path)
-    _check_quotes(path)
+    has_quotes = check_text(path)
+    if has_quotes:
+        # reading all lines refuses a quote that does not close on its line: it would hide the
+        # records up to the next one
+        for _ in _lines(path):
+            pass
     names = heading.names
     label = choose(names, y, LABELS, "y", path)
     ids = choose(names, persons, (), "persons", path)
@@ -73,7 +86,7 @@ def read(
         rows,
         None if label is None else as_numpy(_labels(table[label])),
         (path,),
-        path.stem,
+        stem(path),
         persons=None if ids is None else as_numpy(table[ids]),
     )
 
@@ -136,6 +149,7 @@ def _parse(path: Path, heading: _Heading, **conversion: Any) -> Any:
             skip_rows=heading.empty_lines,
             column_names=None if heading.in_file else heading.names,
         ),
+        arrow_csv.ParseOptions(delimiter=_separator(path)),
         convert_options=arrow_csv.ConvertOptions(**conversion),
     )
 
@@ -185,17 +199,42 @@ def _labels(column: Any) -> Any:
     return column
 
 
-def _check_quotes(path: Path) -> None:
-    """Refuse a quote that does not close on its line: it would hide the records up to the next
-    one.
-    """
-    with path.open("rb") as file:
-        blocks = iter(partial(file.read, BLOCK), b"")
-        has_quotes = any(b'"' in block for block in blocks)
-    if has_quotes:
-        # reading all lines refuses such a quote
-        for _ in _lines(path):
-            pass
+def check_text(path: Path) -> bool:
+    """Refuse a packed text that would unpack to too much, and tell whether it holds quotes."""
+    has_quotes = False
+    n_bytes = 0
+    try:
+        with _opened(path) as file:
+            for block in iter(partial(file.read, BLOCK), b""):
+                has_quotes = has_quotes or b'"' in block
+                n_bytes += len(block)
+                check_unpacked(path, n_bytes)
+    except _FAULTS as error:
+        raise InputError(f"{path} is damaged or cannot be read; save it again") from error
+    return has_quotes
+
+
+def stem(path: Path) -> str:
+    """Return the name of a file without its ending and that of its compression."""
+    name = path.with_suffix("") if _is_packed(path) else path
+    return name.stem
+
+
+def _is_packed(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
+    """Open a file to read its bytes, unpacked."""
+    if _is_packed(path):
+        return gzip.open(path)
+    return path.open("rb")
+
+
+def _separator(path: Path) -> str:
+    """Return what separates the cells of a file, by its ending."""
+    name = path.with_suffix("") if _is_packed(path) else path
+    return "\t" if name.suffix.lower() == ".tsv" else ","
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -203,8 +242,8 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(max(csv.field_size_limit(), BLOCK))
     last_line = 0
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
+        with TextIOWrapper(_opened(path), encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True, delimiter=_separator(path))
             for cells in reader:
                 # a cell with a line break takes several lines
                 if reader.line_num > last_line + 1:
@@ -217,5 +256,5 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(
             f"{path} line {last_line + 1} {fault}; write each record on one line"
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except _FAULTS as error:
         raise InputError(f"{path} {_FAULT}; save it again") from error
