@@ -328,7 +328,14 @@ def test_trials_of_a_plan_repeat_and_are_unpaid(plan, tmp_path):
     assert one.error is None
     assert (one.tuning, one.rho) == ("unpaid", float("inf"))
     assert one.extra == other.extra
-    assert len(json.loads(one.extra)["scores_"]) == 3
+    kept = json.loads(one.extra)
+    assert len(kept["scores_"]) == 3
+    # what the search chose stands beside the defaults, and each trial with its score
+    best = max(kept["trials"], key=lambda trial: trial["score"])
+    settings = kept["settings"]
+    assert {name: settings[name] for name in best["parameters"]} == best["parameters"]
+    assert settings["d_max"] == "public"
+    assert not {"public", "budget", "random_state", "jobs"} & set(settings)
 
 
 def test_a_result_says_that_public_rows_are_private_records_but_not_how_many(plan, tmp_path):

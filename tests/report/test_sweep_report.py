@@ -566,6 +566,44 @@ def test_run_times_by_phase_and_what_their_caption_says():
     assert "Measured on there," in whole.caption
 
 
+def test_trials_are_drawn_by_number_and_by_each_parameter_that_varied():
+    trials = [{"parameters": {"k": k, "centre": True}, "score": 3 * k} for k in (1, 5)]
+    extra = json.dumps({"trials": [*trials, {"parameters": {}, "score": None}]})
+    results = some(budget=["rho=2", "rho=1"], seed=[0, 1], extra=[extra], rho=math.inf)
+    by_number, by_k = found(fits.trials, results)
+    assert [panel.title for panel in by_number.panels] == ["rho=1", "rho=2"]
+    assert medians(by_number.panels[0], "seed 1") == {1: 0.1, 2: 0.5}
+    assert medians(by_k.panels[0], "seed 0") == {1: 0.1, 5: 0.5}
+    assert (by_k.x.title, by_k.visible_series) == ("k", ("seed 0", "seed 1"))
+    assert found(fits.trials, some(extra=['{"trials": []}', "{}"])) == []
+    chart = charts.scatter(by_k, PAGE).to_dict()
+    assert [layer["mark"]["type"] for layer in chart["concat"][0]["layer"]] == ["point"]
+
+
+def test_hyperparameters_are_listed_by_method_with_their_budgets_and_tuning():
+    settings = {
+        "rho=1": {"k": 5, "window": [1.34, 1.64]},
+        "rho=2": {"k": 5, "window": [1.34, 1.64]},
+    }
+    settings["rho=8"] = {"k": 1, "window": [0.0, 2.0]}
+    results = [
+        one(f"{budget}{seed}", budget=budget, seed=seed, tuning="paid", extra=extra)
+        for budget, used in settings.items()
+        for extra in [json.dumps({"settings": used})]
+        for seed in (0, 1)
+    ]
+    ((title, rows),) = tables.settings_tables(SweepResults.of([*results, one("without")]))
+    assert title == "digits, raw"
+    paid = f"paid: {captions.TUNING['paid']}"
+    assert rows == [
+        ("m, tuning=paid", "1", "rho=8", "k=1, window=[0, 2]", paid, "2"),
+        ("m, tuning=paid", "1", "rho=1, rho=2", "k=5, window=[1.34, 1.64]", paid, "2"),
+    ]
+    page = sweep.html(results, "title")
+    assert "<h2>Hyperparameters</h2>" in page
+    assert "k=5, window=[1.34, 1.64]" in page
+
+
 def test_steps_have_numbers_or_a_number_for_each_class():
     steps = [
         {"radius": [4, 6], "clip": [1, 1], "noise": [0, 0], "norm": [2, 2]},
@@ -803,6 +841,7 @@ def test_folders_have_stable_names_and_bytes(tmp_path):
         "balanced-accuracy-by-data-set-imbalance-1-add-remove-rho.svg",
         "balanced-accuracy-raw-add-remove-rho.svg",
         "captions.txt",
+        "hyperparameters.csv",
         "tables.csv",
     ]
     for name in names:

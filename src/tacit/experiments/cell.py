@@ -32,6 +32,19 @@ from tacit.version import __version__
 # random stream, beside the seed, for the order in which budget groups are dealt to records
 STREAM = 0x6072
 
+# parameters of learners that each cell sets from the plan
+SET_BY_CELL = (
+    "budget",
+    "budgets",
+    "classes",
+    "noise",
+    "random_state",
+    "unit",
+    "ledger",
+    "public",
+    "names",
+)
+
 # hexadecimal digits of a key
 KEY_LENGTH = 20
 
@@ -148,6 +161,11 @@ class Cell:
         if json.loads(self.parameters).get("limits") is not None:
             arguments["test"] = (records.test_x, records.test_y)
         return arguments
+
+    @property
+    def has_search(self) -> bool:
+        """True if the parameters are chosen on the private records."""
+        return json.loads(self.search) is not None
 
     @property
     def has_realised_counts(self) -> bool:

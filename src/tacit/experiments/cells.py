@@ -15,25 +15,12 @@ from typing import Any
 
 from tacit.data.imbalance import class_sizes
 from tacit.errors import BudgetError, InputError, TacitError, nearest
-from tacit.experiments.cell import INFINITE, Cell
+from tacit.experiments.cell import INFINITE, SET_BY_CELL, Cell
 from tacit.experiments.data import DataSource, has_equal_sizes, public_rows, records
 from tacit.experiments.plan import SEARCHES, DataSet, LearnerSpec, Plan, parameter_text
 from tacit.experiments.yaml_lines import PlanError
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.unit import Unit
-
-# parameters of learners that each cell sets from the plan
-SET_BY_CELL = (
-    "budget",
-    "budgets",
-    "classes",
-    "noise",
-    "random_state",
-    "unit",
-    "ledger",
-    "public",
-    "names",
-)
 
 MOST_CELLS = 50_000
 

@@ -39,6 +39,10 @@ RUN_FIELDS = (
     "versions",
 )
 
+# entries of `extra` beside the attributes that a plan keeps and the warnings
+SETTINGS = "settings"
+TRIALS = "trials"
+
 # entries of `phases` beside those that a learner names
 REST = "rest of the fit"
 PREDICTION = "prediction"
@@ -94,7 +98,9 @@ class Result:
     guarantee : str or None
         In full, as JSON.
     extra : str
-        Further attributes that the plan keeps, and the learner's warnings ("warnings"), as JSON.
+        As JSON: further attributes that the plan keeps; the hyperparameters that were used
+        ("settings"); parameters and score of each run of a search ("trials"); and the learner's
+        warnings ("warnings").
     fit_seconds, predict_seconds : float
     phases : str
         Of a timed cell: seconds of each phase of the fit, of the rest of it, and of the prediction,

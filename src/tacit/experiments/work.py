@@ -25,9 +25,9 @@ from tacit.compute.timing import timing
 from tacit.data.person_ids import PersonIdsWarning
 from tacit.errors import InputError, TacitError
 from tacit.experiments import results
-from tacit.experiments.cell import Cell
+from tacit.experiments.cell import REALISED, SET_BY_CELL, Cell
 from tacit.experiments.data import Records, records
-from tacit.experiments.results import PREDICTION, REST, Result
+from tacit.experiments.results import PREDICTION, REST, SETTINGS, TRIALS, Result
 from tacit.learners.common.overlap import MESSAGE_WITHOUT_NUMBER, OverlapWarning
 from tacit.models import metrics
 from tacit.models.decisions import pooled
@@ -58,6 +58,15 @@ IDENTITY = (
 
 # entry of `keep` that stands for a picture of means
 MEANS_2D = "means_2d"
+
+# fitted attributes that a learner took from public facts where no parameter sets them
+SETTINGS_FITTED = ("window_", "learning_rate_")
+
+# parameters that change no result
+NO_SETTINGS = ("allow_overlap", "jobs")
+
+# letters of a setting; longer ones are data
+LONGEST_SETTING = 60
 
 # test rows shown in a picture of means
 POINTS = 300
@@ -117,6 +126,9 @@ def measure(cell: Cell) -> dict[str, Any]:
         predicted, times = _fit_and_predict(cell, learner, data)
 
     extra = {name: _extra(name, learner, data, predicted) for name in cell.keep}
+    extra[SETTINGS] = settings_of(cell, learner)
+    if cell.has_search:
+        extra[TRIALS] = _trials(learner)
     messages = _public_messages(caught_warnings)
     if messages:
         extra["warnings"] = messages
@@ -137,6 +149,38 @@ def measure(cell: Cell) -> dict[str, Any]:
         **_guarantee_fields(cell, learner),
         **times,
     }
+
+
+def settings_of(cell: Cell, learner: Any) -> dict[str, Any]:
+    """Return the hyperparameters that a fitted learner used: those that were set or are default,
+    those that a search chose, and those that it took from public rows.
+    """
+    chosen = getattr(learner, "best_params_", {})
+    parameters = getattr(learner, "estimator", learner).get_params(deep=False) | chosen
+    settings = {}
+    for name, value in sorted(parameters.items()):
+        # rows, long lists and what is left to the learner are no settings
+        short = isinstance(value, bool | int | float | str | tuple | list)
+        if (
+            name not in (*SET_BY_CELL, *NO_SETTINGS)
+            and short
+            and len(str(value)) <= LONGEST_SETTING
+        ):
+            settings[name] = _plain(value)
+
+    for attribute in SETTINGS_FITTED:
+        value = getattr(learner, attribute, None)
+        if value is not None:
+            settings[attribute.removesuffix("_")] = _plain(value)
+    if cell.has_realised_counts:
+        settings["counts"] = REALISED
+    return settings
+
+
+def _trials(learner: Any) -> list[dict[str, Any]]:
+    """Return the parameters and the score of each run of a search, where it keeps them."""
+    runs = getattr(learner, "scores_", [])
+    return [{"parameters": _plain(candidate), "score": score} for candidate, score in runs]
 
 
 def _fit_and_predict(

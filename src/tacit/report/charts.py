@@ -46,6 +46,11 @@ def lines(figure: Figure, theme: Theme) -> Chart:
     return _chart(figure, theme, _lines_panel)
 
 
+def scatter(figure: Figure, theme: Theme) -> Chart:
+    """Markers alone, for points that no line joins."""
+    return _chart(figure, theme, _scatter_panel)
+
+
 def dots(figure: Figure, theme: Theme) -> Chart:
     """Dots beside each other at each name on the x axis, with lines of their quantiles."""
     return _chart(figure, theme, _dots_panel)
@@ -147,6 +152,12 @@ def _lines_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
         # The two layers have an x axis each: one below, one above.
         "resolve": {"axis": {"x": "independent"}},
     }
+
+
+def _scatter_panel(figure: Figure, panel: Panel, theme: Theme, view: str) -> Part:
+    marker = _marker(figure, theme) | {"x": _position("x", figure.x)}
+    layer = _layer("true", "point", marker, style="marker") | {"name": view}
+    return {"layer": [layer], "height": theme.height}
 
 
 def _line_layers(figure: Figure, theme: Theme, view: str) -> list[Part]:

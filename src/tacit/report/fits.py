@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from tacit.compute.timing import SCORING, SELECTION, SET_UP, SOLVING
-from tacit.experiments.results import PREDICTION, REST, Result
+from tacit.experiments.results import PREDICTION, REST, TRIALS, Result
 from tacit.models.metrics import spread
 from tacit.report.captions import about_seeds, caption
 from tacit.report.figure import Axis, Figure, Mean, MeansPanel, Panel, Point, axis_for
@@ -30,6 +30,9 @@ NOT_TIMED = (
     "Work that cells share is left out of all but the first of them, and compilation is counted"
     " where it happened: a plan with timed: true measures every fit by itself."
 )
+
+# the axis of trials by their number
+TRIAL = "number of the trial"
 
 # fields of a step of CoinPress that are drawn
 STEP_FIELDS = ("radius", "norm")
@@ -191,6 +194,77 @@ def _machine(result: Result) -> str:
     if not result.processor:
         return result.host
     return f"{result.host} ({result.processor})"
+
+
+def trials(sweep: SweepResults) -> Iterator[Figure]:
+    """Score of each trial of a search against its number, and against each parameter that it
+    varied: a panel for each budget.
+    """
+    with_trials = [result for result in sweep.done if _trials(result)]
+    for (data, encoder, unit, label, ratio), results in grouped(
+        with_trials, *PLACE, sweep.label, "imbalance"
+    ):
+        place = f"{data}, {encoder}, {imbalance_words(ratio)}"
+        for name in (TRIAL, *_searched(results)):
+            panels = []
+            # by the budget as planned, since an unpaid search has no cost that tells budgets apart
+            for (budget,), group in grouped(results, "budget"):
+                points = tuple(point for result in group for point in _trial_points(result, name))
+                if points:
+                    panels.append(Panel(budget, points))
+            if not panels:
+                continue
+
+            about = (
+                "Share of the private records that each trial of a search gets right, as the search"
+                f" scored it, against the {name}. Scores are private unless the search pays for them, and"
+                " are shown because the data are for research."
+            )
+            yield Figure(
+                name=slug("trials", name, label, data, encoder, imbalance_words(ratio), unit),
+                title=f"{place}: trials of {label} against {name} ({unit_words(unit)})",
+                caption=caption(about, panels),
+                legend="seed",
+                series=tuple(f"seed {seed}" for (seed,), _ in grouped(with_trials, "seed")),
+                panels=tuple(panels),
+                x=Axis(name, whole=name == TRIAL),
+                y=Axis("score: share of training records"),
+            )
+
+
+def _trials(result: Result) -> list[tuple[dict[str, Any], float]]:
+    """Return the parameters and the score of each trial, where a search kept them."""
+    recorded = _attribute(result, TRIALS)
+    if not isinstance(recorded, list) or not result.n_train:
+        return []
+
+    trials = []
+    for trial in recorded:
+        score = number(trial.get("score"))
+        if score is not None:
+            trials.append((trial.get("parameters", {}), score / result.n_train))
+    return trials
+
+
+def _searched(results: Sequence[Result]) -> list[str]:
+    """Return the names of parameters of which trials had several numbers."""
+    values: dict[str, set[float]] = {}
+    for result in results:
+        for parameters, _ in _trials(result):
+            for name, value in parameters.items():
+                if number(value) is not None:
+                    values.setdefault(name, set()).add(value)
+    return sorted(name for name, numbers in values.items() if len(numbers) > 1)
+
+
+def _trial_points(result: Result, name: str) -> Iterator[Point]:
+    """A point for each trial of one result: its number, or its value of a parameter, and its
+    score.
+    """
+    for trial_number, (parameters, score) in enumerate(_trials(result), 1):
+        x = float(trial_number) if name == TRIAL else number(parameters.get(name))
+        if x is not None:
+            yield Point(f"seed {result.seed}", x, spread([score]), (result,))
 
 
 def steps(sweep: SweepResults) -> Iterator[Figure]:

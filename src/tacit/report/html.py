@@ -14,9 +14,11 @@ from tacit.report.tables import (
     CELL_HEADER,
     FAILED_HEADER,
     HEADER,
+    SETTINGS_HEADER,
     Row,
     cell_texts,
     failed_texts,
+    settings_tables,
     tables,
 )
 from tacit.report.vega import libraries
@@ -26,6 +28,11 @@ MEDIANS = (
     "Medians over seeds, with their 25 to 75 % quantiles, of balanced accuracy, and of minority"
     " accuracy, which is the same over the 25 % smallest training classes. The last column leads to"
     " the cells. Tuning: " + "; ".join(f"{name}: {words}" for name, words in TUNING.items()) + "."
+)
+ABOUT_SETTINGS = (
+    "What each method used in its cells: parameters that the plan or a search set, those left at"
+    " their default, and what was computed from public rows, such as the window. The column on"
+    " tuning says whether the choice was paid for."
 )
 HINTS = (
     "Point at a mark for its numbers and cells. Click a name in a legend to pick it out,"
@@ -47,6 +54,13 @@ def sweep_page(
     titled_tables = tables(sweep)
     tables_html = "".join(_table(name, rows) for name, rows in titled_tables)
     sections.append(("Tables", f"<p>{MEDIANS}</p>{tables_html}"))
+
+    settings = [
+        f"<h3>{escape(name)}</h3>{table(SETTINGS_HEADER, rows)}"
+        for name, rows in settings_tables(sweep)
+    ]
+    if settings:
+        sections.append(("Hyperparameters", f"<p>{ABOUT_SETTINGS}</p>{''.join(settings)}"))
 
     if sweep.failed:
         failed_rows = [failed_texts(result) for result in sweep.failed]

@@ -17,12 +17,13 @@ from tacit.report import accuracy, charts, fits, paper, vega, votings
 from tacit.report.figure import Figure
 from tacit.report.groups import SweepResults
 from tacit.report.html import sweep_page
-from tacit.report.tables import HEADER, tables
+from tacit.report.tables import HEADER, SETTINGS_HEADER, settings_tables, tables
 from tacit.report.theme import PAGE, Theme
 
 # files beside the images
 CAPTIONS = "captions.txt"
 TABLES = "tables.csv"
+HYPERPARAMETERS = "hyperparameters.csv"
 
 
 class Kind(NamedTuple):
@@ -44,6 +45,7 @@ FIGURES = (
     Kind("Public sets", accuracy.public_sets, charts.dots),
     Kind("Encoders", accuracy.encoders, charts.dots),
     Kind("Units", accuracy.units, charts.dots),
+    Kind("Trials of searches", fits.trials, charts.scatter),
     Kind("Means", fits.means, charts.means),
     Kind("Steps", fits.steps, charts.lines),
     Kind("Cost of answers", votings.costs, charts.lines),
@@ -94,20 +96,31 @@ def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
         captions.append(f"{name}: {figure.title}\n\n{figure.caption}\n")
     (folder / CAPTIONS).write_text("\n".join(captions), encoding="utf-8")
 
-    with (folder / TABLES).open("w", encoding="utf-8", newline="") as file:
+    # the first column has the title of a row's table, which is several facts in one text
+    medians = [(title, [row.texts for row in rows]) for title, rows in tables(sweep)]
+    _write_csv(folder / TABLES, ("data, encoder, imbalance", *HEADER), medians)
+    _write_csv(
+        folder / HYPERPARAMETERS, ("data, encoder", *SETTINGS_HEADER), settings_tables(sweep)
+    )
+
+
+def _write_csv(
+    path: Path, header: Sequence[str], titled_rows: Iterable[tuple[str, list[tuple[str, ...]]]]
+) -> None:
+    """Write tables to one file, with the title of each before its rows."""
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        # the first column has the title of a row's table, which is these three facts in one text
-        writer.writerow(["data, encoder, imbalance", *HEADER])
-        for title, rows in tables(sweep):
+        writer.writerow(header)
+        for title, rows in titled_rows:
             for row in rows:
-                writer.writerow([title, *row.texts])
+                writer.writerow([title, *row])
 
 
 def is_images(folder: Path) -> bool:
     """Return true if a folder holds the files of `write_images`, and nothing else.
 
-    There may be no image, where no figure applied.
+    There may be no image, where no figure applied. Earlier versions wrote no hyperparameters.
     """
     names = {path.name for path in folder.iterdir()}
     images = {name for name in names if Path(name).suffix.removeprefix(".") in vega.FORMATS}
-    return names - images == {CAPTIONS, TABLES}
+    return names - images - {HYPERPARAMETERS} == {CAPTIONS, TABLES}

@@ -1,15 +1,18 @@
-"""Tables of a sweep: medians over seeds for each learner and budget, and the cells that failed."""
+"""Tables of a sweep: medians over seeds for each learner and budget, the hyperparameters that were
+used, and the cells that failed.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tacit.experiments.results import Result
+from tacit.experiments.results import SETTINGS, Result
 from tacit.models.metrics import spread
 from tacit.report.accuracy import BALANCED, MINORITY
-from tacit.report.groups import SweepResults, budgets, grouped, number
+from tacit.report.captions import TUNING
+from tacit.report.groups import SweepResults, budgets, grouped, loaded, number
 from tacit.report.words import imbalance_words, ratio_words, unit_words
 
 HEADER = (
@@ -23,6 +26,7 @@ HEADER = (
     "balanced",
     "minority",
 )
+SETTINGS_HEADER = ("learner", "imbalance", "budget", "hyperparameters", "tuning", "seeds")
 CELL_HEADER = ("cell", "seed", "balanced", "minority", "fit, seconds")
 FAILED_HEADER = ("cell", "learner", "data", "encoder", "imbalance", "budget", "seed", "error")
 
@@ -60,6 +64,45 @@ def _rows(sweep: SweepResults, results: Iterable[Result]) -> Iterator[Row]:
                 _median(group, MINORITY),
             )
             yield Row(texts, tuple(group))
+
+
+def settings_tables(sweep: SweepResults) -> list[tuple[str, list[tuple[str, ...]]]]:
+    """Return a title and rows under SETTINGS_HEADER for each data set and encoder: the
+    hyperparameters that each method used, and how they were chosen.
+
+    Neighbouring rows with the same hyperparameters are one, over several budgets.
+    """
+    tables = []
+    with_settings = [result for result in sweep.done if loaded(result.extra).get(SETTINGS)]
+    for (data, encoder), results in grouped(with_settings, "data", "encoder"):
+        rows: list[tuple[str, ...]] = []
+        for facts, group in grouped(results, sweep.label, "imbalance", settings_text, "tuning"):
+            label, ratio, settings, tuning = facts
+            # as planned, since an unpaid search has no cost that tells budgets apart
+            names = [name for (name,), _ in grouped(group, "budget")]
+            seeds = str(len({result.seed for result in group}))
+            words = TUNING.get(tuning, tuning)
+            rows.append(
+                (label, ratio_words(ratio), ", ".join(names), settings, f"{tuning}: {words}", seeds)
+            )
+        tables.append((f"{data}, {encoder}", rows))
+    return tables
+
+
+def settings_text(result: Result) -> str:
+    """Return the hyperparameters of a result, as in "d_max=1.64, d_min=1.34, k=5"."""
+    settings = loaded(result.extra).get(SETTINGS)
+    if not isinstance(settings, dict):
+        return ""
+    return ", ".join(f"{name}={_setting(value)}" for name, value in settings.items())
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_setting, value))}]"
+    return str(value)
 
 
 def cell_texts(result: Result) -> tuple[str, ...]:
