@@ -217,8 +217,8 @@ def trials(sweep: SweepResults) -> Iterator[Figure]:
 
             about = (
                 "Share of the private records that each trial of a search gets right, as the search"
-                f" scored it, against the {name}. Scores are private unless the search pays for them, and"
-                " are shown because the data are for research."
+                f" scored it, against the {name}. Scores are private unless the search pays for"
+                " them, and are shown because the data are for research."
             )
             yield Figure(
                 name=slug("trials", name, label, data, encoder, imbalance_words(ratio), unit),
