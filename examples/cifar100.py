@@ -25,8 +25,8 @@ FITS = {  # name of the release: method, budget, further options
     "noisy-sum": ("noisy-sum", "rho=0.5", ""),
     "public": ("public", "epsilon=2", "--public {public}"),
     "public-5": ("public", "epsilon=2", "--public {public} --k 5"),
-    "coinpress": ("coinpress", "rho=8", ""),
-    "coinpress-scaled": ("coinpress", "rho=8", "--public {public}"),
+    "coinpress": ("coinpress", "rho=0.5", ""),
+    "coinpress-paper": ("coinpress", "rho=0.5", "--steps 0.078125,0.109375,0.8125"),
 }
 
 

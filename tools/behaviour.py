@@ -68,6 +68,7 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "replace": {"unit": "replace"},
     },
     "coinpress": {
+        "paper": {"steps": (5 / 64, 7 / 64, 52 / 64)},
         "counts": {"counts": 90},
         "euclidean": {"pooling": 2, "public": PUBLIC, "metric": "euclidean"},
     },

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tacit.learners.methods import METHODS, load
+from tacit.learners.prototypes.coinpress import PAPER_STEPS
 
 RNG = np.random.default_rng(0)
 WIDTH = 6
@@ -115,7 +116,7 @@ VARIANTS = {
         {"d_min": "public", "d_max": "public"},
     ],
     "coinpress": [
-        {},
+        {"steps": PAPER_STEPS},
         {"counts": 40},
         {"counts": [40, 40, 1], "pooling": 2, "public": PUBLIC, "metric": "euclidean"},
     ],

@@ -53,7 +53,7 @@ PUBLIC = np.concatenate([AXES, -AXES, np.random.default_rng(0).normal(size=(30, 
 ONE_SIDED = -np.ones((1000, 1)), np.zeros(1000, dtype=int)
 ATTACKS = {
     "noisy-sum": Attack("noisy-sum", 0.9, two_classes(6), {}),
-    "coinpress": Attack("coinpress", 0.8, two_classes(200), {}, 100 * AXES[2]),
+    "coinpress": Attack("coinpress", 0.9, two_classes(200), {}, 100 * AXES[2]),
     "least-squares, its sums": Attack(
         "least-squares", 0.55, two_classes(6), {"normalise": False, "ridge": 1e6, "counts": 6}
     ),

@@ -73,7 +73,7 @@ def test_published_pairs_are_read_as_they_are(tmp_path):
             if name != "imagenet":
                 np.save(folder / f"{name}_{part}_targets.npy", np.arange(n) % classes)
     cells = prepare(PUBLISHED, tmp_path / "runs", tmp_path).cells
-    assert len(cells) == 2 * 4 * 9 * 4 * 5
+    assert len(cells) == 2 * 6 * 9 * 4 * 5
     assert {len(cell.source.classes) for cell in cells} == {10, 100}
 
 

@@ -70,7 +70,7 @@ def compare(data: Digits, n_seeds: int) -> list[Result]:
         learners = {
             "auto": AutoPrototypes(budget, **common, public=data.public),
             "noisy-sum": NoisySumPrototypes(budget, **common),
-            "coinpress": CoinPressPrototypes(budget, **common, public=data.public),
+            "coinpress": CoinPressPrototypes(budget, **common),
             "public": PublicPrototypes(budget, **common, public=data.public),
         }
         for name, learner in learners.items():

@@ -5,11 +5,12 @@ import pytest
 
 import tacit
 from tacit.errors import BudgetError, InputError
+from tacit.learners.prototypes.coinpress import PAPER_STEPS
 from tacit.mechanisms.gaussian import UNIT, class_sums
 from tacit.privacy.events import Gaussian, Parallel
 
 
-def direct(x, y, counts, rho, rng, radius=None):
+def direct(x, y, counts, rho, rng, steps=PAPER_STEPS):
     """Section 2 of the specification in plain numpy, with declared counts; returns centres and
     steps.
     """
@@ -17,8 +18,8 @@ def direct(x, y, counts, rho, rng, radius=None):
     gamma = math.sqrt(d + 2 * math.sqrt(d * math.log(100)) + 2 * math.log(100))
     centres, trace = [], []
     for c, n in enumerate(counts):
-        rows, centre, r = x[y == c], np.zeros(d), radius or math.sqrt(d)
-        for share in (5 / 64, 7 / 64, 52 / 64):
+        rows, centre, r = x[y == c], np.zeros(d), math.sqrt(d)
+        for share in steps:
             clip = min(math.sqrt(r**2 + 6 * r + gamma**2), r + gamma)
             norms = np.linalg.norm(rows - centre, axis=1, keepdims=True)
             clipped = (rows - centre) * np.minimum(1, clip / np.maximum(norms, 1e-300))
@@ -54,7 +55,7 @@ def test_the_published_step_misses_the_mean_by_three_and_ours_finds_it():
         radius = clip_of(0, width) / math.sqrt(n)  # at radius 0 the clip is gamma
     assert np.linalg.norm(centre - x.mean(axis=0)) == pytest.approx(3.2, abs=0.05)
     ours = tacit.CoinPressPrototypes(
-        "rho=1e9", classes=1, counts=n, noise="research", random_state=0
+        "rho=1e9", classes=1, counts=n, steps=PAPER_STEPS, noise="research", random_state=0
     )
     found = ours.fit(x, np.zeros(n, int)).prototypes_[0]
     assert np.linalg.norm(found - x.mean(axis=0)) < 0.02
@@ -103,25 +104,35 @@ def fit(x, y, budget="rho=8", **parameters):
     ).fit(x, y)
 
 
-def test_the_steps_are_those_of_the_specification(blobs):
+@pytest.mark.parametrize("steps", [(1.0,), PAPER_STEPS])
+def test_the_steps_are_those_of_the_specification(blobs, steps):
     x, y = blobs
     counts = [200, 100, 50]
-    model = fit(x, y, counts=counts)
-    _, trace = direct(x, y, counts, 8.0, np.random.default_rng(0))
+    model = fit(x, y, counts=counts, steps=steps)
+    _, trace = direct(x, y, counts, 8.0, np.random.default_rng(0), steps)
+    assert len(model.steps_) == len(steps)
     for i, step in enumerate(model.steps_):
         for c in range(3):
-            radius, clip, sd = trace[3 * c + i]
+            radius, clip, sd = trace[len(steps) * c + i]
             assert step.radius[c] == pytest.approx(radius)
             assert step.clip[c] == pytest.approx(clip)
             assert step.noise[c] == pytest.approx(sd)
     assert np.array_equal(model.steps_[-1].norm, np.linalg.norm(model.prototypes_, axis=1))
 
 
-def test_the_centres_are_those_of_the_specification_where_noise_is_small(blobs):
+@pytest.mark.parametrize("steps", [(1.0,), PAPER_STEPS])
+def test_the_centres_are_those_of_the_specification_where_noise_is_small(blobs, steps):
     x, y = blobs
-    model = fit(x, y, "rho=1e9", counts=[200, 100, 50])
-    expected, _ = direct(x, y, [200, 100, 50], 1e9, np.random.default_rng(0))
+    model = fit(x, y, "rho=1e9", counts=[200, 100, 50], steps=steps)
+    expected, _ = direct(x, y, [200, 100, 50], 1e9, np.random.default_rng(0), steps)
     assert np.allclose(model.prototypes_, expected, atol=1e-4)
+
+
+def test_the_default_is_one_step(blobs):
+    default = fit(*blobs, counts=[200, 100, 50])
+    one_step = fit(*blobs, counts=[200, 100, 50], steps=(1.0,))
+    assert np.array_equal(default.prototypes_, one_step.prototypes_)
+    assert len(default.promise().events) == 1
 
 
 def test_noise_of_a_declared_count_does_not_look_at_the_real_one(blobs):
@@ -134,7 +145,7 @@ def test_noise_of_a_declared_count_does_not_look_at_the_real_one(blobs):
 
 def test_noisy_counts_are_paid_for_and_near_the_truth(blobs):
     x, y = blobs
-    model = fit(x, y, "rho=8")
+    model = fit(x, y, "rho=8", steps=PAPER_STEPS)
     assert model.guarantee_.rho == pytest.approx(8)
     assert len(model.guarantee_.events) == 4
     assert model.guarantee_.unprotected == ()
@@ -184,7 +195,7 @@ def test_bought_counts_are_noisy_at_low_budgets(blobs):
     assert deviation == pytest.approx(np.full(3, math.sqrt(1 / (2 * 0.01 * 0.05))), rel=0.5)
 
 
-@pytest.mark.parametrize("steps", [(1.0,), (0.1, 0.9), (5 / 64, 7 / 64, 52 / 64)])
+@pytest.mark.parametrize("steps", [(1.0,), (0.1, 0.9), PAPER_STEPS])
 def test_what_is_released_is_as_noisy_as_promised(steps):
     """The mean of a class without records is noise alone: of clip/N, times the multiplier of each
     step's event.
@@ -259,7 +270,7 @@ def test_euclidean_predictions(blobs):
 @pytest.mark.slow
 def test_accuracy_on_real_embeddings_is_that_of_the_direct_formula(cifar100):
     x, y, test_x, test_y = cifar100.train_x, cifar100.train_y, cifar100.test_x, cifar100.test_y
-    model = tacit.CoinPressPrototypes("rho=8", classes=100).fit(x, y)
+    model = tacit.CoinPressPrototypes("rho=8", classes=100, steps=PAPER_STEPS).fit(x, y)
     centres, _ = direct(x.astype(float), y, np.bincount(y), 8.0, np.random.default_rng(0))
     unit = centres / np.linalg.norm(centres, axis=1, keepdims=True)
     expected = (np.argmax(test_x.astype(float) @ unit.T, axis=1) == test_y).mean()

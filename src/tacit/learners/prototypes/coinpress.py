@@ -33,6 +33,7 @@ from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
+# shares of the budget of the three steps of the prototype paper
 PAPER_STEPS = (5 / 64, 7 / 64, 52 / 64)
 
 # share of the budget for class counts; under a unit per person, of the squared norm of a row
@@ -83,10 +84,12 @@ class ScaledRecords(Prepared):
 class CoinPressPrototypes(PrivateClassifier):
     """Classify by the nearest of one private mean per class (DPPL-Mean).
 
-    Each of three steps clips rows about the last estimate and adds noise to their mean; the clip
-    radius shrinks with the uncertainty. The method assumes a variance of about 1 per coordinate.
-    For data on another scale pass `public`, from which the scale is computed. `NoisySumPrototypes`
-    is nearly always better.
+    Each step clips rows about the last estimate and adds noise to their mean; the next clip radius
+    follows from the noise. By default there is one step, about the origin. The paper has three:
+    pass `steps=PAPER_STEPS` from `tacit.learners.prototypes.coinpress`. The method assumes a
+    variance of about 1 per coordinate. Means of much shorter rows, such as unit rows, are dominated
+    by noise: pass `public` then, from which a scale is computed. Longer rows are clipped, and more
+    accurate without it. The paper does not rescale. `NoisySumPrototypes` is nearly always better.
 
     Parameters
     ----------
@@ -98,8 +101,9 @@ class CoinPressPrototypes(PrivateClassifier):
         numbers; they are then listed as unprotected. If omitted, noisy counts are released for 5 %
         of the budget. Not accepted under a unit per person, where each step's rows carry a column
         for the total weight of their class.
-    steps : sequence of float, default=(5/64, 7/64, 52/64)
-        Shares of the (remaining) budget per step; they sum to 1.
+    steps : sequence of float, default=(1,)
+        Shares of the (remaining) budget per step; they sum to 1. PAPER_STEPS, which is (5/64, 7/64,
+        52/64), has the paper's three steps.
     radius : float, optional
         Radius of the first ball, by default sqrt(d).
     pooling : int, default=1
@@ -140,7 +144,7 @@ class CoinPressPrototypes(PrivateClassifier):
     >>> y = np.repeat([0, 1], 200)
     >>> model = tacit.CoinPressPrototypes("rho=8", classes=2, counts=200).fit(X, y)
     >>> model.predict([[3.0, 3.0, 3.0, 3.0]]), len(model.steps_)
-    (array([0]), 3)
+    (array([0]), 1)
     """
 
     estimates = "means"
@@ -150,7 +154,7 @@ class CoinPressPrototypes(PrivateClassifier):
     event_under_unit = True
 
     counts: int | Sequence[int] | None = None
-    steps: Sequence[float] = PAPER_STEPS
+    steps: Sequence[float] = (1.0,)
     radius: float | None = None
     pooling: int = 1
     public: Any = None
