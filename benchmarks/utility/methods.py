@@ -1,7 +1,8 @@
 """The methods of the table: predictions on the test rows at each requested budget.
 
 Methods have their defaults, with two exceptions. `coinpress` gets the true class sizes, which it
-takes as declared, and rescales rows only where they are shorter than it assumes. `public` centres its rows and gets a window of similarities from the public rows.
+takes as declared, and rescales rows only where they are shorter than it assumes. `public` centres
+its rows and gets a window of similarities from the public rows.
 """
 
 import math
