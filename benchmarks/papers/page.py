@@ -91,7 +91,7 @@ def headline_cells(cells: Cells) -> tuple[Cells, str]:
         return cells.where(plan="headline"), f"The plan is `quick/headline`. {mean}"
     mean = (
         "The probe there centres rows by the mean of public rows, which the paper's does not, and"
-        " DPPL-Mean gets rows that are rescaled by public statistics, and true class counts."
+        " DPPL-Mean has one step, on rows as they are, and true class counts."
     )
     return (
         cells.where(plan="benchmarks/utility", data="cifar100"),

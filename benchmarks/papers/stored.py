@@ -38,7 +38,7 @@ UTILITY_METHODS = {
     "gradient-descent": "DP probe",
     "public": "DPPL-Public",
     "public-5": "DPPL-Public Top-5",
-    "coinpress": "DPPL-Mean, rescaled",
+    "coinpress": "DPPL-Mean, one step",
     "noisy-sum": "noisy sums",
     "auto": "auto",
 }
