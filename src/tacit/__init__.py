@@ -24,6 +24,7 @@ LAZY: dict[str, str] = {
     "PublicScaler": "tacit.models.public_scaler:PublicScaler",
     "RandomSearch": "tacit.learners.search.random:RandomSearch",
     "Release": "tacit.releases.release:Release",
+    "TableEncoder": "tacit.encoding.table_encoder:TableEncoder",
     "TacitError": "tacit.errors:TacitError",
     "Unit": "tacit.privacy.unit:Unit",
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",

@@ -3,6 +3,7 @@ from tacit.data.embeddings import EmbeddingStore as EmbeddingStore
 from tacit.data.splits import split as split
 from tacit.encoding.encoders.estimator import Encoder as Encoder
 from tacit.encoding.encoders.estimator import encode as encode
+from tacit.encoding.table_encoder import TableEncoder as TableEncoder
 from tacit.errors import PrivacyLeakWarning as PrivacyLeakWarning
 from tacit.errors import TacitError as TacitError
 from tacit.experiments.results import read_results as read_results
