@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from tacit.compute.frames import reordered, text_names
 from tacit.data.overlap import private_rows
 from tacit.data.rows import as_rows
 from tacit.errors import InputError, PrivacyLeakWarning
@@ -80,11 +81,20 @@ class PublicScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.mean_ = scaling.mean
         self.scale_ = scaling.scale
         self.n_features_in_ = len(scaling.mean)
+        names = text_names(X)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         return self
 
     def transform(self, X: Any) -> Floats:
         """Rows of shape (n, d) after scaling."""
         check_is_fitted(self)
+        names = text_names(X)
+        stated = getattr(self, "feature_names_in_", None)
+        if names is not None and stated is not None and set(stated) <= set(names):
+            X = reordered(X, stated.tolist())
         rows = as_rows(X, "X")
         if rows.shape[1] != len(self.mean_):
             raise InputError(

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from tacit.models.decisions import Decision
 from tacit.privacy.guarantee import rounded_up
 from tacit.releases.recipe import recipe
-from tacit.releases.schema import ITEMS, Accounting, Document
+from tacit.releases.schema import ITEMS, Accounting, Document, TableContents
 
 # Labels of a class list that a card names.
 _MOST_LABELS = 20
@@ -50,6 +50,8 @@ def render_card(document: Document) -> str:
 def _recipe(document: Document) -> list[str]:
     """The section on predicting without tacit."""
     rows = f"rows `X` of the same encoder, an array of shape (n, {document.contents.width})"
+    if isinstance(document.contents, TableContents):
+        rows += ", made of the columns above"
     needs = "They need numpy and safetensors alone."
     return [
         f"Run in the folder of the release, these lines find the `labels` of {rows}. {needs}",
@@ -119,9 +121,11 @@ def _value(name: str, value: Any) -> str:
     """The text of a field's value on one line."""
     if isinstance(value, BaseModel | Decision):
         return _on_one_line(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{_text(key)} = {_value('', part)}" for key, part in value.items())
     if name == "classes":
         return _labels(value)
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         separator = " x " if name == "shape" else "; "
         return separator.join(_value("", part) for part in value) or "none"
     if isinstance(value, float):

@@ -22,6 +22,7 @@ from tacit.models.scaling import Scaling
 from tacit.privacy.account import Account, balance
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
+from tacit.releases.columns import ColumnNames, TableColumns, stated_columns
 from tacit.releases.reading import read_only, refusal
 from tacit.releases.schema import (
     NOT_STATED,
@@ -41,6 +42,7 @@ from tacit.releases.schema import (
     PublicData,
     PublicInputs,
     Recorded,
+    TableContents,
     Trust,
 )
 from tacit.releases.statement import accounting_item, privacy_items, stamp
@@ -48,6 +50,9 @@ from tacit.version import __version__
 
 if TYPE_CHECKING:
     from tacit.models.public_scaler import PublicScaler
+
+# letters of all names of columns together; wider tables are matched by position
+MOST_LETTERS = 2**20
 
 _WHO_SEES_WHAT = (
     "the curator sees the records and draws the noise; all others see only this release"
@@ -77,26 +82,34 @@ _FLOAT_DEFENCES = {
 }
 
 
-def steps_of(clf: Any) -> tuple[Any, Scaling | None]:
-    """Return the learner at the end of a pipeline, and the scaling of rows before it.
+def steps_of(clf: Any) -> tuple[Any, Scaling | None, TableColumns | None]:
+    """Return the learner at the end of a pipeline, the scaling of rows before it, and the columns
+    of the table that the first step takes, if they are known.
 
-    A learner cannot see what the steps before it were fitted on. So a `PublicScaler`, of which the
-    release can carry what its public rows say, and steps that do nothing are accepted, and all
-    others are refused.
+    A learner cannot see what the steps before it were fitted on. So a `TableEncoder`, whose schema
+    is declared, a `PublicScaler`, of which the release can carry what its public rows say, and
+    steps that do nothing are accepted, and all others are refused.
     """
     from sklearn.pipeline import Pipeline
 
+    from tacit.encoding.table_encoder import TableEncoder
     from tacit.models.public_scaler import PublicScaler
 
     scaling: Scaling | None = None
+    columns: TableColumns | None = None
     while isinstance(clf, Pipeline):
         for name, step in clf.steps[:-1]:
             if step is None or step == "passthrough":
                 continue
 
-            # The release carries one scaling. A subclass could transform by something else.
+            # The release carries one scaling, and one schema before it. A subclass could transform
+            # by something else.
             if type(step) is PublicScaler and scaling is None:
                 scaling = _scaling_of(name, step)
+                columns = columns or _names_of(step)
+                continue
+            if type(step) is TableEncoder and scaling is None and columns is None:
+                columns = step.loaded_schema().of_features()
                 continue
             fault = (
                 f"step {name!r:.60} of the pipeline ({type(step).__name__}) may have been fitted on"
@@ -110,7 +123,20 @@ def steps_of(clf: Any) -> tuple[Any, Scaling | None]:
 
         # the last step may be a pipeline again
         clf = clf.steps[-1][1]
-    return clf, scaling
+    return clf, scaling, columns or _names_of(clf)
+
+
+def _names_of(estimator: Any) -> ColumnNames | None:
+    """Return the names of the columns that an estimator was fitted on, if a card can state them.
+
+    scikit-learn sets `feature_names_in_` where all names are text.
+    """
+    names = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
+    if not names or len(set(names)) < len(names) or sum(map(len, names)) > MOST_LETTERS:
+        return None
+    if not all(name.isprintable() and name for name in names):
+        return None
+    return ColumnNames(names)
 
 
 def _scaling_of(name: str, step: PublicScaler) -> Scaling:
@@ -206,11 +232,13 @@ def of_learner(
     ledger: Ledger | None,
     day: date | str | None,
     scaled: bool,
+    columns: TableColumns | None,
 ) -> Document:
     """Fill in all 17 items.
 
     `facts` are name, curator, description and intended use; `public`, `names`, `encoder`, `ledger`
-    and `day` are as in `Release.of`. `scaled` is true if rows are scaled before the decision.
+    and `day` are as in `Release.of`. `scaled` is true if rows are scaled before the decision, and
+    `columns` are those of the table that the rows were made of.
     """
     guarantee = _with_other_fits(clf)
     if scaled:
@@ -224,12 +252,13 @@ def of_learner(
     encoder_facts = {"recipe": NOT_STATED, **dict(encoder or {})}
     try:
         return Document(
+            version=6 if columns is None else 7,
             stamp=stamp(guarantee, clf.noise_),  # type: ignore[arg-type]  # pydantic checks
             # read from JSON, since strict types take lists for tuples only there
             guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
             product=product(type(clf).__name__, facts, day),
             trust=Trust(setting="central", who_sees_what=_WHO_SEES_WHAT),
-            contents=_contents(clf, released, arrays, sha256),
+            contents=_contents(clf, released, arrays, sha256, columns),
             accounting=accounting_item(
                 guarantee,
                 items["parameters"],  # type: ignore[arg-type]
@@ -360,7 +389,11 @@ def _pattern(account: Account | None) -> Pattern:
 
 
 def _contents(
-    clf: Publishable, released: Released, arrays: Mapping[str, NDArray[Any]], sha256: str
+    clf: Publishable,
+    released: Released,
+    arrays: Mapping[str, NDArray[Any]],
+    sha256: str,
+    columns: TableColumns | None,
 ) -> Contents:
     """Item 8."""
     labels = tuple(np.asarray(clf.classes_).tolist())
@@ -370,7 +403,7 @@ def _contents(
             fault = f"class {label!r} is a {type(label).__name__}"
             raise ReleaseError(f"{fault}; use ints, floats, strings or bools")
 
-    return Contents(
+    contents = Contents(
         what=released.what,
         classes=labels,
         width=int(clf.n_features_in_),
@@ -381,6 +414,9 @@ def _contents(
         ),
         sha256=sha256,
     )
+    if columns is None:
+        return contents
+    return TableContents(**dict(contents), **stated_columns(columns))
 
 
 def _plain(value: Any) -> Any:

@@ -33,6 +33,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.releases import fitted, reading
 from tacit.releases.card import render_card
+from tacit.releases.columns import TableColumns, columns_misfit, columns_of, rows_of
 from tacit.releases.estimator import FittedClassifier
 from tacit.releases.onnx_graph import Head, head_model
 from tacit.releases.reading import (
@@ -110,15 +111,16 @@ class Release(FittedClassifier):
         names: Mapping[str, Any] | None = None,
         ledger: Ledger | None = None,
         date: date | str | None = None,
+        columns: TableColumns | None = None,
     ) -> Release:
         """Make a release from a fitted learner.
 
         Parameters
         ----------
         clf : PrivateClassifier or sklearn.pipeline.Pipeline
-            The fitted learner, or a pipeline that ends with it. A `PublicScaler` before it is
-            carried by the release, which then takes rows before scaling; other steps must be
-            "passthrough" or None.
+            The fitted learner, or a pipeline that ends with it. A `TableEncoder` and a
+            `PublicScaler` before it are carried by the release, which then takes what the first of
+            them takes; other steps must be "passthrough" or None.
         name, curator, description, intended_use : str, optional
             One line each for the card.
         public, encoder : dict, optional
@@ -131,6 +133,10 @@ class Release(FittedClassifier):
             Whose balance the card states; by default the learner's ledger.
         date : date or str, optional
             Day of publication as YYYY-MM-DD; by default today.
+        columns : TableSchema or ColumnNames, optional
+            The columns of the table that the rows were made of, by which the release matches new
+            tables; by default those of a `TableEncoder` in the pipeline, or the names of the
+            columns of the data frame that was fitted. The release states them.
 
         Raises
         ------
@@ -139,7 +145,9 @@ class Release(FittedClassifier):
             pipeline has another step before the learner, such as a PCA: it may have been fitted on
             private rows.
         """
-        clf, scaling = fitted.steps_of(clf)
+        clf, scaling, stated = fitted.steps_of(clf)
+        if columns is None:
+            columns = stated
         released = fitted.released_of(clf)
         if scaling is not None:
             released = fitted.with_scaling(released, scaling)
@@ -165,6 +173,7 @@ class Release(FittedClassifier):
             ledger=ledger,
             day=date,
             scaled=scaling is not None,
+            columns=columns,
         )
         release = cls(document, arrays, sha256, render_card(document))
 
@@ -281,9 +290,12 @@ class Release(FittedClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), or a table
             Embeddings of the encoder that the private rows were encoded with; finite. Those of a
-            store or of a sparse matrix are read in blocks.
+            store or of a sparse matrix are read in blocks. A data frame, an Arrow table or a dict
+            of columns is matched by the names of its columns where the release states some
+            (`columns`); their order is free, and further columns are left out. A warning counts
+            cells that are out of bounds or of no declared level.
 
         Returns
         -------
@@ -455,6 +467,13 @@ class Release(FittedClassifier):
         """Number of columns of the rows to predict."""
         return self.document.contents.width
 
+    @property
+    def columns(self) -> TableColumns | None:
+        """The columns of the tables to predict: a `TableSchema`, the names of plain features, or
+        None if the release takes rows alone.
+        """
+        return columns_of(self.document.contents)
+
     def card(self) -> str:
         """The card as Markdown."""
         return render_card(self.document)
@@ -464,8 +483,10 @@ class Release(FittedClassifier):
         return f"Release({name!r}, {len(self.classes)} classes, width {self.width})"
 
     def _rows(self, X: Any) -> Any:
-        """Return the rows to decide on: checked, and scaled where the release carries a scaling."""
-        rows = checked_rows(X, self.width)
+        """Return the rows to decide on: of the columns that the release states, checked, and
+        scaled where the release carries a scaling.
+        """
+        rows = checked_rows(rows_of(self.columns, X, stacklevel=3), self.width)
         scaling = Scaling.stated(self.arrays)
         if scaling is None:
             return rows
@@ -512,6 +533,7 @@ class Release(FittedClassifier):
             or posterior_misfit(self.arrays, n_classes, contents.width)
             or probabilities_misfit(self.arrays)
             or scaling_misfit(self.arrays, contents.width)
+            or columns_misfit(contents)
         )
         if first_fault is not None:
             raise self._error(first_fault)

@@ -3,7 +3,8 @@
 A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is
 one line, so that no value can pass for another item of the card. A changed field or wording adds a
 version: `Release.verify` computes again what a document says of its guarantee, as documents of that
-version say it (`tacit.privacy.older`). Versions 1 and 2 are no longer read. Secure noise of
+version say it (`tacit.privacy.older`). Versions 1 and 2 are no longer read. Version 7 states the
+columns of the table that a release takes; a release of plain rows is still written as version 6. Secure noise of
 documents before version 6 is discrete and came from OpenDP, which is "opendp" since. Documents of
 version 4 do not say whether attacks reach the rates of item 6, nor the recipe of the encoder. Those
 of version 3 also lack epsilon at 1e-5, the advantage and the words of item 9; their cards lack how
@@ -21,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 from tacit.models.decisions import AnyDecision
 
 FORMAT = "tacit-release"
-Version = Literal[3, 4, 5, 6]
+Version = Literal[3, 4, 5, 6, 7]
 VERSIONS = get_args(Version)
 VERSION = VERSIONS[-1]
 NOT_STATED = "not stated"
@@ -225,6 +226,26 @@ class Contents(Model):
         return classes
 
 
+class TableContents(Contents):
+    """Item 8 of a release that takes tables: its columns, by which new tables are matched.
+
+    Names alone are those of features that are taken as they are. Columns with declarations are
+    those of a schema, as `tacit.models.table_schema.TableSchema.declaration` writes them, with the
+    texts that stand for missing values, and the name of the column of labels.
+    """
+
+    columns: tuple[Text, ...] | dict[Text, dict[Text, JsonValue]]
+    missing_texts: tuple[Text, ...] = ()
+    label: Text = NOT_STATED
+    about_columns: Literal[
+        "names of columns are facts of the data's layout, which its owner publishes with the"
+        " release; bounds and levels were declared from public knowledge"
+    ] = (
+        "names of columns are facts of the data's layout, which its owner publishes with the"
+        " release; bounds and levels were declared from public knowledge"
+    )
+
+
 class OlderAccounting(Model):
     """Item 9 of version 3."""
 
@@ -401,7 +422,7 @@ class Document(Model):
     parameters: Parameters = Field(title="Privacy parameters")
     profile: Profile | ProfileOf4 | OlderProfile = Field(title="Privacy profile")
     accesses: Accesses = Field(title="Data accesses covered")
-    contents: Contents = Field(title="What is released")
+    contents: TableContents | Contents = Field(title="What is released")
     accounting: Accounting | OlderAccounting = Field(title="Accounting")
     mechanisms: Mechanisms = Field(title="Mechanisms")
     data_dependent_bounds: DataDependentBounds = Field(title="Data-dependent bounds")
@@ -437,6 +458,8 @@ class Document(Model):
             )
         if self.mechanisms.noise == "opendp" and self.version < 6:
             raise ValueError("noise opendp is stated from version 6 on; before, secure meant it")
+        if isinstance(self.contents, TableContents) != (self.version >= 7):
+            raise ValueError("columns are stated from version 7 on, and there always")
         return self
 
 
