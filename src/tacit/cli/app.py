@@ -13,7 +13,8 @@ from tacit.version import __version__
 
 VERBS = {
     "demo": "Compare learners on imbalanced digits, then make, check and evaluate a real release.",
-    "encode": "Make a store from pictures or texts.",
+    "encode": "Make a store from pictures, texts or the columns of a table.",
+    "schema": "Draft the schema of a table, by which its columns are encoded.",
     "overlap": "Look for private records among public rows.",
     "import": "Make a store from arrays or tables.",
     "split": "Deal a data set to a private, a public and a test store.",

@@ -17,6 +17,7 @@ from tacit.cli.encode_names import (
     names_to_carry,
     write_through,
 )
+from tacit.cli.encode_table import ENCODER, encode_table
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def encode(
     *,
     encoder: str,
     out: Path,
+    schema: Path | None = None,
     weights: Path | None = None,
     sidecar: Path | None = None,
     split: str | None = None,
@@ -75,9 +77,12 @@ def encode(
     encoder
         timm:NAME, torchvision:MODEL/WEIGHTS, open_clip:MODEL/TAG, transformers:NAME,
         sentence-transformers:NAME, onnx:FILE, torch:module.path, or edges:SIDE, which needs no
-        weights.
+        weights. For the columns of a table: table, with --schema.
     out
         Folder of the store.
+    schema
+        For --encoder table: a YAML file that declares what the columns may hold, from public
+        knowledge; tacit schema drafts one.
     weights
         A local folder of weights; by default they are looked for in the local cache. Nothing is
         downloaded.
@@ -148,6 +153,41 @@ def encode(
     force
         Overwrite the output.
     """
+    if encoder == ENCODER:
+        encode_table(
+            source,
+            schema,
+            out,
+            y=y,
+            persons=persons,
+            classes=classes,
+            identity=identity,
+            public=public,
+            declare_public=declare_public,
+            shard_rows=shard_rows,
+            force=force,
+            others={
+                "weights": weights,
+                "sidecar": sidecar,
+                "split": split,
+                "labels": labels,
+                "x": x,
+                "persons-folder": persons_folder,
+                "texts": texts,
+                "template": template,
+                "through": through,
+                "through-texts": through_texts,
+                "skip-bad": skip_bad,
+                "mirror": mirror,
+                "projection": projection,
+                "batch": batch,
+                "workers": workers,
+            },
+        )
+        return
+    if schema is not None:
+        raise InputError(f"--schema {schema} is for --encoder table; leave it out")
+
     from tacit.compute.atomic import check_writable
     from tacit.data.manifest import holds_stores, is_store
     from tacit.encoding.encoders import load_encoder

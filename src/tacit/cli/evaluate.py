@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import (
-    check_encoder,
     class_labels,
     labels_of,
     ledger_of,
@@ -17,6 +16,7 @@ from tacit.cli.common import (
     utility_of,
 )
 from tacit.cli.options import AnyEncoder, Features, LabelMeaning, Labels, Persons, Split
+from tacit.cli.table_rows import data_for
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def evaluate(
     release
         Folder of a release.
     store
-        The test set: a store's folder, or any file that `tacit import` reads.
+        The test set: a store's folder, or any file that `tacit import` reads. If the release states
+        the columns of a table, a table, whose columns are matched by name.
     class_sizes
         The private training data, whose class sizes decide which classes are small. The minority
         accuracy then shown depends on them; recorded in the card, they are listed as unprotected.
@@ -69,7 +70,6 @@ def evaluate(
     json
         Print one JSON object instead of lines.
     """
-    from tacit.data.imports import read_data
     from tacit.models import metrics
     from tacit.releases.release import Release
 
@@ -82,8 +82,9 @@ def evaluate(
         loaded = Release.load(release).verify()
         if record:
             _check_recordable(release)
-        data = read_data(store, x=x, y=y, persons=persons, split=split, width=loaded.width)
-        check_encoder(loaded, data, store, any_encoder=any_encoder)
+        data = data_for(
+            loaded, store, x=x, y=y, persons=persons, split=split, any_encoder=any_encoder
+        )
         if record:
             _check_public(store, split, data, public_test=public_test)
 

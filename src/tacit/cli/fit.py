@@ -41,6 +41,7 @@ from tacit.cli.options import (
     Split,
     Unit,
 )
+from tacit.cli.table_rows import columns_of_card
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -175,6 +176,7 @@ def fit(
             public=None if public_data is None else public_facts(public_data),
             names=None if class_names is None else names_facts(class_names),
             encoder=encoder_facts(data),
+            columns=columns_of_card(data),
         )
         release.save(out, force=force, allow_research=allow_research)
         if figures is not None:

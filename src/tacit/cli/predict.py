@@ -4,8 +4,9 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import check_encoder, check_outside, say, shown_progress
+from tacit.cli.common import check_outside, say, shown_progress
 from tacit.cli.options import AnyEncoder, Features, Force, Split
+from tacit.cli.table_rows import data_for
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def predict(
     release
         Folder of a release.
     store
-        Rows: a store's folder, or any file that `tacit import` reads.
+        Rows: a store's folder, or any file that `tacit import` reads. If the release states the
+        columns of a table, a table, whose columns are matched by name.
     out
         A .parquet or .csv file with the columns row and label. A row is the position in the source
         that the store was made from, counted before records were left out; metadata.parquet of the
@@ -44,7 +46,6 @@ def predict(
     import numpy as np
 
     from tacit.compute.atomic import atomic_file, check_writable
-    from tacit.data.imports import read_data
     from tacit.releases.release import Release
 
     if out.suffix not in WRITERS:
@@ -55,8 +56,7 @@ def predict(
     check_writable(out, force=force)
     with shown_progress():
         loaded = Release.load(release).verify()
-        data = read_data(store, x=x, split=split, width=loaded.width)
-        check_encoder(loaded, data, store, any_encoder=any_encoder)
+        data = data_for(loaded, store, x=x, split=split, any_encoder=any_encoder)
         # names in the source are left out, since folders may be labels or persons
         columns: dict[str, Any] = {"row": data.origin.rows}
         if probabilities:

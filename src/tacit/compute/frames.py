@@ -63,10 +63,9 @@ def column(table: Any, name: str) -> NDArray[Any]:
 
 def reordered(table: Any, names: list[str]) -> Any:
     """Return the columns of these names, in this order, of a table that has them all."""
-    if isinstance(table, Mapping):
-        return np.column_stack([column(table, name) for name in names])
-    if hasattr(table, "column_names"):
-        return np.column_stack([column(table, name) for name in names])
+    if isinstance(table, Mapping) or hasattr(table, "column_names"):
+        # lists of numbers come as objects
+        return np.column_stack([np.array(column(table, name).tolist()) for name in names])
     return table[names]
 
 

@@ -30,6 +30,9 @@ from tacit.errors import InputError, excerpt
 FEATURES = ("x", "X", "features", "embeddings")
 LABELS = ("y", "labels", "targets")
 
+# key of a card: names of the columns of features, where the source has names for them
+COLUMNS = "columns"
+
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
@@ -107,6 +110,13 @@ def make_arrays(
         persons=ids,
         label_kind=label_kind,
     )
+
+
+def named_columns(names: Iterable[str]) -> dict[str, Any]:
+    """Return the fact on a card that names the columns of features, by which a release matches
+    those of new rows.
+    """
+    return {COLUMNS: list(names)}
 
 
 def _picture_shape(x: Any, path: Path) -> tuple[int, ...] | None:

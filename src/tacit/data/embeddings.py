@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_folder
+from tacit.compute.frames import text_names
 from tacit.compute.progress import progress
 from tacit.compute.shared import locked
 from tacit.data import writing
-from tacit.data.arrays import combined_hash, file_hash
+from tacit.data.arrays import combined_hash, file_hash, named_columns
 from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
 from tacit.data.labels import (
@@ -202,6 +203,7 @@ class EmbeddingStore:
             raise InputError(f"dtype={dtype!r} is not one of {', '.join(DTYPES)}; pass one of them")
 
         # everything but the rows is checked before a file is written
+        column_names = text_names(X)
         X = as_rows(X)
         n_rows = len(X)
         class_values = None if classes is None else class_list(classes)
@@ -214,6 +216,8 @@ class EmbeddingStore:
         indexes = writing.label_indexes(values, class_values, kind)
         table = writing.metadata_table(n_rows, indexes, ids, metadata)
         facts = writing.json_card(card)
+        if column_names is not None:
+            facts = named_columns(column_names) | facts
 
         with atomic_folder(folder, force=force, ours=is_store) as temporary:
             (temporary / "shards").mkdir()

@@ -33,7 +33,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tacit.data.arrays import Arrays, choose, existing, make_arrays
+from tacit.data.arrays import COLUMNS, Arrays, choose, existing, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
 from tacit.data.formats import (
@@ -387,10 +387,11 @@ def _with_card(data: Data, card: Path, path: Path) -> Arrays:
     if classes is None:
         classes = data.classes
 
-    # the shape of pictures is read from the file, and no card states it
+    # the shape of pictures and names of columns are read from the file, and no card states them
     facts = dict(card_facts)
-    if "shape" in data.card:
-        facts["shape"] = data.card["shape"]
+    for fact in ("shape", COLUMNS):
+        if fact in data.card:
+            facts[fact] = data.card[fact]
     return make_arrays(
         data.x,
         data.labels,

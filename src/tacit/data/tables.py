@@ -56,6 +56,11 @@ class Table(ABC):
         damage shows.
         """
 
+    def records(self, names: list[str], rows: int = CHUNK) -> Iterator[dict[str, list[Any]]]:
+        """Values of several columns by name, `rows` at a time."""
+        for parts in zip(*(self.chunks(name, rows) for name in names), strict=True):
+            yield dict(zip(names, parts, strict=True))
+
     def column(self, name: str) -> list[Any]:
         """All values of a column."""
         return [value for chunk in self.chunks(name) for value in chunk]
@@ -114,6 +119,11 @@ class Csv(Table):
         place = self.place(name)
         values = (row[place] for row in self._records())
         return _chunked(values, rows)
+
+    def records(self, names: list[str], rows: int = CHUNK) -> Iterator[dict[str, list[Any]]]:
+        places = {name: self.place(name) for name in names}
+        for chunk in _chunked(self._records(), rows):
+            yield {name: [row[place] for row in chunk] for name, place in places.items()}
 
     def write_replaced(self, name: str, replace: Replace, out: Path, rows: int, note: str) -> None:
         """Write a copy to `out` with the values of a column passed through `replace`; CSV has no
@@ -177,6 +187,10 @@ class JsonLines(Table):
                 if name not in row:
                     raise InputError(f"{self.path} row {number} has no {name!r}; give one in each")
             yield [row[name] for row in chunk]
+
+    def records(self, names: list[str], rows: int = CHUNK) -> Iterator[dict[str, list[Any]]]:
+        for chunk in _chunked(self._rows(), rows):
+            yield {name: [row.get(name) for row in chunk] for name in names}
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         number = 0

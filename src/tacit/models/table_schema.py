@@ -305,6 +305,8 @@ class _Parser:
             "image": self._embedded,
         }
         kind = values.get("kind") if isinstance(values, Mapping) else None
+        if isinstance(values, Mapping) and _is_empty(kind):
+            raise self.error(name, f"has no kind; choose from: {', '.join(kinds)}")
         if kind not in kinds:
             raise self.error(name, f"has kind {quoted(kind)}; {nearest(str(kind), tuple(kinds))}")
         return kinds[kind](name, values)

@@ -19,6 +19,7 @@ from tacit.models.probabilities import ARRAY
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.models.scaling import Scaling
 from tacit.releases.card import render_card
+from tacit.releases.columns import rows_of
 from tacit.releases.reading import arrays_file, read_only, refusal
 from tacit.releases.release import Release, checked_rows
 from tacit.releases.schema import NOT_STATED, Adaptation, Array
@@ -128,7 +129,8 @@ def adapt(
         fault = "carries no posterior of class means, which only releases of auto do"
         raise ReleaseError(f"{release.source} {fault}; fit with tacit fit auto (AutoPrototypes)")
 
-    rows = _subset(checked_rows(X, release.width), len(release.classes))
+    table_rows = rows_of(release.columns, X, stacklevel=2)
+    rows = _subset(checked_rows(table_rows, release.width), len(release.classes))
     # the item comes before the work, since it refuses a name or a hash that is not one line
     item = _item(release, len(rows), name, hash)
     task = _task(release, posterior, rows)

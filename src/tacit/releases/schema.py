@@ -4,11 +4,11 @@ A number without a bound is "inf", as in recorded events; an unknown fact is "no
 one line, so that no value can pass for another item of the card. A changed field or wording adds a
 version: `Release.verify` computes again what a document says of its guarantee, as documents of that
 version say it (`tacit.privacy.older`). Versions 1 and 2 are no longer read. Version 7 states the
-columns of the table that a release takes; a release of plain rows is still written as version 6. Secure noise of
-documents before version 6 is discrete and came from OpenDP, which is "opendp" since. Documents of
-version 4 do not say whether attacks reach the rates of item 6, nor the recipe of the encoder. Those
-of version 3 also lack epsilon at 1e-5, the advantage and the words of item 9; their cards lack how
-to predict without tacit.
+columns of the table that a release takes; a release of rows without named columns is still written
+as version 6. Secure noise of documents before version 6 is discrete and came from OpenDP, which is
+"opendp" since. Documents of version 4 do not say whether attacks reach the rates of item 6, nor the
+recipe of the encoder. Those of version 3 also lack epsilon at 1e-5, the advantage and the words of
+item 9; their cards lack how to predict without tacit.
 
 A type `Literal` and its default repeat the same text, also that of a constant: type checkers accept
 only the text itself there.

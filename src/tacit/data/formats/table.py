@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.arrays import Arrays, choose, features_missing, make_arrays
+from tacit.data.arrays import Arrays, choose, features_missing, make_arrays, named_columns
 from tacit.data.formats.arrow import (
     arrow_faults,
     as_numpy,
@@ -62,7 +62,10 @@ def read_parts(
         check_width(path, rows.shape, width)
         labels = None if label is None else labels_of(parts.column(label))
         ids = None if persons is None else as_numpy(parts.column(persons))
-        return make_arrays(rows, labels, parts.files, identity, persons=ids)
+        card = None
+        if not is_list(parts.schema.field(features[0]).type):
+            card = named_columns(features)
+        return make_arrays(rows, labels, parts.files, identity, card=card, persons=ids)
 
 
 def _streamed(parts: Parts, features: list[str], dtype: np.dtype[Any], path: Path) -> StreamedRows:

@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from tacit.data.arrays import Arrays, choose, make_arrays
+from tacit.data.arrays import Arrays, choose, make_arrays, named_columns
 from tacit.data.formats.arrow import as_numpy, check_once
 from tacit.data.formats.table import LABELS
 from tacit.data.labels import WHOLE_NUMBER
@@ -87,6 +87,7 @@ def read(
         None if label is None else as_numpy(_labels(table[label])),
         (path,),
         stem(path),
+        card=named_columns(features) if heading.in_file else None,
         persons=None if ids is None else as_numpy(table[ids]),
     )
 

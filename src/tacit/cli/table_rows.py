@@ -1,0 +1,140 @@
+"""Rows for a release that states columns: of a table on disk, or of data whose columns have
+names.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.cli.common import check_encoder, say
+
+if TYPE_CHECKING:
+    from tacit.data.imports import Data
+    from tacit.models.table_schema import TableSchema
+    from tacit.releases.columns import TableColumns
+    from tacit.releases.release import Release
+
+
+def columns_of_card(data: "Data") -> "TableColumns | None":
+    """Return the columns that the rows of a store or a file were made of, if it states them."""
+    from tacit.data.arrays import COLUMNS
+    from tacit.models.table_schema import TableSchema
+    from tacit.releases.columns import ColumnNames
+
+    if isinstance(data.card.get("table"), dict):
+        return TableSchema.parse(data.card["table"], f"the card of {data.identity}")
+    names = data.card.get(COLUMNS)
+    width = data.x.shape[1]
+    if isinstance(names, list) and len(names) == width == len(set(names)):
+        return ColumnNames(tuple(map(str, names)))
+    return None
+
+
+def data_for(
+    release: "Release",
+    path: Path,
+    *,
+    any_encoder: bool,
+    x: str | None = None,
+    y: str | None = None,
+    persons: str | None = None,
+    split: str | None = None,
+) -> "Data":
+    """Read rows to classify: by the release's schema if `path` is a table with its columns, by the
+    names of its columns, or by position.
+
+    Cells that are other than declared are counted in what is printed.
+    """
+    from tacit.data.imports import read_data
+    from tacit.models.table_schema import TableSchema
+    from tacit.releases.columns import ColumnNames
+
+    columns = release.columns
+    if isinstance(columns, TableSchema) and _is_table_of(columns, path):
+        return _encoded(release, columns, path, y, persons)
+
+    # columns are selected by name below, so a file may have more than the release takes
+    width = None if isinstance(columns, ColumnNames) else release.width
+    data = read_data(path, x=x, y=y, persons=persons, split=split, width=width)
+    check_encoder(release, data, path, any_encoder=any_encoder)
+    given = columns_of_card(data)
+    if isinstance(columns, ColumnNames) and isinstance(given, ColumnNames):
+        return _in_order(columns, given, data, path)
+    return data
+
+
+def _is_table_of(schema: "TableSchema", path: Path) -> bool:
+    """Tell whether a path is a table on disk that has some column of the schema."""
+    from tacit.data.tables import is_table, open_table
+
+    if not path.exists() or not is_table(path):
+        return False
+    return not set(schema.columns).isdisjoint(open_table(path).names)
+
+
+def _encoded(
+    release: "Release", schema: "TableSchema", path: Path, y: str | None, persons: str | None
+) -> "Data":
+    """Encode a table by the schema of a release."""
+    from tacit.data.arrays import Arrays
+    from tacit.data.formats.table import LABELS
+    from tacit.data.ids import is_ids_file, read_ids
+    from tacit.data.persons import stored_ids
+    from tacit.data.tables import open_table
+    from tacit.encoding.table_file import read_records
+    from tacit.releases.columns import loaded
+
+    table = open_table(path)
+    usual_names = [name for name in (schema.label, *LABELS) if name in table.names]
+    label = y
+    if label is None and usual_names and usual_names[0] not in schema.columns:
+        label = usual_names[0]
+    has_ids_file = persons is not None and is_ids_file(persons)
+
+    schema = loaded(schema)
+    records = read_records(
+        path,
+        schema,
+        label=label,
+        person=None if has_ids_file else persons,
+        classes=release.classes.tolist(),
+    )
+    for line in records.coded.lines():
+        say(f"{path}: {line}")
+
+    ids = records.persons
+    if has_ids_file and persons is not None:
+        ids = stored_ids(read_ids(persons), len(records.coded.codes))
+    return Arrays(
+        schema.rows(records.coded.codes),
+        records.labels,
+        None,
+        path.stem,
+        table.files,
+        persons=ids,
+    )
+
+
+def _in_order(columns: Any, given: Any, data: "Data", path: Path) -> "Data":
+    """Return data with the columns of the release, in its order."""
+    import numpy as np
+
+    from tacit.data.arrays import Arrays
+
+    order = columns.order_in(given.names, str(path))
+    if order == list(range(data.x.shape[1])):
+        return data
+    rows = np.asarray(data.x[:])[:, order]
+    if isinstance(data, Arrays):
+        return replace(data, x=rows)
+    return Arrays(
+        rows,
+        data.labels,
+        data.classes if data.classes_declared else None,
+        data.identity,
+        (data.folder / "manifest.json",),
+        data.card,
+        persons=data.persons,
+        declared_public=data.declared_public,
+        stated_origin=data.origin,
+    )

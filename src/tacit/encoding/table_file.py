@@ -1,0 +1,105 @@
+"""A table on disk as coded records, by a declared schema, in chunks of records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.labels import class_list, clean_labels, values_of
+from tacit.data.tables import open_table
+from tacit.encoding.sources import base
+from tacit.errors import InputError, excerpt, quoted
+from tacit.models.table_schema import CodedTable, TableSchema
+
+CHUNK = 1 << 14  # records
+
+
+@dataclass(frozen=True)
+class TableRecords:
+    """Coded records of a table, the labels and the ids of persons beside them, and the columns that
+    were left out.
+    """
+
+    coded: CodedTable
+    labels: NDArray[Any] | None
+    persons: NDArray[Any] | None
+    left_out: list[str]
+
+
+def read_records(
+    path: Path,
+    schema: TableSchema,
+    *,
+    label: str | None = None,
+    person: str | None = None,
+    classes: Any = None,
+) -> TableRecords:
+    """Read the columns that a schema declares, and those of labels and persons, once.
+
+    Parameters
+    ----------
+    path : Path
+        A table: .csv, .tsv, .jsonl or .parquet, or a folder that Hugging Face datasets saved.
+    schema : TableSchema
+        With its encoders loaded.
+    label, person : str, optional
+        Columns of labels and of ids of persons.
+    classes : list or int, optional
+        The declared class list, with which labels are compared as texts.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or a label or an id is missing or of another form.
+    """
+    table = open_table(path)
+    names = list(schema.columns)
+    beside = [name for name in (label, person) if name is not None]
+    for name in [*names, *beside]:
+        if name not in table.names:
+            declared = f"{schema.source} declares"
+            if name in beside:
+                declared = "holds labels or persons"
+            fault = f"{path} lacks the column {quoted(name)} that {declared}"
+            raise InputError(f"{fault}; it has {excerpt(', '.join(table.names))}")
+
+    codes = []
+    faults: dict[str, Counter[str]] = {name: Counter() for name in names}
+    values: dict[str, list[Any]] = {name: [] for name in beside}
+    for chunk in table.records([*names, *beside], CHUNK):
+        coded = schema.coded({name: chunk[name] for name in names})
+        codes.append(coded.codes)
+        for name, counts in coded.faults.items():
+            faults[name].update(counts)
+        for name in beside:
+            values[name] += chunk[name]
+    if not codes:
+        raise base.empty(path, "rows")
+
+    all_codes = np.concatenate(codes)
+    labels = None
+    if label is not None:
+        labels = _labels(values[label], classes, path)
+    persons = None
+    if person is not None:
+        persons = base.persons_of(values[person], len(all_codes), path)
+    return TableRecords(
+        CodedTable(all_codes, {name: dict(counts) for name, counts in faults.items()}),
+        labels,
+        persons,
+        [name for name in table.names if name not in (*names, *beside)],
+    )
+
+
+def _labels(values: list[Any], classes: Any, path: Path) -> NDArray[Any]:
+    """Return labels, (n,), as values of the declared classes, if there are some."""
+    if classes is None:
+        return base.class_values(values, len(values), path)
+    listed = class_list(classes)
+    texts = np.array([None if value == "" else value for value in values], dtype=object)
+    return values_of(clean_labels(texts, len(values), listed), listed)
