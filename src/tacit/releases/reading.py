@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from tacit.compute.documents import parse_json
 from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.privacy.guarantee import Guarantee
-from tacit.releases.schema import FORMAT, ONE_LINE, VERSIONS, Document, Recorded
+from tacit.releases.schema import CONTENT_TAGS, FORMAT, ONE_LINE, VERSIONS, Document, Recorded
 
 DOCUMENT = "release.json"
 ARRAYS = "arrays.safetensors"
@@ -184,7 +184,8 @@ def _check_countable(guarantee: Guarantee) -> None:
 def refusal(where: str, error: ValidationError, remedy: str) -> ReleaseError:
     """Say in one line which value a model refused first."""
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"]) or "document"
+    parts = [str(part) for part in first["loc"] if part not in CONTENT_TAGS]
+    place = ".".join(parts) or "document"
     rule = first["msg"]
     if first.get("ctx", {}).get("pattern") == ONE_LINE:
         rule = "must be one line, without control characters"

@@ -17,7 +17,16 @@ only the text itself there.
 from dataclasses import fields
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 from tacit.models.decisions import AnyDecision
 
@@ -404,6 +413,19 @@ class Audit(Model):
     meaning: Text = "a lower bound on the privacy loss, where one is stated"
 
 
+ROWS = "contents of rows"
+TABLE = "contents of a table"
+CONTENT_TAGS = (ROWS, TABLE)
+"""Tags of the two types of item 8, which pydantic puts into the places of faults."""
+
+
+def _takes(contents: Any) -> str:
+    """Return the tag of item 8, from its values or its model."""
+    if isinstance(contents, dict):
+        return TABLE if "columns" in contents else ROWS
+    return TABLE if isinstance(contents, TableContents) else ROWS
+
+
 class Document(Model):
     """All of `release.json`; each item's title is its heading in the card.
 
@@ -422,7 +444,10 @@ class Document(Model):
     parameters: Parameters = Field(title="Privacy parameters")
     profile: Profile | ProfileOf4 | OlderProfile = Field(title="Privacy profile")
     accesses: Accesses = Field(title="Data accesses covered")
-    contents: TableContents | Contents = Field(title="What is released")
+    contents: Annotated[
+        Annotated[TableContents, Tag(TABLE)] | Annotated[Contents, Tag(ROWS)],
+        Discriminator(_takes),
+    ] = Field(title="What is released")
     accounting: Accounting | OlderAccounting = Field(title="Accounting")
     mechanisms: Mechanisms = Field(title="Mechanisms")
     data_dependent_bounds: DataDependentBounds = Field(title="Data-dependent bounds")
