@@ -34,12 +34,12 @@ pytestmark = [
 MEDIUM = ("rho=0.005", "rho=0.125", "rho=2")
 FRESH = {
     "headline": (("DP probe", "DPPL-Public"), ("rho=0.125", "rho=2"), (100,), 2),
-    "budgets": (("DPPL-Mean", "DPPL-Public", "DP-LS"), (*MEDIUM, "rho=32"), (), 2),
+    "budgets": (("DPPL-Mean", "DPPL-Public", "DP-LS"), (*MEDIUM, "rho=32"), (), 4),
     "minority": (
         ("DPPL-Mean", "DPPL-Public", "DPSGD-Global-Adapt"),
         ("rho=0.125", "rho=0.5", "rho=2"),
         (),
-        1,
+        2,
     ),
     "windows": ((), ("rho=0.005", "rho=0.125"), (), 1),
     "top-k": ((), (), (), 1),
@@ -100,7 +100,14 @@ def test_a_plan_that_is_run_again_gives_the_stored_verdicts(name, cells):
     fresh = cells(name)
     keys = {key(row) for row in fresh.rows}
     kept = stored.Cells(row for row in stored.read_rows() if row.plan == name and key(row) in keys)
-    assert len(kept.rows) == len(fresh.rows)
+
+    # verdicts of another plan, or of a part of it, may name other places
+    run = stored.read_runs().get(name)
+    is_stored = (
+        run is not None
+        and run.hash == stored.plan_hash(QUICK / f"{name}.yaml")
+        and len(kept.rows) == len(fresh.rows)
+    )
 
     decided = 0
     for claim in claims.CLAIMS:
@@ -111,7 +118,10 @@ def test_a_plan_that_is_run_again_gives_the_stored_verdicts(name, cells):
         except LookupError:
             # it reads cells that are not in this part
             continue
-        assert finding.verdict == claim.find(kept).verdict, claim.text
+        if is_stored:
+            assert finding.verdict == claim.find(kept).verdict, claim.text
+        else:
+            assert finding.kind == claim.expects, claim.text
         decided += 1
     assert decided == FRESH[name][-1]
 
