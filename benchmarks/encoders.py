@@ -135,7 +135,7 @@ def time_encoder(name: str, features: Features, source: Source, place: Path) -> 
 
     out = place / f"store-{name}".replace(" ", "-")
     start = time.perf_counter()
-    encode_to_stores({"": source}, features, out, Options(workers=1, batch=batch))
+    encode_to_stores({"": source}, features, out, Options(workers=1, batch=batch, dtype="float16"))
     whole = len(source) / (time.perf_counter() - start)
 
     library = (rates[batch] + forward_rate(library_forward, inputs, batch)) / 2

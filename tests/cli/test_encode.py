@@ -162,8 +162,8 @@ def test_the_stored_embeddings_of_cifar10(embeddings, run, tmp_path):
     encoder = f"onnx:{embeddings.parent}/mobilenetv2_in1k_160.onnx"
     status, _, err = run(
         f"encode {tmp_path}/some.zip --encoder {encoder} --sidecar {root}/{sidecar} --mirror"
-        f" --projection {embeddings}/mobilenetv2-in1k-160/public_svd256_basis.npy --out"
-        f" {tmp_path}/again"
+        f" --projection {embeddings}/mobilenetv2-in1k-160/public_svd256_basis.npy --dtype float16"
+        f" --out {tmp_path}/again"
     )
     assert status == 0, err
     for part in ("train", "test"):

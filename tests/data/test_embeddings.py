@@ -188,6 +188,31 @@ def test_labels_and_classes_are_compared_in_nfc(tmp_path):
         EmbeddingStore.write(tmp_path / "s", rows_of(1), ["tea"], classes=[decomposed, composed])
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1.0])
+def test_the_type_of_the_rows_decides_how_they_are_stored(tmp_path, scale):
+    rng = np.random.default_rng(0)
+    for kind, stored in (
+        ("f2", "float16"),
+        ("f4", "float32"),
+        ("f8", "float32"),
+        ("i4", "float32"),
+    ):
+        x = (1e4 + rng.integers(-3, 4, size=(40, 8))).astype(kind)
+        if kind[0] == "f":
+            x = (x * scale).astype(kind)
+        store = EmbeddingStore.write(tmp_path / f"{kind}{scale}", x)
+        assert store.dtype == stored
+        assert np.array_equal(store.x, x.astype(stored))
+    # rows around a large number stay apart
+    assert len(np.unique(np.asarray(store.x), axis=0)) > 30
+
+
+def test_rows_that_do_not_fit_the_type_that_is_asked_for(tmp_path):
+    for row, fact in (([1.0, 7e4], "exceeds"), ([1e-9, 0.0], "zeros")):
+        with pytest.raises(InputError, match=stating("row 3", "float16", 'dtype="float32"', fact)):
+            EmbeddingStore.write(tmp_path / "s", with_row(row), dtype="float16")
+
+
 def test_any_array_like_is_accepted(tmp_path):
     x = rows_of(6).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
@@ -286,8 +311,8 @@ def test_sharded_rows_are_indexed_like_an_array():
         (with_row([1.0, np.nan]), stating("X", "row 3", "finite")),
         (with_row([-np.inf, 1.0]), "X row 3 is not finite"),
         (with_row([0.0, 0.0]), stating("X", "row 3", "zeros")),
-        (with_row([1.0, 7e4]), stating("X", "row 3", "float16", 'dtype="float32"')),
-        (with_row([1e-9, 0.0]), stating("X", "row 3", "zeros", "float16", 'dtype="float32"')),
+        (with_row([1.0, 1e39]), stating("X", "row 3", "float32", 'dtype="float64"')),
+        (with_row([1e-60, 0.0]), stating("X", "row 3", "zeros", "float32", 'dtype="float64"')),
         (np.ones(4), "X has 1 dimension.s., not two"),
         (np.ones((2, 2, 2)), "X has 3 dimension"),
         (np.ones((0, 2)), "at least one row"),

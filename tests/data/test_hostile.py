@@ -243,7 +243,7 @@ def test_a_schema_that_is_no_text(store, tmp_path):
         ('"a",', '"\\udfff",', "half of a surrogate pair"),
         ('"a",', f'"{"A" * 5000}",', "must be 1 to 500 printable letters"),
         ('"rows": 6,', f'"rows": {"9" * 4000},', stating("manifest.json", "63 bits")),
-        ('"dtype": "float16"', f'"dtype": "{"A" * 5000}"', "is not one of float16"),
+        ('"dtype": "float32"', f'"dtype": "{"A" * 5000}"', "is not one of float16"),
     ],
 )
 def test_manifests_that_are_out_of_bounds(store, old, new, message):

@@ -62,7 +62,7 @@ def projection(folder):
     return folder / "p.npy"
 
 
-def encoded(path, pictures, dtype="float16", **options):
+def encoded(path, pictures, dtype="float32", **options):
     """Rows as `tacit encode` stores them, and the encoder's input."""
     loaded = load_encoder(f"onnx:{path}", **options)
     prepared = np.stack([loaded.backbone.input.prepare(picture) for picture in pictures])

@@ -57,7 +57,7 @@ def encode(
     projection: Path | None = None,
     precision: Literal["float32", "bfloat16", "auto"] = "auto",
     device: str = "auto",
-    dtype: Literal["float16", "float32"] = "float16",
+    dtype: Literal["float16", "float32"] | None = None,
     batch: int | None = None,
     workers: Annotated[int | None, Parameter(show_default=False)] = None,
     shard_rows: int = 4096,
@@ -143,7 +143,8 @@ def encode(
     device
         cpu, cuda, or auto.
     dtype
-        How rows are stored.
+        How rows are stored: by default float16 if the encoder gives rows of length 1 and they are
+        not projected, else float32.
     batch
         Records at a time.
     workers

@@ -41,7 +41,7 @@ def export(
     projection
         The .npy matrix of tacit encode --projection.
     dtype
-        In which type rows were stored, as --dtype of tacit encode; by default float16.
+        In which type rows were stored, as --dtype of tacit encode; by default float32.
     allow_research
         Export a release that is not for release; its stamp is in the file's metadata.
     """

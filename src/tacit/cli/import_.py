@@ -38,7 +38,7 @@ def import_(
     names: str | None = None,
     identity: str | None = None,
     declare_public: bool = False,
-    dtype: Literal["float16", "float32", "float64"] = "float16",
+    dtype: Literal["float16", "float32", "float64"] | None = None,
     force: bool = False,
 ) -> None:
     """Make a store from files. A folder with several splits becomes a folder of stores, one per
@@ -79,7 +79,7 @@ def import_(
         State in the store that all its rows and labels are public, so that figures on them may be
         published.
     dtype
-        How rows are stored.
+        How rows are stored: by default float16 if the file holds that type, else float32.
     force
         Overwrite the output.
     """

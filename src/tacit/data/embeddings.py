@@ -37,7 +37,15 @@ from tacit.data.labels import (
     decode_labels,
     label_kind,
 )
-from tacit.data.manifest import DTYPES, RESTORE, Manifest, StoredFile, checked_identity, is_store
+from tacit.data.manifest import (
+    DTYPES,
+    RESTORE,
+    Manifest,
+    StoredFile,
+    checked_identity,
+    default_dtype,
+    is_store,
+)
 from tacit.data.origin import RECORD, ROW, Origin
 from tacit.data.persons import stored_ids
 from tacit.data.rows import as_rows
@@ -91,9 +99,9 @@ class EmbeddingStore:
     >>> labels = ["cat", "dog", "dog", "cat"]
     >>> store = EmbeddingStore.write(folder, rows, labels, classes=["cat", "dog", "fox"])
     >>> store.y.tolist(), store.x.shape, store.x.dtype.name
-    ([0, 1, 1, 0], (4, 8), 'float16')
+    ([0, 1, 1, 0], (4, 8), 'float32')
     >>> EmbeddingStore.open(folder)
-    EmbeddingStore('pets': 4 x 8 float16, 3 declared classes)
+    EmbeddingStore('pets': 4 x 8 float32, 3 declared classes)
     """
 
     # labels of a store are values of its class list, or whole numbers without one
@@ -146,7 +154,7 @@ class EmbeddingStore:
         names: Any = None,
         names_card: Mapping[str, Any] | None = None,
         declared_public: bool = False,
-        dtype: str = "float16",
+        dtype: str | None = None,
         shard_rows: int = 65536,
         force: bool = False,
     ) -> "EmbeddingStore":
@@ -183,8 +191,8 @@ class EmbeddingStore:
         declared_public : bool
             Whether all rows and labels are public, so that figures on them may be published. Rows
             that are appended later are then public too.
-        dtype : {"float16", "float32", "float64"}
-            How rows are stored.
+        dtype : {"float16", "float32", "float64"}, optional
+            How rows are stored: by default float16 if `X` has that type, else float32.
         shard_rows : int
             Rows in one file.
         force : bool
@@ -199,12 +207,13 @@ class EmbeddingStore:
         """
         folder = Path(folder)
         identity = checked_identity(identity or folder.absolute().name)
-        if dtype not in DTYPES:
+        if dtype is not None and dtype not in DTYPES:
             raise InputError(f"dtype={dtype!r} is not one of {', '.join(DTYPES)}; pass one of them")
 
         # everything but the rows is checked before a file is written
         column_names = text_names(X)
         X = as_rows(X)
+        dtype = dtype or default_dtype(X)
         n_rows = len(X)
         class_values = None if classes is None else class_list(classes)
         kind = label_kind(labels)

@@ -177,12 +177,22 @@ class Manifest:
 
 def dtype_of(rows: Any) -> str:
     """Return the type in which a store holds copies of rows: that of the rows if a store can hold
-    it, else float16.
+    it, else float32.
     """
     for name in DTYPES:
         if rows.dtype == name:
             return name
-    return "float16"
+    return "float32"
+
+
+def default_dtype(rows: Any) -> str:
+    """Return the type in which a store holds rows unless another is asked for: float16 for rows of
+    that type, else float32.
+
+    Values decide nothing: float16 has 11 bits, and rows such as 10000 +- 3 would become one.
+    """
+    is_half = getattr(rows, "dtype", None) == np.float16
+    return "float16" if is_half else "float32"
 
 
 def is_store(folder: Path) -> bool:

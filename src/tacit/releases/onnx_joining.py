@@ -45,7 +45,7 @@ def joined_model(
     sidecar: Path | str | None = None,
     mirror: bool = False,
     projection: Path | str | None = None,
-    dtype: str = "float16",
+    dtype: str = "float32",
 ) -> ModelProto:
     """Return the graph of encoder and release; arguments as the options of `tacit encode`.
 

@@ -64,6 +64,21 @@ def made(source, onnx_model, out, force=False, identity=None, **options):
     )[""]
 
 
+def test_only_rows_of_length_1_are_stored_in_half_precision(pets, onnx_model, tmp_path):
+    source = {"": open_source(pets)}
+    np.save(tmp_path / "p.npy", np.eye(32, 4, dtype=np.float32))
+    for number, (features, dtype) in enumerate(
+        [
+            (load_encoder("edges:8"), np.float16),
+            (load_encoder("edges:8", projection=tmp_path / "p.npy"), np.float32),
+            (load_encoder(f"onnx:{onnx_model}"), np.float32),
+        ]
+    ):
+        outcome = encode_to_stores(source, features, tmp_path / str(number))[""]
+        assert outcome.store.dtype == dtype
+    assert made(pets, onnx_model, tmp_path / "half", dtype="float16").store.dtype == np.float16
+
+
 def bytes_of(folder):
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {
@@ -74,14 +89,14 @@ def bytes_of(folder):
 
 def test_a_store_of_pictures(pets, onnx_model, tmp_path):
     store = made(pets, onnx_model, tmp_path / "pets").store.verify()
-    assert (store.rows, store.dim, store.dtype, store.identity) == (50, 12, np.float16, "pets")
+    assert (store.rows, store.dim, store.dtype, store.identity) == (50, 12, np.float32, "pets")
     assert store.labels.tolist() == ["cat"] * 25 + ["dog"] * 25
     assert (store.classes, store.classes_declared) == (CLASSES, False)
     assert store.metadata()["record"][0].as_py() == "cat/00.png"
     import tacit
 
     alone = tacit.encode(sorted(pets.glob("*/*")), f"onnx:{onnx_model}", batch=4)
-    assert (np.asarray(store.x) == alone.astype(np.float16)).all()
+    assert (np.asarray(store.x) == alone).all()
     assert store.card["encoder"]["name"] == "onnx:tiny.onnx"
     assert (
         store.card["encoder"]["weights_sha256"]
@@ -181,7 +196,7 @@ def test_what_changed_is_done_again(pets, onnx_model, tmp_path, spoilt):
     assert made(pets, onnx_model, tmp_path / "out").reused == 0  # another source
     with pytest.raises(InputError, match="cannot be encoded"):
         made(spoilt, onnx_model, tmp_path / "out2")
-    assert made(spoilt, onnx_model, tmp_path / "out2", skip_bad=True, dtype="float32").reused == 0
+    assert made(spoilt, onnx_model, tmp_path / "out2", skip_bad=True, dtype="float16").reused == 0
     with pytest.raises(InputError, match="cannot be encoded"):
         made(spoilt, onnx_model, tmp_path / "out3")
     (spoilt / "cat" / "empty.jpg").unlink()

@@ -58,6 +58,8 @@ class Backbone(ABC):
         Records at a time.
     fixed_batch : bool
         Whether it takes batches of exactly this size.
+    unit_rows : bool
+        Whether features are rows of length 1.
     card : dict
         Public facts: name, hash of the weights, preprocessing.
     """
@@ -65,6 +67,7 @@ class Backbone(ABC):
     input: PictureInput | None = None
     batch: int = BATCH
     fixed_batch: bool = False
+    unit_rows: bool = False
     card: dict[str, Any]
 
     @abstractmethod
@@ -141,6 +144,17 @@ class Features:
                 f"{name} gives {rows.shape} for {n} records; it must give ({n}, {self._width})"
             )
         return rows
+
+    @property
+    def stored_dtype(self) -> str:
+        """Type in which rows are stored unless another is asked for.
+
+        float16 holds three digits, which is enough for rows of length 1 and their means with
+        mirrored pictures. Nothing bounds the size of other features, or of projected ones.
+        """
+        if self.backbone.unit_rows and self.projection is None:
+            return "float16"
+        return "float32"
 
     @property
     def card(self) -> dict[str, Any]:

@@ -48,6 +48,7 @@ class Edges(Backbone):
     """The map for pictures of `side` x `side` pixels."""
 
     batch = BATCH
+    unit_rows = True
 
     def __init__(self, side: int) -> None:
         from scipy.ndimage import gaussian_filter1d

@@ -54,8 +54,8 @@ class Options:
         Keep no labels, and of the files' paths only the last part.
     skip_bad : bool
         Leave out records that cannot be encoded; they are listed in NAME.bad.csv beside the store.
-    dtype : {"float16", "float32"}
-        How rows are stored.
+    dtype : {"float16", "float32"}, optional
+        How rows are stored; by default as `Features.stored_dtype` says.
     batch : int, optional
         Records at a time.
     workers : int
@@ -71,7 +71,7 @@ class Options:
     classes: Any = None
     public: bool = False
     skip_bad: bool = False
-    dtype: str = "float16"
+    dtype: str | None = None
     batch: int | None = None
     workers: int = 0
     shard_rows: int = SHARD_ROWS
@@ -80,7 +80,7 @@ class Options:
     labels: LabelKind = "value"
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
+        if self.dtype is not None and self.dtype not in DTYPES:
             raise InputError(
                 f"dtype={self.dtype!r} is not one of {', '.join(DTYPES)}; pass one of them"
             )
@@ -128,6 +128,11 @@ class Job:
                 "names are not those of a declared class list; give one entry for each class"
                 " (--classes)"
             )
+
+    @property
+    def dtype(self) -> str:
+        """Type in which rows are stored."""
+        return self.options.dtype or self.features.stored_dtype
 
     @property
     def rows(self) -> int:
@@ -188,7 +193,7 @@ class Job:
             self.features.card,
             self.source.stamp,
             len(self.source),
-            self.options.dtype,
+            self.dtype,
         ]
         key = digest([*facts, self.size, self.rows, self.features.backbone.batch])
         return Checkpoint(self.work, key, replace=True)
@@ -212,7 +217,7 @@ class Job:
         batches = encode_batches(
             batches_of(records, self.size),
             self.features,
-            np.dtype(self.options.dtype),
+            np.dtype(self.dtype),
             self.options.workers,
             self.work,
         )
@@ -263,7 +268,7 @@ class Job:
         manifest = Manifest(
             rows=sum(file.rows for file in files),
             dim=dim,
-            dtype=self.options.dtype,
+            dtype=self.dtype,
             shards=tuple(files),
             metadata=self._write_metadata(folder),
             has_labels=self.labels is not None,
@@ -304,7 +309,7 @@ class Job:
             contents.extend(batch.contents)
             faults.extend((start + place, reason) for place, reason in batch.faults)
             if batch.good:
-                rows.append(batch.values.astype(self.options.dtype))
+                rows.append(batch.values.astype(self.dtype))
 
         dim = rows[0].shape[1] if rows else 0
         facts = {"good": good, "contents": contents, "faults": faults, "dim": dim}

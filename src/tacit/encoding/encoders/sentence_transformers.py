@@ -30,4 +30,6 @@ def load(request: Request) -> Backbone:
             texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False
         )
 
-    return OnTorch(module, run, request, name, files=other_files(folder))
+    backbone = OnTorch(module, run, request, name, files=other_files(folder))
+    backbone.unit_rows = type(module[-1]).__name__ == "Normalize"
+    return backbone
