@@ -8,7 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tacit
 from cli.test_bad_input import refused
+from messages import lacking, stating
 from tacit import EmbeddingStore
 
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -105,3 +107,61 @@ def test_encoded_tables_follow_the_same_rule(here, run):
     refused(run, f"{line} --out store", "row 0", "--labels index")
     assert run(f"{line} --labels index --out store")[0] == 0
     assert EmbeddingStore.open("store").labels.tolist() == ["ant", "bee", "cow"] * 2
+
+
+@pytest.mark.parametrize("header", ["Label", "label ", " CLASS", "Target"])
+def test_headers_are_found_whatever_their_case_and_white_space(here, run, header):
+    table("t.csv", ["a", "b", "c"] * 2)
+    text = Path("t.csv").read_text()
+    Path("t.csv").write_text(text.replace("label", header, 1))
+    assert labels(run, "t.csv --classes a,b,c") == ["a", "b", "c"] * 2
+    columns = {header: pa.array(["a", "b", "c"] * 2), "x": pa.array(X.tolist())}
+    pq.write_table(pa.table(columns), "t.parquet")
+    assert labels(run, "t.parquet --classes a,b,c") == ["a", "b", "c"] * 2
+
+
+def test_columns_left_out_are_printed_with_the_reason(here, run):
+    columns = {"age": [1] * 6, "hours": X[:, 0], "name": list("abcdef"), "label": [0, 1] * 3}
+    pq.write_table(pa.table(columns), "t.parquet")
+    for verb in ("import t.parquet --out s", "fit noisy-sum t.parquet --budget rho=1 --out r"):
+        status, _, err = run(f"{verb} --classes 2")
+        assert status == 0
+        assert not lacking(err, "t.parquet", "'age' (int64", "'name' (string", "floats")
+
+
+def test_labels_and_features_of_the_wrong_kind_get_the_right_reason(here, run):
+    dates = pa.array([20000 + day for day in range(6)], pa.date32())
+    pq.write_table(pa.table({"label": dates, "x": pa.array(X.tolist())}), "dates.parquet")
+    refused(run, "import dates.parquet --out s", "labels are dates")
+    pq.write_table(pa.table({"text": list("abcdef"), "label": [0, 1] * 3}), "texts.parquet")
+    refused(run, "import texts.parquet --out s", "texts (text)", "tacit encode texts.parquet")
+    Path("texts.csv").write_text("text,label\nhello,1\nworld,0\n")
+    refused(run, "import texts.csv --out s", "line 2, column 1", "encode texts first")
+
+
+def test_arrays_of_the_wrong_kind_get_the_right_reason(tmp_path):
+    model = tacit.NoisySumPrototypes("rho=1", classes=[0, 1])
+    y = np.array([0, 1] * 3)
+    for missing in (np.nan, None):
+        values = [0, 1, 0, missing, 0, 1]
+        for array in (np.array(values, float), np.array(values, object)):
+            with pytest.raises(tacit.TacitError, match=stating("y", "row 3", "NaN")):
+                model.fit(X, array)
+    with pytest.raises(tacit.TacitError, match=stating("encode texts first")):
+        model.fit(np.array([["a", "b"]] * 6), y)
+    with pytest.raises(tacit.TacitError, match=stating("texts", "encode")):
+        EmbeddingStore.write(tmp_path / "s", np.array([["a", "b"]] * 6))
+    with pytest.raises(tacit.TacitError, match=stating("dates")):
+        EmbeddingStore.write(tmp_path / "s", X, np.arange(6).astype("datetime64[D]"))
+
+    class LazyFrame:
+        """A frame as polars has it, which is not computed yet."""
+
+        columns = ("a", "b", "c")
+
+        def collect(self):
+            return X
+
+    for call in (lambda x: model.fit(x, y), lambda x: EmbeddingStore.write(tmp_path / "s", x)):
+        with pytest.raises(tacit.TacitError, match=stating("LazyFrame", "X.collect()")):
+            call(LazyFrame())

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import InputError, LedgerError
+from tacit.errors import InputError, LedgerError, excerpt
 
 if TYPE_CHECKING:
     from tacit.compute.progress import Reporter
@@ -137,6 +137,14 @@ def kind_of(data: "Data", classes: Any, kind: str) -> "LabelKind":
     if classes is None:
         raise InputError("--labels index needs the class list; declare it with --classes")
     return "index"
+
+
+def tell_of_columns(data: "Data", path: Path | str) -> None:
+    """Tell the owner which columns of a table are no features, and why."""
+    left_out = getattr(data, "left_out", ())
+    if left_out:
+        columns = excerpt(", ".join(left_out))
+        print(f"tacit: {path}: columns left out: {columns}", file=sys.stderr)
 
 
 def number_of_persons(persons: Any) -> str:

@@ -133,7 +133,8 @@ def encode(
         State in the store that all its rows and labels are public, so that figures on them may be
         published.
     skip_bad
-        Leave out records that cannot be decoded; they are listed in OUT.bad.csv.
+        Leave out records that cannot be decoded; they are listed in OUT.bad.csv, which is private:
+        only its owner may read it.
     mirror
         Average the features of each picture and of its mirror image.
     projection
@@ -368,7 +369,9 @@ def _print_outcome(path: Path, outcome: "Outcome", files_left_out: Sequence[str]
         facts.append("labels are whole numbers; declare their classes with --classes")
 
     if outcome.skipped:
-        facts.append(f"{outcome.skipped} records left out (listed beside it in .bad.csv)")
+        facts.append(
+            f"{outcome.skipped} records left out (listed beside it in .bad.csv, which is private)"
+        )
     if outcome.reused:
         facts.append(f"{outcome.reused} records were encoded before")
     if files_left_out:

@@ -17,6 +17,7 @@ from tacit.cli.common import (
     read_lines,
     say,
     shown_progress,
+    tell_of_columns,
 )
 from tacit.cli.drawing import check_drawing, draw_for_owner
 from tacit.cli.learner import (
@@ -159,6 +160,7 @@ def fit(
 
     with shown_progress(), _resumable(learner, out):
         data = read_data(store, x=x, y=y, persons=persons, split=split)
+        tell_of_columns(data, store)
         class_list = declared_classes(declared, data)
         y_of_class = class_labels(data, store, class_list, labels, needed=learner.uses_records)
         learner.set_params(classes=class_list, ledger=ledger_of(ledger, private, data))

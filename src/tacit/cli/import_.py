@@ -13,6 +13,7 @@ from tacit.cli.common import (
     say,
     shown_progress,
     tell_of_case,
+    tell_of_columns,
     tell_of_ledger,
 )
 from tacit.cli.names import names_for
@@ -103,6 +104,7 @@ def import_(
         data = read_data(
             files, x=x, y=y, persons=persons, split=part, card=card, check=False, stream=stream
         )
+        tell_of_columns(data, files[0])
         place = located(files[0], part)
         if declare_public:
             check_declaration(files[0], place, data)

@@ -40,8 +40,20 @@ def of_tensor(values: Any) -> Any:
         ) from error
 
 
+def refuse_lazy(values: Any, name: str) -> None:
+    """Refuse a data frame that is not computed yet, of polars, dask or the like."""
+    # only such frames have these methods beside columns
+    for method in ("collect", "compute"):
+        if hasattr(values, "columns") and callable(getattr(values, method, None)):
+            raise InputError(
+                f"{name} is a {type(values).__name__}, which is not computed yet; pass"
+                f" {name}.{method}()"
+            )
+
+
 def refuse_times(values: Any, name: str) -> None:
     """Refuse an array or a data frame with dates or times, which numpy would convert to numbers."""
+    refuse_lazy(values, name)
     # A data frame has a dtype for each column, an array has one, a list has none.
     dtypes = [getattr(values, "dtype", None)]
     if hasattr(values, "dtypes"):

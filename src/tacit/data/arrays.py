@@ -40,7 +40,8 @@ class Arrays:
 
     The other attributes are those of an `EmbeddingStore`; `x` is memory-mapped where the format
     allows it. Files carry no rows of class names. `label_kind` is "index" if the source states that
-    whole numbers are positions in a class list, which it may not name.
+    whole numbers are positions in a class list, which it may not name. `left_out` has the columns
+    that are no features, each with the reason.
     """
 
     x: Any = field(repr=False)
@@ -55,6 +56,7 @@ class Arrays:
     declared_public: bool = False
     stated_origin: Origin | None = field(default=None, repr=False)
     label_kind: LabelKind = "value"
+    left_out: tuple[str, ...] = ()
 
     @property
     def origin(self) -> Origin:
@@ -83,6 +85,7 @@ def make_arrays(
     card: dict[str, Any] | None = None,
     persons: Any = None,
     label_kind: LabelKind = "value",
+    left_out: Iterable[str] = (),
 ) -> Arrays:
     """Make arrays of features, raw labels and ids; labels beside classes become the class values.
 
@@ -109,6 +112,7 @@ def make_arrays(
         facts,
         persons=ids,
         label_kind=label_kind,
+        left_out=tuple(left_out),
     )
 
 
@@ -191,10 +195,14 @@ def choose(
     names: list[str], name: str | None, usual_names: tuple[str, ...], option: str, path: Path
 ) -> str | None:
     """Choose the array to use: the one of that `name`, else the first usual name in the file, else
-    None.
+    the first that is usual but for case and white space at its ends, else None.
     """
     if name is None:
-        return next((usual for usual in usual_names if usual in names), None)
+        exact = next((usual for usual in usual_names if usual in names), None)
+        if exact is not None:
+            return exact
+        plain_names = [name.strip().lower() for name in names]
+        return next((names[plain_names.index(u)] for u in usual_names if u in plain_names), None)
     if name not in names:
         choices = excerpt(", ".join(sorted(names)))
         raise InputError(f"{path} has nothing named {name!r}; choose {option} from: {choices}")

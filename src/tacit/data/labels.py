@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from datetime import date, time, timedelta
 from numbers import Real
 from typing import Any, Literal
 
@@ -30,6 +31,11 @@ MOST_LETTERS = 500
 
 # labels that are checked together
 BLOCK = 1 << 16
+
+DATES = (
+    "labels are dates or times, which are no classes; name another column of labels, or make texts"
+    " of a few declared periods of them, such as 2024 and 2025"
+)
 
 # texts of letters below it are in Unicode NFC: combining marks begin there
 FIRST_MARK = 0x300
@@ -63,6 +69,8 @@ def clean_labels(y: Any, rows: int, classes: list[ClassValue] | None = None) -> 
     if labels.dtype.kind == "b" and classes is not None and isinstance(classes[0], str):
         # 0 and 1 could be taken for positions
         return truth_texts(labels)
+    if labels.dtype.kind in "mM":
+        raise InputError(DATES)
     if labels.dtype.kind not in "biuf":
         raise InputError(f"labels have dtype {labels.dtype}; give whole numbers or strings")
 
@@ -262,6 +270,8 @@ def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
     missing = np.array([_is_missing(value) for value in values])
     _refuse_first(missing, "has no label (missing value)", "drop or label it")
 
+    if isinstance(values[0], date | time | timedelta):
+        raise InputError(DATES)
     kind = str if isinstance(values[0], str) else Real
     is_other_type = np.array([not isinstance(value, kind) for value in values])
     fault = "has a label of another type than the rest"

@@ -115,6 +115,14 @@ def numeric_array(values: Any, name: str) -> NDArray[Any]:
     except (TypeError, ValueError) as error:
         fault = f"{name} cannot be read as a numeric array ({one_line(error)})"
         raise InputError(f"{fault}; convert it to numpy first") from error
+    is_text = array.dtype.kind in "US" or (
+        array.dtype.kind == "O" and any(isinstance(value, str) for value in array.flat)
+    )
+    if is_text:
+        raise InputError(
+            f"{name} holds texts, and features are numbers; encode texts first (tacit.Encoder,"
+            " tacit encode)"
+        )
     if array.dtype.kind not in "biuf":
         raise InputError(
             f"{name} has dtype {array.dtype}; features must be real numbers, so convert it to"

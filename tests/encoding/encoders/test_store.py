@@ -225,6 +225,8 @@ def test_a_file_that_changed_is_encoded_again(spoilt, onnx_model, tmp_path):
 def test_records_that_cannot_be_decoded(spoilt, onnx_model, tmp_path):
     with pytest.raises(InputError, match=stating("3 of 53", "cat/empty.jpg", "--skip-bad")):
         made(spoilt, onnx_model, tmp_path / "out")
+    # the list names private records
+    assert (tmp_path / "out.bad.csv").stat().st_mode & 0o777 == 0o600
     listed = list(csv.reader((tmp_path / "out.bad.csv").open(encoding="utf-8")))
     assert [row[0] for row in listed[1:]] == ["cat/empty.jpg", "dog/cut.jpg", "dog/link.png"]
     found = made(spoilt, onnx_model, tmp_path / "out", skip_bad=True)

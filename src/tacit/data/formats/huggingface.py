@@ -48,6 +48,7 @@ def read(
     with faults(folder):
         features, label = tables.columns(table.schema, x, y, persons, folder)
         other_columns = [name for name in (label, persons) if name is not None]
+        left_out = tables.left_out(table.schema, features, other_columns)
         table = table.select([*features, *other_columns])
 
         # offsets may point outside of the file
@@ -70,6 +71,7 @@ def read(
         persons=ids,
         # a `ClassLabel` column holds positions
         label_kind="index",
+        left_out=left_out,
     )
 
 

@@ -65,7 +65,15 @@ def read_parts(
         card = None
         if not is_list(parts.schema.field(features[0]).type):
             card = named_columns(features)
-        return make_arrays(rows, labels, parts.files, identity, card=card, persons=ids)
+        return make_arrays(
+            rows,
+            labels,
+            parts.files,
+            identity,
+            card=card,
+            persons=ids,
+            left_out=left_out(parts.schema, features, other_columns),
+        )
 
 
 def _streamed(parts: Parts, features: list[str], dtype: np.dtype[Any], path: Path) -> StreamedRows:
@@ -139,6 +147,12 @@ def columns(
         features = lists
     elif floats:
         features = floats
+    elif any(_is_text(field.type) for field in candidates):
+        texts = excerpt(", ".join(field.name for field in candidates if _is_text(field.type)))
+        raise InputError(
+            f"{path} has texts ({texts}) and no columns of floats or lists; encode texts first:"
+            f" tacit encode {path} --encoder sentence-transformers:NAME"
+        )
     else:
         raise features_missing(names, path)
 
@@ -151,6 +165,19 @@ def columns(
     if persons is not None:
         check_once(names, persons, path)
     return features, label
+
+
+def left_out(schema: Any, features: list[str], other_columns: list[str]) -> list[str]:
+    """Return the columns of a schema that are no features, labels or ids, each with the reason."""
+    reason = "features are columns of floats: convert it to use it"
+    if _is_list(schema.field(features[0]).type):
+        reason = f"the features are the lists in {quoted(features[0])}"
+    used = {*features, *other_columns}
+    return [
+        f"{quoted(field.name)} ({field.type}; {reason})"
+        for field in schema
+        if field.name not in used
+    ]
 
 
 def matrix(table: Any, features: list[str], path: Path) -> NDArray[Any]:

@@ -173,7 +173,10 @@ def _check_cells(path: Path, names: list[str], features: list[str]) -> None:
         for column in feature_columns:
             if not _NUMBER.fullmatch(cells[column]):
                 fault = f"{path} line {line}, column {column + 1} is not a number"
-                raise InputError(f"{fault}; write rows of numbers with commas between them")
+                raise InputError(
+                    f"{fault}; write rows of numbers with commas between them, and encode texts"
+                    " first (tacit encode)"
+                )
 
 
 def _labels(column: Any) -> Any:

@@ -95,7 +95,7 @@ def choose_column(
     """Choose the column or array of that `name`, else the first usual one, in letters of any case,
     else None.
     """
-    name_of_lower = {name.lower(): name for name in names}
+    name_of_lower = {name.strip().lower(): name for name in names}
     candidates = tuple(name_of_lower[lower] for lower in usual_names if lower in name_of_lower)
     choice = choose(list(names), name, candidates, f"--{option}", path)
     if choice is not None:

@@ -40,6 +40,7 @@ def validated_records(learner: Any, X: Any, y: Any, dtypes: list[Any]) -> tuple[
     """
     X = _dense_or_csr(learner, X)
     y = of_tensor(y)
+    _refuse_missing_labels(y)
     try:
         X, y = validate_data(learner, X, y, **_validation_options(learner, dtypes))
         if y.dtype == object:
@@ -49,6 +50,30 @@ def validated_records(learner: Any, X: Any, y: Any, dtypes: list[Any]) -> tuple[
     except (TypeError, ValueError, OverflowError) as error:
         raise _one_line(error) from None
     return _finite(X), y
+
+
+def _refuse_missing_labels(y: Any) -> None:
+    """Refuse labels of which some are missing: NaN, None, or the missing value of pandas."""
+    try:
+        labels = np.asarray(y)
+    except (TypeError, ValueError):
+        # scikit-learn says what is wrong with it
+        return
+    if labels.ndim != 1 or labels.dtype.kind not in "fO":
+        return
+    # comparing pandas.NA with itself gives no truth value
+    missing = np.array([value is None or _is_nan(value) for value in labels.tolist()])
+    if missing.any():
+        raise InputError(
+            f"y has no label (NaN or a missing value) in row {int(missing.argmax())}; drop the"
+            " row, or label it"
+        )
+
+
+def _is_nan(value: Any) -> bool:
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
 
 
 def check_columns(name: str, rows: Any, expected: NDArray[Any] | None) -> None:
@@ -152,7 +177,7 @@ def _one_line(error: Exception) -> InputError:
     message = next(iter(str(error).splitlines()), "").rstrip(":. ")
     # These messages of numpy and scikit-learn quote an entry, or say nothing to a user.
     if "could not convert" in message or "invalid literal" in message:
-        message = "X has an entry that is not a number"
+        message = "X has an entry that is not a number: encode texts first (tacit.Encoder)"
     if "inhomogeneous" in message:
         message = "X has entries of different lengths"
     if isinstance(error, OverflowError):
