@@ -317,7 +317,7 @@ def test_sharded_rows_are_indexed_like_an_array():
         (np.ones((2, 2, 2)), "X has 3 dimension"),
         (np.ones((0, 2)), "at least one row"),
         (np.ones((2, 0)), stating("one row", "one column")),
-        (np.array([["a"], ["b"]]), stating("X", "<U1", "numbers")),
+        (np.array([["a"], ["b"]]), stating("X", "texts", "numbers", "encode")),
         (np.array([[None], [1]]), "X has dtype object"),
         (np.ones((2, 2)) + 1j, "X has dtype complex128"),
         ([[1, 2], [3]], stating("X", "numeric")),

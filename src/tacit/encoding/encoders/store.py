@@ -194,10 +194,9 @@ def _check_faults(
 def _write_faults(path: Path, faults: Sequence[tuple[str, str]]) -> None:
     """Write the list of bad records, which are private: only the owner may read the file."""
     with (
-        atomic_file(path, force=True) as part,
+        atomic_file(path, force=True, private=True) as part,
         part.open("w", encoding="utf-8", newline="") as file,
     ):
-        part.chmod(0o600)
         file.write(HEADER)
         csv.writer(file, lineterminator="\n").writerows(faults)
 
