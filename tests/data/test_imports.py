@@ -218,7 +218,7 @@ def test_parquet_with_a_column_for_each_feature(tmp_path):
         ({"a": [[1.0], [1.0, 2.0]]}, stating("row 1", "2 values", "'a'", "row 0")),
         ({"a": [[1.0], None]}, stating("row 1", "no value", "column 'a'")),
         ({"a": [[1.0], [None]]}, "row 1 is not finite"),
-        ({"a": [["p"], ["q"]]}, stating("texts", "numbers", "tacit encode")),
+        ({"a": [["p"], ["q"]]}, "features must be real numbers"),
         ({"a": ["p", "q"]}, stating("texts (a)", "tacit encode")),
         ({"a": [[1.0], [1.0]], "label": [1, None]}, "row 1 has no finite label"),
         ({"a": [[1.0], [1.0]], "label": ["p", None]}, "row 1 has no label"),

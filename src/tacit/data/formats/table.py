@@ -170,7 +170,7 @@ def columns(
 def left_out(schema: Any, features: list[str], other_columns: list[str]) -> list[str]:
     """Return the columns of a schema that are no features, labels or ids, each with the reason."""
     reason = "features are columns of floats: convert it to use it"
-    if _is_list(schema.field(features[0]).type):
+    if is_list(schema.field(features[0]).type):
         reason = f"the features are the lists in {quoted(features[0])}"
     used = {*features, *other_columns}
     return [
@@ -291,3 +291,9 @@ def _numbers(column: Any) -> NDArray[Any]:
 def _storage(column: Any) -> Any:
     """Return the storage of an array of an extension type, such as Array2D of Hugging Face."""
     return getattr(column, "storage", column)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
