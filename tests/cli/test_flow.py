@@ -408,6 +408,24 @@ def test_a_subset_holds_the_records_that_plans_use(stores, run, imbalance, n):
     assert made.card == whole.card | {"subset": {"imbalance": imbalance, "seed": 3, "rows": n}}
 
 
+def test_one_npz_file_is_learned_from_by_its_train_arrays_and_evaluated_by_its_test_arrays(
+    stores, run
+):
+    arrays = {}
+    for part, name in (("train", "private"), ("test", "test")):
+        store = EmbeddingStore.open(name)
+        np.savez(f"{part}.npz", x=store.x, y=store.y)
+        arrays |= {f"{part}_x": store.x, f"{part}_y": store.y}
+    np.savez("all.npz", **arrays)
+    fit = "--budget rho=1e6 --classes 3 --noise research --seed 0 --allow-research"
+    assert run(f"fit noisy-sum all.npz {fit} --out release")[0] == 0
+    assert run(f"fit noisy-sum train.npz {fit} --out same")[0] == 0
+    evaluations = [run("evaluate release all.npz"), run("evaluate same test.npz")]
+    # the first line names the release and the data
+    figures = [out.splitlines()[1:] for status, out, _ in evaluations if status == 0]
+    assert figures[0] == figures[1]
+
+
 def test_a_subset_of_data_without_declared_classes(stores, run):
     np.save("rows_train.npy", np.random.default_rng(0).normal(size=(60, 3)))
     np.save("rows_train_targets.npy", np.repeat([0, 1, 2], 20))

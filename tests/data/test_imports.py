@@ -178,6 +178,24 @@ def test_npz_arrays_are_found_by_their_usual_names_or_by_the_names_given(tmp_pat
     refused("row 1 has label 1, not one of the 1 classes", path)
 
 
+def test_npz_files_of_several_splits_are_read_by_role_or_by_name(tmp_path):
+    path = tmp_path / "pets.npz"
+    np.savez(path, train_x=X, train_y=Y, test_x=X[::-1], test_y=Y[::-1])
+    check(read_data(path, role="train"))
+    check(read_data(path, split="train"))
+    test = read_data(path, role="test")
+    assert np.array_equal(test.x, X[::-1])
+    assert np.array_equal(test.labels, Y[::-1])
+    assert (read_data(path, role="train").identity, test.identity) == ("pets", "pets-test")
+    # nothing is chosen for a caller that names neither
+    refused("no array with a usual name for features; choose x from:", path)
+    refused("no split 'dev'; choose split from: test, train", path, split="dev")
+    np.savez(path, test_x=X, test_y=Y)
+    refused("no array with a usual name for features", path, role="train")
+    np.savez(path, x=X, y=Y, test_x=X[::-1])
+    check(read_data(path, role="test"))
+
+
 def test_safetensors_are_read_like_npz(tmp_path):
     path = tmp_path / "pets.safetensors"
     save_file({"embeddings": X, "labels": Y}, path)

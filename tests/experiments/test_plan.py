@@ -113,6 +113,7 @@ def test_the_order_of_parameters_does_not_matter(plan, tmp_path):
             ("of pate; write queries: {n_queries: ...}",),
         ),
         ("seeds: 2", "seed: 2", 16, ("'seed'", "'seeds'")),
+        ("method: noisy-sum", "method: dp-sgd", 9, ("'dp-sgd' is tacit.DPSGD", "global-adapt")),
         ("    method: noisy-sum", "    metod: noisy-sum", 9, ("'metod'", "'method'")),
         ("rho=0.1, inf", "rho=0.1, epsilon=1", 14, ("budget epsilon=1 is pure",)),
         ("rho=0.1, inf", "rho=0.1, rho=-1", 14, ("rho=-1.0", "positive")),

@@ -125,7 +125,7 @@ def _class_sizes(path: Path, classes: "NDArray[Any]") -> "NDArray[np.int64]":
 
     from tacit.data.imports import read_data
 
-    labels = labels_of(read_data(path), path)
+    labels = labels_of(read_data(path, role="train"), path)
     return np.array([(labels == label).sum() for label in classes])
 
 

@@ -159,7 +159,7 @@ def fit(
         check_apart("public", located(public, public_split), private, UNPROTECTED)
 
     with shown_progress(), _resumable(learner, out):
-        data = read_data(store, x=x, y=y, persons=persons, split=split)
+        data = read_data(store, x=x, y=y, persons=persons, split=split, role="train")
         tell_of_columns(data, store)
         class_list = declared_classes(declared, data)
         y_of_class = class_labels(data, store, class_list, labels, needed=learner.uses_records)
@@ -229,7 +229,9 @@ def _set_public(
         return None
     # A learner whose scores are public checks rows as it uses them.
     check = not learner.scores_public
-    public_data = read_data(public, split=split, width=private.x.shape[1], check=check)
+    public_data = read_data(
+        public, split=split, width=private.x.shape[1], check=check, role="train"
+    )
     learner.set_params(public=public_data.x)
     return public_data
 
@@ -261,7 +263,7 @@ def _fit_arguments(
         arguments["groups"] = _groups(groups, learner)
 
     if test is not None:
-        test_data = read_data(test, width=data.x.shape[1])
+        test_data = read_data(test, width=data.x.shape[1], role="test")
         arguments["test"] = (test_data.x, class_labels(test_data, test, classes))
 
     # Under a unit of records the learner does not use ids, and says so.

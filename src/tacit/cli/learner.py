@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from tacit.cli.options import CardFacts
 from tacit.compute.numbers import check_plain
 from tacit.errors import InputError, nearest
-from tacit.learners.methods import ALIASES, METHODS, SETTINGS, load, method_called, setting_called
+from tacit.learners.methods import (
+    ALIASES,
+    METHODS,
+    SETTINGS,
+    in_python,
+    load,
+    method_called,
+    setting_called,
+)
 
 if TYPE_CHECKING:
     from tacit.learners.common.base import PrivateClassifier
@@ -39,6 +47,10 @@ def known_method(name: str) -> str:
     method = method_called(name)
     if method in METHODS:
         return method
+    fault = in_python(name)
+    if fault is not None:
+        raise InputError(f"method {name!r} {fault}")
+
     setting = setting_called(name)
     if setting is None:
         raise InputError(

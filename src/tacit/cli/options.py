@@ -68,7 +68,9 @@ LabelMeaning = Annotated[
         )
     ),
 ]
-Split = Annotated[str | None, Parameter(help="Which split of a folder that has several.")]
+Split = Annotated[
+    str | None, Parameter(help="Which split of a folder or .npz file that has several.")
+]
 AnyEncoder = Annotated[
     bool,
     Parameter(

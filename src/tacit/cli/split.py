@@ -71,7 +71,7 @@ def split(
     from tacit.data.manifest import holds_stores
     from tacit.data.splits import split as deal
 
-    source = read_data(data, persons=persons)
+    source = read_data(data, persons=persons, role="train")
     if declare_public:
         check_declaration(data, located(data), source)
     parts = deal(

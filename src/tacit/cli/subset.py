@@ -71,7 +71,7 @@ def subset(
         raise InputError(f"--out {out} is the data itself, or lies in it; name another folder")
     check_writable(out, force=force, ours=is_store)
 
-    source = read_data(data, persons=persons)
+    source = read_data(data, persons=persons, role="train")
     if declare_public:
         check_declaration(data, located(data), source)
     labels = labels_of(source, data)

@@ -55,7 +55,7 @@ def data_for(
 
     # columns are selected by name below, so a file may have more than the release takes
     width = None if isinstance(columns, ColumnNames) else release.width
-    data = read_data(path, x=x, y=y, persons=persons, split=split, width=width)
+    data = read_data(path, x=x, y=y, persons=persons, split=split, width=width, role="test")
     check_encoder(release, data, path, any_encoder=any_encoder)
     given = columns_of_card(data)
     if isinstance(columns, ColumnNames) and isinstance(given, ColumnNames):

@@ -6,6 +6,7 @@
 | `.npy`, or a pair of them | features, then labels; `card.json` beside them if it lists the file |
 | `NAME.npy` beside `NAME_targets.npy` | features, and the labels beside them |
 | `.npz`, `.safetensors` | `x`/`X`/`features`/`embeddings`, `y`/`labels`/`targets`, `classes` |
+| `.npz` of several splits | `{split}_x` and `{split}_y`, such as `train_x` and `train_y` |
 | `.parquet` | a column of lists, or all columns of floats; `label`/`labels`/`y`/`target`/`class` |
 | `.arrow`, `.feather`, `.ipc` | as for Parquet |
 | folder of such files | as for one file; `NAME=VALUE` in the name of a folder is a column |
@@ -83,6 +84,7 @@ def read_data(
     width: int | None = None,
     check: bool = True,
     stream: bool = False,
+    role: str | None = None,
 ) -> Data:
     """Open a store or read files.
 
@@ -97,7 +99,7 @@ def read_data(
         FILE#COLUMN), else the name of a column or array of the data. Left out for a store that
         carries ids.
     split : str, optional
-        Which split of a folder that has several.
+        Which split of a folder or `.npz` file that has several.
     card : path, optional
         A `card.json` with the class list and public facts of the files.
     width : int, optional
@@ -107,6 +109,8 @@ def read_data(
     stream : bool
         Whether `x` may be `StreamedRows`, for callers that read it once, in order. Otherwise it is
         an array: one too large for the memory is mapped from a temporary file.
+    role : {"train", "test"}, optional
+        The split of an `.npz` file with several if `split` names none: the use of the rows.
 
     Returns
     -------
@@ -130,7 +134,7 @@ def read_data(
         column = persons
 
     if len(files) == 1:
-        data = _read_path(files[0], x, y, column, split, width)
+        data = _read_path(files[0], x, y, column, split, width, role)
     elif len(files) == 2 and all(located(file).suffix == ".npy" for file in files):
         _refuse_options(files[0], x=x, y=y, split=split)
         _refuse_column(files[0], column)
@@ -284,11 +288,16 @@ def _read_path(
     persons: str | None,
     split: str | None,
     width: int | None,
+    role: str | None,
 ) -> Data:
     """Read one file or folder; `persons` is a column or array of it."""
     path, split = _place(path, split)
     if path.is_dir():
         return _read_folder(path, x, y, persons, split, width)
+    if path.suffix == ".npz" and x is None and y is None:
+        part = npz.split_of(path, split, role)
+        if part is not None:
+            return npz.read_split(path, part, persons, width)
     return _read_file(path, x, y, persons, split, width)
 
 

@@ -24,7 +24,7 @@ from pydantic import (
 from tacit.compute.documents import read_text
 from tacit.errors import excerpt, nearest, quoted
 from tacit.experiments.yaml_lines import MOST_BYTES, Lines, PlanError, parse
-from tacit.learners.methods import METHODS, method_called, setting_called
+from tacit.learners.methods import METHODS, in_python, method_called, setting_called
 from tacit.learners.methods import load as load_class
 from tacit.releases.schema import UnitName
 
@@ -368,6 +368,10 @@ def _check_learner(plan: Plan, learner: LearnerSpec, path: tuple[str | int, ...]
 
 def _fault_of_method(name: str) -> str:
     """Return what is wrong with the name of a method, and what to write."""
+    fault = in_python(name)
+    if fault is not None:
+        return fault
+
     setting = setting_called(name)
     if setting is None:
         return f"is not known; {nearest(name, METHODS)}"

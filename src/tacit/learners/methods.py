@@ -54,6 +54,9 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "alibi": ("label-private", {"randomizer": "laplace"}),
 }
 
+IN_PYTHON: dict[str, str] = {"dpsgd": "tacit.DPSGD", "dp-sgd": "tacit.DPSGD"}
+"""Published names of learners that commands and plans do not run, with the class of each."""
+
 
 def method_called(name: str) -> str:
     """The name in METHODS for a published name such as DPPL-Mean; any other name unchanged."""
@@ -63,6 +66,17 @@ def method_called(name: str) -> str:
 def setting_called(name: str) -> tuple[str, dict[str, Any]] | None:
     """The method and the parameters that a published name stands for, if SETTINGS has it."""
     return SETTINGS.get(published(name))
+
+
+def in_python(name: str) -> str | None:
+    """Return what to do about a name of a learner that only Python has; None for other names."""
+    learner = IN_PYTHON.get(published(name))
+    if learner is None:
+        return None
+    return (
+        f"is {learner}, which only Python has; use it there, or choose global-adapt or"
+        " gradient-descent here"
+    )
 
 
 def published(name: str) -> str:

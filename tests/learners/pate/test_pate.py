@@ -234,6 +234,54 @@ def test_tables_have_a_row_for_each_teacher_and_one_for_voting_and_student(tmp_p
     assert float(student["validation_accuracy"]) == model.validation_accuracy_
 
 
+@pytest.mark.parametrize("collector", ["weighting", "upsampling"])
+def test_the_owner_has_a_record_of_who_taught_whom_and_a_release_has_none(tmp_path, collector):
+    facts = FAST | {"folder": tmp_path / "run", "n_teachers": 30, "collector": collector}
+    model = pate(budgets={"a": 5.0, "b": 10.0}, **facts)
+    model.fit(X, Y, groups=GROUPS, public=PUBLIC)
+    rows = table(tmp_path / "run", "records")
+    assert [int(row["record"]) for row in rows] == list(range(1000))
+    taught = [[int(teacher) for teacher in row["teachers"].split()] for row in rows]
+    for teacher, part in enumerate(model.parts_):
+        assert np.flatnonzero([teacher in teachers for teachers in taught]).tolist() == sorted(part)
+    copies = {"a": 1, "b": 2 if collector == "upsampling" else 1}
+    assert [len(teachers) for teachers in taught] == [copies[group] for group in GROUPS]
+
+    assert (tmp_path / "run" / "records.csv").stat().st_mode & 0o777 == 0o600
+    tacit.Release.of(model).save(tmp_path / "release", allow_research=True)
+    names = {path.name for path in (tmp_path / "release").rglob("*")}
+    assert "records.csv" not in names
+    for path in (tmp_path / "release").iterdir():
+        content = path.read_bytes()
+        assert b"parts_" not in content
+        assert np.asarray(model.parts_[0]).tobytes() not in content
+
+
+def test_several_votings_of_the_same_teachers_differ_and_each_is_charged(tmp_path, ledger):
+    ledger.allow("rho=9", "replace")
+    facts = FAST | {"folder": tmp_path, "n_teachers": 20, "ledger": ledger, "random_state": 3}
+    facts |= {"aggregator": "gnmax", "sigma": 12.0}
+
+    def voted(seed):
+        model = pate("epsilon=2,delta=1e-5", voting_seed=seed, **facts)
+        return model.fit(X, Y, public=PUBLIC).answers_.labels
+
+    first = voted(0)
+    teachers = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "teachers").iterdir()}
+    second = voted(1)
+    assert np.any(first != second)
+    assert charges(ledger) == 2
+    assert teachers == {
+        path.name: path.stat().st_mtime_ns for path in (tmp_path / "teachers").iterdir()
+    }
+    # each voting has answers of its own, which are not paid for again
+    assert np.array_equal(voted(1), second)
+    assert np.array_equal(voted(0), first)
+    assert charges(ledger) == 2
+    rows = [table(tmp_path, name)[0]["voting_seed"] for name in ("votings", "votings-1")]
+    assert rows == ["0", "1"]
+
+
 def table(folder, name):
     return list(csv.DictReader((folder / f"{name}.csv").open()))
 

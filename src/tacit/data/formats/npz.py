@@ -7,13 +7,14 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.arrays import Arrays, from_named
+from tacit.data.arrays import FEATURES, Arrays, from_named
 from tacit.data.formats import npy
 from tacit.data.sizes import check_unpacked, quiet
 from tacit.errors import InputError
@@ -49,6 +50,37 @@ def read(
         persons,
         width,
     )
+
+
+def split_of(path: Path, split: str | None, role: str | None) -> str | None:
+    """Return the split to read of a file with arrays such as `train_x` and `test_x`: the one that
+    is named, or else that of the role.
+
+    None stands for a file without splits, and for one that lacks the split of the role.
+    """
+    names = Archive(path).names
+    splits = sorted(name.removesuffix("_x") for name in names if name.endswith("_x"))
+    has_usual_names = any(name in names for name in FEATURES)
+    if has_usual_names or not splits:
+        return None
+    if split is not None and split not in splits:
+        raise InputError(
+            f"{path} has no split {split!r}; choose split from: {', '.join(splits)} (never learn"
+            " from the one that tests)"
+        )
+    if split is None and role not in splits:
+        return None
+    return split or role
+
+
+def read_split(path: Path, split: str, persons: str | None, width: int | None) -> Arrays:
+    """Read features and labels of a split; the training split has the identity of the file."""
+    labels_name = f"{split}_y"
+    has_labels = labels_name in Archive(path).names
+    arrays = read(path, f"{split}_x", labels_name if has_labels else None, persons, width)
+    if split == "train":
+        return arrays
+    return replace(arrays, identity=f"{path.stem}-{split}")
 
 
 class Archive:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,9 @@ _TYPICAL = GNMax(100.0)
 
 # Relative error that sums of costs in floating point may have.
 _ROUNDING = 1e-10
+
+# Orders this near to each other price labels alike, so a second price is not worth its time.
+NEAR = 0.1
 
 # Queries whose sensitivities are held in memory at once.
 _BLOCK = 1024
@@ -220,6 +224,37 @@ class Filter:
                 event = FilteredVotes(order, float(cost[most_expensive]), noise_multiplier)
             events.append(event)
         return events
+
+    def spent_events(self, delta: float) -> list[Event]:
+        """Return an event for each group that covers what it spent, at an order that suits it.
+
+        The filter prices labels at the Renyi order that suits the budget of a group. A group that
+        spent less is reported at the order that suits what it spent: groups with the same votes
+        then state the same epsilon at `delta`, whatever their budgets.
+        """
+        events = self.events()
+        # other noise is not priced at an order
+        if not isinstance(self.aggregator, GNMax):
+            return events
+        return [self._at_own_order(group, event, delta) for group, event in enumerate(events)]
+
+    def _at_own_order(self, group: int, event: Event, delta: float) -> Event:
+        """Return an event of what a group spent, priced at the order that suits its epsilon."""
+        # about the epsilon of the labels, from their zCDP; the order needs no more precision
+        rho = LEAST * event.rho
+        epsilon = rho + 2 * math.sqrt(rho * -math.log(delta))
+        if not budgets.LEAST < epsilon < budgets.MOST:
+            return event
+
+        allowance = Allowance.of(Budget.approx(epsilon, delta), currency="renyi")
+        used_order = order_of(self.allowances[group])
+        is_near = used_order is not None and allowance.order < (1 + NEAR) * used_order
+        if is_near:
+            return event
+        repriced = copy(self)
+        repriced.allowances = [allowance] * len(self.allowances)
+        repriced.prices = {}
+        return repriced.events()[group]
 
     def _totals(self, measure: Measure) -> Floats:
         """Return what each account spent by this measure, of shape (accounts,)."""

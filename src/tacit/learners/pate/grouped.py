@@ -51,15 +51,20 @@ class Run:
     Parameters
     ----------
     folder : path, optional
-        Private folder of teachers, votes, labels and tables (teachers.csv, votings.csv,
-        queries.csv, readings.csv, students.csv), from which an interrupted fit resumes. Labels in
-        it are not charged again to a ledger that was already charged for them.
+        Private folder of teachers, votes, labels and tables (teachers.csv, records.csv,
+        votings.csv, queries.csv, readings.csv, students.csv), from which an interrupted fit
+        resumes. Labels in it are not charged again to a ledger that was already charged for them.
     engine : {"joblib", "ray", "slurm"}, str or Engine, optional
         Where teachers are trained; "ray:ADDRESS" and "slurm:PARTITION" name the cluster. Workers
         must see `folder`. By default in this process, or by joblib if `jobs` is more than 1. The
         votes are the same to the bit.
     jobs : int, default=1
         Blocks of teachers that are trained at the same time, at most 1024, each by one thread.
+    voting_seed : int, default=0
+        Number of a voting of the same teachers, from which standard errors follow. A voting has
+        noise of its own, and a ledger is charged for each. In `folder` the teachers serve all
+        votings; answers and tables of votings other than 0 are in files of their own, such as
+        voting-1.json and votings-1.csv.
 
     Examples
     --------
@@ -71,6 +76,7 @@ class Run:
     folder: Any = None
     engine: Any = None
     jobs: int = 1
+    voting_seed: int = 0
 
 
 GROUPS = ("teachers", "voting", "student", "queries", "run")
@@ -96,7 +102,7 @@ FLAT_NAMES: Mapping[str, str] = {
     "semi_supervised": "student__semi_supervised",
     "validation": "student__validation",
     **{name: f"queries__{name}" for name in ("n_queries", "n_labels", "limits", "stopping")},
-    **{name: f"run__{name}" for name in ("folder", "engine", "jobs")},
+    **{name: f"run__{name}" for name in ("folder", "engine", "jobs", "voting_seed")},
 }
 """Names of the fields on the command line."""
 

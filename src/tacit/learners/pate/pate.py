@@ -67,12 +67,13 @@ from tacit.learners.pate.tables import (
     label_accuracies,
     query_rows,
     reading_row,
+    record_rows,
     teacher_rows,
     voting_row,
 )
 from tacit.learners.pate.teachers import Allocation, Teachers, allocate, model_of
 from tacit.learners.pate.voting import Voting, check_stopping
-from tacit.mechanisms.noise import SAMPLERS, Integers, NoiseSource
+from tacit.mechanisms.noise import SAMPLERS, Integers, NoiseSource, noise_source
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.allowance import Allowance
@@ -155,8 +156,8 @@ class PATE(ModelClassifier):
         Public seed of assigning records and of training. The noise of the votes does not depend on
         it.
     run : Run or dict, optional
-        Where teachers are trained, and what is kept of the fit: folder, engine, jobs. See
-        `tacit.pate.Run`.
+        Where teachers are trained, what is kept of the fit, and which voting of the teachers it
+        is: folder, engine, jobs, voting_seed. See `tacit.pate.Run`.
     noise, random_state, ledger
         As in `NoisySumPrototypes`.
     unit : {"replace", "change-label", "replace-person"}
@@ -173,6 +174,9 @@ class PATE(ModelClassifier):
         accuracy of their students.
     validation_accuracy_ : float or None
         Share of the validation labels that the student predicts.
+    parts_ : list of ndarray
+        Positions of the private records that each teacher learned from. Private, for the owner, and
+        part of no release; records.csv in `run.folder` has the same by record.
     votes_ : Votes
         Private, as are `consensus_`, `answers_.internal_` and everything in `run.folder`.
     consensus_ : ndarray of shape (20,)
@@ -468,7 +472,8 @@ class PATE(ModelClassifier):
         if queries.limits is not None:
             limits_of(queries.limits, plan, queries.stopping)
 
-        folder = RunFolder(self._run().folder)
+        run = self._run()
+        folder = RunFolder(run.folder, run.voting_seed)
         n_classes = len(self.classes_)
         election = Election(
             X,
@@ -512,7 +517,9 @@ class PATE(ModelClassifier):
         check_kind("teacher", model_of(teachers.model), sides, len(self.classes_))
         check_kind("student", model, sides, len(self.classes_))
         whole("seed", self.seed, 0, 2**63 - 1)
-        whole("jobs", self._run().jobs, 1, 1024)
+        run = self._run()
+        whole("jobs", run.jobs, 1, 1024)
+        whole("voting_seed", run.voting_seed, 0, 2**53)
         real("delta", self.delta, 1e-30, 1 - 1e-9)
         if self.label_accuracy is not None:
             real("label_accuracy", self.label_accuracy, 0.01, 1)
@@ -681,6 +688,7 @@ class PATE(ModelClassifier):
     def _fit(self, election: Election, noise: NoiseSource) -> Released | Model:
         promise = self.promise()
         self.aggregator_ = election.voting.plan.aggregator
+        self.parts_ = election.allocation.parts
         self.shape_ = election.view_of_teachers.shape
         self.centre_ = election.view_of_student.centre
         with election.folder.held():
@@ -720,6 +728,9 @@ class PATE(ModelClassifier):
             self.classes_.tolist(),
             *election.settings(),
         ]
+        voting_seed = self._run().voting_seed
+        if voting_seed:
+            settings.append(voting_seed)
         run = run_hash(voting.plan, ensemble.hashes, settings)
         stored = folder.read_answers(run, len(self.classes_))
 
@@ -743,10 +754,19 @@ class PATE(ModelClassifier):
         if unpaid is not None:
             charged = charge_for(unpaid, promise)
         if stored is None:
-            election.vote(self.votes_.votes, noise)
+            election.vote(self.votes_.votes, self._noise_of_voting(noise))
         if stored is None or charged:
             before = {} if stored is None else stored.charges
             folder.write_answers(run, self.votes_.votes, *voting.released(), before | charged)
+
+    def _noise_of_voting(self, noise: NoiseSource) -> NoiseSource:
+        """Return the source of the noise of the votes: seeded noise depends on the voting too."""
+        voting_seed = self._run().voting_seed
+        is_seeded = self.noise == "research" and isinstance(self.random_state, int | np.integer)
+        if voting_seed and is_seeded:
+            seeds = [int(self.random_state), voting_seed]
+            return noise_source(self.noise, np.random.default_rng(seeds))
+        return noise
 
     def _tables(self, election: Election) -> dict[str, list[Row]]:
         """Return the rows of each table for the owner of the data."""
@@ -761,6 +781,7 @@ class PATE(ModelClassifier):
             "collector": self.collector,
             "stopping": self._queries().stopping,
             "seed": self.seed,
+            "voting_seed": self._run().voting_seed,
             "noise": self.noise,
             "random_state": self.random_state,
         }
@@ -781,6 +802,7 @@ class PATE(ModelClassifier):
 
         return {
             "teachers": teacher_rows(election.allocation, self.votes_),
+            "records": record_rows(election.allocation),
             "votings": [voting_row(self.answers_, settings, label_row)],
             "queries": query_rows(self.answers_, class_names),
             "readings": [reading_row(reading) for reading in self.readings_],

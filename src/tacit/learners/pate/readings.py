@@ -199,13 +199,14 @@ def _read(answers: Answers, limit: Limit) -> Reading:
         if asked < block.stop:
             break
 
+    events = account.spent_events(scheme.delta)
     in_prefix = np.arange(len(answers.labels)) < asked
     return Reading(
         limit=words_of(limit),
         asked=asked,
         answered=int(answers.paid[:asked].sum()),
         labels=np.where(in_prefix, answers.labels, UNANSWERED),
-        spent_=scheme.guarantee(dict(zip(scheme.budgets, account.events(), strict=True))),
+        spent_=scheme.guarantee(dict(zip(scheme.budgets, events, strict=True))),
     )
 
 

@@ -3,10 +3,11 @@ tables.
 
 - `teachers/` is the checkpoint of the teachers (see `ensemble.py`).
 - `slurm/` has the inputs and logs of Slurm's tasks.
-- `voting.npz` has the answers.
+- `voting.npz` has the answers; `voting-1.npz` those of the voting with this seed.
 - `voting.json` has hashes of all that decides the answers and of the answers, and the charges to
   ledgers that paid for them.
-- `teachers.csv` and others are tables for people (see `tables.py`).
+- `teachers.csv` and others are tables for people (see `tables.py`); those of a voting have its seed
+  in their names too.
 
 All of it is private: the folder is readable by its owner alone.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -40,8 +42,14 @@ from tacit.mechanisms.noise import Integers
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 
-TABLES = ("teachers.csv", "votings.csv", "queries.csv", "readings.csv", "students.csv")
-ANSWERS = ("voting.npz", "voting.json")
+# Tables of the teachers, and those of a voting.
+OF_TEACHERS = ("teachers", "records")
+OF_VOTING = ("votings", "queries", "readings", "students")
+# Files and folders of a run.
+RUN_FILE = re.compile(
+    rf"({'|'.join(OF_TEACHERS)})\.csv|({'|'.join(OF_VOTING)})(-[0-9]+)?\.csv"
+    r"|voting(-[0-9]+)?\.(npz|json)|teachers|slurm"
+)
 # Fields of voting.json.
 FIELDS = ("run", "votes", "charges", "answers")
 
@@ -95,7 +103,8 @@ class RunFolder:
     or written.
     """
 
-    def __init__(self, path: Path | str | None) -> None:
+    def __init__(self, path: Path | str | None, voting_seed: int = 0) -> None:
+        self.suffix = f"-{voting_seed}" if voting_seed else ""
         if not isinstance(path, str | Path | None):
             raise InputError(
                 f"folder={path!r} must be a path; pass text, and a name of digits as ./{path}"
@@ -106,13 +115,24 @@ class RunFolder:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             _make_private(self.path)
-            for name in (*TABLES, *ANSWERS):
+            for name in (*self._tables(), f"voting{self.suffix}.npz", self._answers()):
                 if (self.path / name).is_dir():
                     raise IsADirectoryError(0, f"{name} in it is a folder")
         except OSError as error:
             raise InputError(
                 f"folder {self.path} cannot be made ({error.strerror}); choose another"
             ) from error
+
+    def _answers(self) -> str:
+        """Name of the file that states what the answers are."""
+        return f"voting{self.suffix}.json"
+
+    def _table(self, name: str) -> str:
+        """Name of the file of a table."""
+        return f"{name}.csv" if name in OF_TEACHERS else f"{name}{self.suffix}.csv"
+
+    def _tables(self) -> list[str]:
+        return [self._table(name) for name in (*OF_TEACHERS, *OF_VOTING)]
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -139,9 +159,9 @@ class RunFolder:
         """The answers of an earlier run of this hash, if there are any; changed or other answers
         are an error.
         """
-        if self.path is None or not Checkpoint(self.path).has("voting.json"):
+        if self.path is None or not Checkpoint(self.path).has(self._answers()):
             return None
-        path = self.path / "voting.json"
+        path = self.path / self._answers()
         arrays_path = path.with_suffix(".npz")
         try:
             document = read_json(path)
@@ -196,16 +216,16 @@ class RunFolder:
             zip(FIELDS, (stored.run, stored.votes, stored.charges, stored.hash), strict=True)
         )
 
-        # answers count once voting.json is there, so it comes last
+        # answers count once the document is there, so it comes last
         checkpoint = Checkpoint(self.path, private=True)
-        checkpoint.write("voting.npz", arrays.getvalue())
-        checkpoint.write("voting.json", json.dumps(document).encode() + b"\n")
+        checkpoint.write(f"voting{self.suffix}.npz", arrays.getvalue())
+        checkpoint.write(self._answers(), json.dumps(document).encode() + b"\n")
 
     def write_tables(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         """Write tables by name, each if it has rows."""
         for name, rows in tables.items():
             if self.path is not None and rows:
-                _write_table(self.path / f"{name}.csv", rows)
+                _write_table(self.path / self._table(name), rows)
 
 
 def run_hash(plan: Scheme, records: Sequence[str], settings: Sequence[object]) -> str:
@@ -255,9 +275,8 @@ def _make_private(folder: Path) -> None:
         raise InputError(f"folder {folder} is not yours, and a run is private; choose another")
     if not status.st_mode & 0o077:
         return
-    run_files = (*TABLES, *ANSWERS, "teachers", "slurm")
     for path in folder.iterdir():
-        if path.name not in run_files and not path.name.startswith("."):
+        if not RUN_FILE.fullmatch(path.name) and not path.name.startswith("."):
             fault = f"folder {folder} can be read by others and holds {path.name!r}"
             raise InputError(f"{fault}; make it private (chmod 700), or choose another")
     folder.chmod(0o700)

@@ -50,6 +50,24 @@ def teacher_rows(allocation: Allocation, votes: Votes) -> list[Row]:
     ]
 
 
+def record_rows(allocation: Allocation) -> list[Row]:
+    """A row for each private record, by its position in the data: the teachers that learned from
+    it.
+    """
+    order = np.concatenate(allocation.parts)
+    sizes = [len(part) for part in allocation.parts]
+    teachers = np.repeat(np.arange(len(sizes)), sizes)
+
+    # records by position, and the teachers of each in ascending order
+    by_record = np.lexsort((teachers, order))
+    records, starts = np.unique(order[by_record], return_index=True)
+    teachers_of_records = np.split(teachers[by_record], starts[1:])
+    return [
+        {"record": record, "teachers": " ".join(map(str, teachers_of_record.tolist()))}
+        for record, teachers_of_record in zip(records.tolist(), teachers_of_records, strict=True)
+    ]
+
+
 def voting_row(answers: Answers, settings: Mapping[str, Any], accuracy: Mapping[str, Any]) -> Row:
     """The one row of `votings.csv`: settings, counts, privacy costs, and the accuracy of the
     labels.

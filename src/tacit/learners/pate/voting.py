@@ -98,7 +98,8 @@ class Answers:
             account = Filter(scheme.collector, scheme.aggregator, scheme.allowances)
             account.charge(scheme.collector.sensitivities(slice(0, asked)), self.paid[:asked])
 
-            events = dict(zip(scheme.budgets, account.events(), strict=True))
+            group_events = account.spent_events(scheme.delta)
+            events = dict(zip(scheme.budgets, group_events, strict=True))
             spent = scheme.guarantee(events)
             # plain PATE has one group, which its guarantee does not name
             groups: list[str | None] = [group for group, _ in spent.groups] or [None]
@@ -247,7 +248,8 @@ class Voting:
         plan = self.plan
         if self.stopping != "filter":
             plan = plan.without_filter()
-        spent = dict(zip(plan.budgets, self.account.events(), strict=True))
+        events = self.account.spent_events(plan.delta)
+        spent = dict(zip(plan.budgets, events, strict=True))
         return Answers(
             labels=np.where(self.labels >= 0, self.classes[self.labels], UNANSWERED),
             asked=self.asked,
