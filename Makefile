@@ -76,9 +76,11 @@ bench: $(ENV)/.dev
 	$(BIN)/python benchmarks/history.py run benchmarks/scale.py
 	$(BIN)/python benchmarks/history.py draw
 
-# 20 GB of Parquet, made, imported and deleted; SCALE=--quick is a hundredth
+# 20 GB of Parquet, made, imported and deleted (SCALE=--quick is a hundredth), and sums of 10^8 streamed rows
+# (ROWS=1e6 is a hundredth), whose table docs/clusters.md shows
 bench-scale: $(ENV)/.dev
 	$(BIN)/python benchmarks/scale_import.py $(SCALE)
+	$(BIN)/python benchmarks/streamed.py $(or $(ROWS),1e8)
 
 # the table of method x budget x imbalance x data set: hours, resumable; EMBEDDINGS holds the stores, NAMES is what
 # benchmarks/utility/names.py writes

@@ -34,7 +34,9 @@ LAZY: dict[str, str] = {
     "publish": "tacit.releases.publishing:publish",
     "label_dp": "tacit.learners.label_dp",
     "pate": "tacit.learners.pate",
+    "ray": "tacit.clusters.ray",
     "read_results": "tacit.experiments.results:read_results",
+    "spark": "tacit.clusters.spark",
     "split": "tacit.data.splits:split",
     "sweep": "tacit.experiments.run:sweep",
 } | {path.partition(":")[2]: path for path in METHODS.values()}

@@ -20,6 +20,7 @@ EXTRAS = {
     "OpenSSL": "hub",
     "PIL": "encoders",
     "pandas": "mlflow",
+    "pyspark": "spark",
     "ray": "cluster",
     "sentence_transformers": "encoders",
     "submitit": "cluster",

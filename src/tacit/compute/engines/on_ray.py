@@ -10,6 +10,7 @@ from typing import Any
 from tacit.compute.engines import Engine
 from tacit.compute.engines.workers import Packed, pack, unpack
 from tacit.compute.extras import check_installed
+from tacit.compute.libraries.ray import load_ray
 from tacit.errors import InputError
 
 # How often running batches are cancelled at the end.
@@ -49,7 +50,7 @@ class Ray(Engine):
 @contextmanager
 def _session(jobs: int, address: str | None) -> Iterator[int]:
     """Connect to Ray within the block, or start one; yield how many batches to submit at a time."""
-    import ray
+    ray = load_ray()
 
     if ray.is_initialized():
         yield jobs
@@ -68,7 +69,7 @@ def _session(jobs: int, address: str | None) -> Iterator[int]:
 
 def _connect(jobs: int, address: str | None) -> None:
     """Connect to the Ray at an address, or start one of `jobs` CPUs on this machine."""
-    import ray
+    ray = load_ray()
 
     options: dict[str, Any] = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
     if address:
@@ -95,7 +96,7 @@ def _check_answer(address: str) -> None:
 
 def _results(task: Packed, items: Sequence[Any], most_batches: int) -> Iterator[Any]:
     """Yield results as batches end; at most `most_batches` are submitted at a time."""
-    import ray
+    ray = load_ray()
 
     remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_batch)
     shared_task = ray.put(task)
