@@ -77,7 +77,7 @@ bench: $(ENV)/.dev
 	$(BIN)/python benchmarks/history.py draw
 
 # 20 GB of Parquet, made, imported and deleted (SCALE=--quick is a hundredth), and sums of 10^8 streamed rows
-# (ROWS=1e6 is a hundredth), whose table docs/clusters.md shows
+# (ROWS=1e6 is a hundredth), whose table goes to benchmarks/streamed.md
 bench-scale: $(ENV)/.dev
 	$(BIN)/python benchmarks/scale_import.py $(SCALE)
 	$(BIN)/python benchmarks/streamed.py $(or $(ROWS),1e8)

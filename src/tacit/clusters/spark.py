@@ -93,7 +93,7 @@ def class_sums(
         columns = {"part": [part], "sums": [sums.packed()]}
         yield pyarrow.RecordBatch.from_pydict(columns)
 
-    results = frame.mapInArrow(sums_of, "part int, sums binary")
+    results = frame.mapInArrow(sums_of, "part long, sums binary")
     parts = results.rdd.getNumPartitions()
     rows = ((row.part, bytes(row.sums)) for row in results.collect())
     return total_of_parts(recipe, rows, parts)
