@@ -27,6 +27,7 @@ import tacit
 from tacit.compute.progress import reporting
 from tacit.compute.threads import in_threads
 from tacit.learners.prototypes import scores as scoring
+from tacit.learners.prototypes.coinpress import PAPER_STEPS
 from tacit.learners.prototypes.scores.arithmetic import scoring as scoring_of
 from tacit.learners.prototypes.scores.arithmetic import speed
 from tacit.mechanisms import exponential, gaussian, top_k
@@ -720,7 +721,7 @@ def against_peer(python: Path, n: int, d: int, n_classes: int) -> None:
         (
             "prototypes: CoinPress",
             "prototypes",
-            tacit.CoinPressPrototypes("rho=0.5", counts=counts, **research),
+            tacit.CoinPressPrototypes("rho=0.5", counts=counts, steps=PAPER_STEPS, **research),
         ),
         (
             "prototypes: noisy sum",
