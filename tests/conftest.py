@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tacit.cli import common
+from tacit.compute import progress_display
 
 # so that tests can share helpers under tests/contracts
 sys.path.insert(0, str(Path(__file__).parent))
@@ -53,7 +53,7 @@ def no_progress_lines(monkeypatch):
     """Stop the clock of progress lines: on a busy machine they would appear among what a test
     expects on stderr.
     """
-    monkeypatch.setattr(common, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(progress_display, "monotonic", lambda: 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
-from tacit.cli.app import VERBS
+from tacit.cli.verbs import VERBS
 from tacit.encoding.encoders import FAMILIES
 from tacit.learners.methods import ALIASES, METHODS, load
 from tacit.privacy.unit import Unit

@@ -31,6 +31,7 @@ LAZY: dict[str, str] = {
     "adapt": "tacit.releases.adapting:adapt",
     "encode": "tacit.encoding.encoders.estimator:encode",
     "mlflow": "tacit.releases.mlflow",
+    "progress": "tacit.compute.progress_display:progress",
     "publish": "tacit.releases.publishing:publish",
     "label_dp": "tacit.learners.label_dp",
     "pate": "tacit.learners.pate",

@@ -1,6 +1,7 @@
 # Written by tools/stub.py.
 from tacit.clusters import ray as ray
 from tacit.clusters import spark as spark
+from tacit.compute.progress_display import progress as progress
 from tacit.data.embeddings import EmbeddingStore as EmbeddingStore
 from tacit.data.splits import split as split
 from tacit.encoding.encoders.estimator import Encoder as Encoder

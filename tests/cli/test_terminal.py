@@ -15,8 +15,9 @@ import pytest
 
 from messages import lacking
 from tacit.cli import common
-from tacit.cli.app import VERBS
 from tacit.cli.method_help import own_parameters
+from tacit.cli.verbs import VERBS
+from tacit.compute import progress_display
 from tacit.compute.progress import progress
 from tacit.learners.methods import METHODS, load
 
@@ -169,7 +170,7 @@ def test_the_nearest_word_is_named(stores, run, line, said):
 @pytest.mark.parametrize("terminal", [False, True])
 def test_progress_shows_only_after_two_seconds(monkeypatch, capsys, terminal):
     now = [0.0]
-    monkeypatch.setattr(common, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress_display, "monotonic", lambda: now[0])
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
 
@@ -177,10 +178,10 @@ def test_progress_shows_only_after_two_seconds(monkeypatch, capsys, terminal):
         for _ in progress(range(4), "rows", 4):
             now[0] += seconds / 4
 
-    with common.shown_progress():
+    with progress_display.shown_progress():
         work(1.9)
     assert capsys.readouterr().err == ""
-    with common.shown_progress():
+    with progress_display.shown_progress():
         work(4.0)
     assert "rows" in capsys.readouterr().err
 
@@ -189,7 +190,7 @@ def test_tests_see_no_progress_lines_unless_they_drive_the_clock(capsys):
     """The clock stands still in tests (tests/conftest.py): a busy machine adds nothing to
     stderr.
     """
-    with common.shown_progress():
+    with progress_display.shown_progress():
         for _ in progress(range(3), "rows", 3):
-            assert common.monotonic() == 0.0
+            assert progress_display.monotonic() == 0.0
     assert capsys.readouterr().err == ""

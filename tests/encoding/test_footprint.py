@@ -148,7 +148,7 @@ def test_commands_write_only_their_outputs_and_contact_nobody(session, tmp_path,
 
 
 def test_every_command_is_in_the_session():
-    from tacit.cli.app import VERBS
+    from tacit.cli.verbs import VERBS
 
     assert {line.split()[0] for line in SESSION} == VERBS.keys() - LEFT_OUT
 

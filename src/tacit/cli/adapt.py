@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.common import check_apart, check_encoder, ledger_of, say, shown_progress
-from tacit.cli.options import AnyEncoder, Features, Force, Split
+from tacit.cli.common import check_apart, check_encoder, ledger_of, say
+from tacit.cli.options import AnyEncoder, Features, Force, Out, Split
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError, NothingDoneError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def adapt(
     rows: Path,
     /,
     *,
-    out: Path,
+    out: Out,
     private: Path | None = None,
     ledger: Path | None = None,
     x: Features = None,

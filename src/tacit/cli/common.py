@@ -10,27 +10,27 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from tacit.cli.loudness import quiet
 from tacit.errors import InputError, LedgerError, excerpt
 
 if TYPE_CHECKING:
-    from tacit.compute.progress import Reporter
     from tacit.data.imports import Data
     from tacit.data.labels import LabelKind
     from tacit.models.metrics import Scores
     from tacit.privacy.ledger import Ledger
     from tacit.releases.release import Release, Utility
 
-LINE_SECONDS = 2.0  # between two lines of progress in a log
-QUICK_SECONDS = 2.0  # work that ends sooner shows no progress
+STANDARD_OUTPUT = Path("-")
 
 
 def say(text: str) -> None:
     """Print a result; on a terminal, lines are wrapped at its width, except in blocks of code and
     long words.
     """
+    if quiet.get():
+        return
     width = terminal_columns()
     in_code = False
     for line in text.split("\n"):
@@ -40,6 +40,31 @@ def say(text: str) -> None:
         print(line)
         if is_fence:
             in_code = not in_code
+
+
+def say_done(out: Path, text: str) -> None:
+    """Say what was written to a file; if that was standard output, on stderr."""
+    if out == STANDARD_OUTPUT and not quiet.get():
+        print(f"tacit: standard output: {text}", file=sys.stderr)
+    elif out != STANDARD_OUTPUT:
+        say(f"{out}: {text}")
+
+
+@contextmanager
+def text_file(out: Path, *, force: bool) -> Iterator[Path]:
+    """A file to be written, which appears as `out` once it is whole; `-` is standard output."""
+    from tempfile import TemporaryDirectory
+
+    from tacit.compute.atomic import atomic_file
+
+    if out != STANDARD_OUTPUT:
+        with atomic_file(out, force=force) as part:
+            yield part
+        return
+    with TemporaryDirectory() as folder:
+        part = Path(folder) / "output"
+        yield part
+        sys.stdout.write(part.read_text(encoding="utf-8"))
 
 
 def terminal_columns() -> int | None:
@@ -259,67 +284,6 @@ def tell_of_ledger(path: Path, data: "Data", part: Path) -> None:
     if ledger is not None:
         note(part)
         say(f"A ledger counts what is spent on {path}; charge it by fit --ledger {ledger.path}")
-
-
-@contextmanager
-def shown_progress() -> Iterator[None]:
-    """Show progress of work of more than two seconds on stderr: a bar on a terminal, else a line
-    every two seconds.
-    """
-    from tacit.compute.progress import reporting
-
-    if not sys.stderr.isatty():
-        with reporting(line_reporter()):
-            yield
-        return
-
-    from rich.console import Console
-    from rich.progress import Progress, TaskID
-
-    bar = Progress(console=Console(stderr=True), transient=True)
-    tasks: dict[str, TaskID] = {}
-    started = monotonic()
-
-    def report(label: str, done: int, total: int) -> None:
-        if label not in tasks:
-            tasks[label] = bar.add_task(label, total=total)
-        bar.update(tasks[label], completed=done, total=total)
-        if monotonic() - started >= QUICK_SECONDS:
-            bar.start()
-
-    try:
-        with reporting(report):
-            yield
-    finally:
-        if bar.live.is_started:
-            bar.stop()
-
-
-def line_reporter() -> "Reporter":
-    """Progress for logs: at most one line every two seconds, and none for work that ends sooner."""
-    last_line = monotonic()
-    # when work of each label began, and how much of it was done at the last report
-    state_by_label: dict[str, tuple[float, int]] = {}
-
-    def report(label: str, done: int, total: int) -> None:
-        nonlocal last_line
-        now = monotonic()
-        start, done_before = state_by_label.get(label, (now, 0))
-        if done < done_before:
-            # the same work again
-            start = now
-        state_by_label[label] = (start, done)
-        if done >= total or now - last_line < LINE_SECONDS:
-            return
-
-        last_line = now
-        seconds = now - start
-        time_left = ""
-        if done and seconds > 1:
-            time_left = f", about {seconds / done * (total - done):.0f} s left"
-        print(f"tacit: {label}: {done} of {total}{time_left}", file=sys.stderr)
-
-    return report
 
 
 def present_classes(scores: "Scores") -> dict[str, float]:

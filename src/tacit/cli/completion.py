@@ -49,7 +49,8 @@ def completed_app() -> App:
     """The commands as shells complete them: each method of fit and promise is a command with its
     own options.
     """
-    from tacit.cli.app import VERBS, app
+    from tacit.cli.app import app
+    from tacit.cli.verbs import VERBS
 
     completed = App(name="tacit", version=app.version, default_parameter=app.default_parameter)
     for verb in VERBS:
@@ -59,8 +60,8 @@ def completed_app() -> App:
 
 
 def _by_method(verb: str) -> App:
-    from tacit.cli.app import VERBS
     from tacit.cli.method_help import method_app
+    from tacit.cli.verbs import VERBS
     from tacit.learners.methods import METHODS
 
     methods = App(name=verb, help=VERBS[verb])

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.common import say, shown_progress, utility_of
-from tacit.cli.options import Force
+from tacit.cli.common import say, utility_of
+from tacit.cli.options import Force, Out
+from tacit.compute.progress_display import shown_progress
 
 if TYPE_CHECKING:
     from tacit.models.metrics import Scores
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 BUDGET = "rho=0.5"
 
 
-def demo(*, out: Path = Path("demo"), seeds: int = 5, force: Force = False) -> None:
+def demo(*, out: Out = Path("demo"), seeds: int = 5, force: Force = False) -> None:
     """Compare learners on imbalanced digits, then make, check and evaluate a real release.
 
     The page shows it all to somebody who sees it for the first time.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from tacit.cli.common import number_of_persons, read_classes, say, shown_progress, tell_of_case
+from tacit.cli.common import number_of_persons, read_classes, say, tell_of_case
 from tacit.cli.encode_names import (
     PublicClasses,
     check_alone,
@@ -18,6 +18,8 @@ from tacit.cli.encode_names import (
     write_through,
 )
 from tacit.cli.encode_table import ENCODER, encode_table
+from tacit.cli.options import Out
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def encode(
     /,
     *,
     encoder: str,
-    out: Path,
+    out: Out,
     schema: Path | None = None,
     weights: Path | None = None,
     sidecar: Path | None = None,

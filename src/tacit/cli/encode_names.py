@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import class_values, read_lines, say
+from tacit.cli.options import Out
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class PublicClasses:
 
 
 def write_through(
-    out: Path,
+    out: Out,
     public: PublicClasses,
     classes: Any,
     descriptions: Sequence[str] | None,

@@ -11,9 +11,9 @@ from tacit.cli.common import (
     number_of_persons,
     read_classes,
     say,
-    shown_progress,
     tell_of_case,
 )
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError, excerpt
 
 if TYPE_CHECKING:

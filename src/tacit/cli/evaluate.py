@@ -1,7 +1,6 @@
 """`tacit evaluate`: how well a release does on a test set."""
 
 from dataclasses import asdict
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +11,12 @@ from tacit.cli.common import (
     number_of_persons,
     present_classes,
     say,
-    shown_progress,
     utility_of,
 )
-from tacit.cli.options import AnyEncoder, Features, LabelMeaning, Labels, Persons, Split
+from tacit.cli.json_output import print_json
+from tacit.cli.options import AnyEncoder, Features, Json, LabelMeaning, Labels, Persons, Split
 from tacit.cli.table_rows import data_for
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def evaluate(
     persons: Persons = None,
     split: Split = None,
     any_encoder: AnyEncoder = False,
-    json: bool = False,
+    json: Json = False,
 ) -> None:
     """Measure accuracy on labelled rows that were not trained on.
 
@@ -67,8 +67,6 @@ def evaluate(
         Write the figures into the release's card; the rows must be public.
     public_test
         Declare that all rows and labels of a plain file are public.
-    json
-        Print one JSON object instead of lines.
     """
     from tacit.models import metrics
     from tacit.releases.release import Release
@@ -134,7 +132,7 @@ def _print_json(scores: "Scores") -> None:
     figures = asdict(scores)
     present = present_classes(scores)
     figures["per_class"] = {str(label): present.get(str(label)) for label in scores.per_class}
-    print(dumps({name: figure for name, figure in figures.items() if figure is not None}))
+    print_json({name: figure for name, figure in figures.items() if figure is not None})
 
 
 def _print_scores(scores: "Scores") -> None:

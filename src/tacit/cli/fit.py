@@ -16,10 +16,10 @@ from tacit.cli.common import (
     read_classes,
     read_lines,
     say,
-    shown_progress,
     tell_of_columns,
 )
 from tacit.cli.drawing import check_drawing, draw_for_owner
+from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.learner import (
     check_folder,
     check_options,
@@ -34,15 +34,18 @@ from tacit.cli.options import (
     CardFacts,
     Features,
     Force,
+    Json,
     LabelMeaning,
     Labels,
     Method,
     Noise,
+    Out,
     Persons,
     Split,
     Unit,
 )
 from tacit.cli.table_rows import columns_of_card
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ def fit(
     store: Path,
     /,
     *,
-    out: Path,
+    out: Out,
     budget: Budget = None,
     public: Path | None = None,
     allow_overlap: bool = False,
@@ -78,6 +81,7 @@ def fit(
     public_split: str | None = None,
     card: CardFacts | None = None,
     allow_research: bool = False,
+    json: Json = False,
     force: Force = False,
     **parameters: str,
 ) -> None:
@@ -184,6 +188,9 @@ def fit(
         if figures is not None:
             draw_for_owner(figures, learner.answers_, learner.consensus_)
 
+    if json:
+        print_json({"release": str(out), "method": method, **guarantee_facts(learner.guarantee_)})
+        return
     _print_fit(method, learner, store, out)
     if class_names is not None:
         source = f"the names that {store} carries" if names is None else names

@@ -11,13 +11,13 @@ from tacit.cli.common import (
     number_of_persons,
     read_classes,
     say,
-    shown_progress,
     tell_of_case,
     tell_of_columns,
     tell_of_ledger,
 )
 from tacit.cli.names import names_for
-from tacit.cli.options import LabelMeaning, Persons
+from tacit.cli.options import LabelMeaning, Out, Persons
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def import_(
     *files: Path,
-    out: Path,
+    out: Out,
     x: str | None = None,
     y: str | None = None,
     persons: Persons = None,

@@ -3,10 +3,18 @@
 from pathlib import Path
 
 from tacit.cli.common import check_outside, say
+from tacit.cli.json_output import guarantee_facts, print_json
+from tacit.cli.options import Json
 
 
 def inspect(
-    release: Path, /, *, key: Path | None = None, registry: Path | None = None, force: bool = False
+    release: Path,
+    /,
+    *,
+    key: Path | None = None,
+    registry: Path | None = None,
+    json: Json = False,
+    force: bool = False,
 ) -> None:
     """Check a release (hashes, arrays, every stated number) and print its card.
 
@@ -33,6 +41,16 @@ def inspect(
         entry = registry_yaml(loaded.document)
         with atomic_file(registry, force=force) as temporary:
             temporary.write_text(entry, encoding="utf-8")
+    if json:
+        print_json(
+            {
+                "verified": True,
+                "signature": signed,
+                **guarantee_facts(loaded.guarantee),
+                "document": loaded.document.model_dump(mode="json"),
+            }
+        )
+        return
     say(
         f"{release}: verified; hashes, arrays and every stated number about privacy agree with the"
         " recorded events"

@@ -1,14 +1,16 @@
 """`tacit ledger`: what may be spent on a data set, and what was."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.cli.common import say
-from tacit.cli.options import Split
+from tacit.cli.json_output import guarantee_facts, print_json
+from tacit.cli.options import Json, Split
 from tacit.errors import InputError, LedgerError, excerpt
 from tacit.privacy.unit import Unit
 
 if TYPE_CHECKING:
+    from tacit.privacy.account import Account
     from tacit.privacy.ledger import Ledger
 
 
@@ -23,6 +25,7 @@ def ledger(
     file: Path | None = None,
     new: bool = False,
     split: Split = None,
+    json: Json = False,
 ) -> None:
     """Show the ledger of a data set, or state its allowance.
 
@@ -76,6 +79,9 @@ def ledger(
         )
         raise InputError(f"{book.path} does not exist; {remedy}")
     account = book.account()
+    if json:
+        print_json(_facts(book, name, account))
+        return
     say(f"{book.path}, identity {name!r}: {balance(account)}")
     if account.allowance is not None:
         say(f"Rule: {account.allowance.rule}.")
@@ -85,6 +91,25 @@ def ledger(
         cost = figure(account, charge.guarantee, exact=exact)
         say(f"  {excerpt(charge.time)}  {excerpt(charge.what)}: {cost}; {paid}")
         exact = exact and free(charge.guarantee)
+
+
+def _facts(book: "Ledger", identity: str, account: "Account") -> dict[str, Any]:
+    """The ledger as numbers: amounts are decimals as text, in the currency of the allowance."""
+    from tacit.privacy.account import balance
+
+    allowance = account.allowance
+    return {
+        "ledger": str(book.path),
+        "identity": identity,
+        "allowance": None if allowance is None else str(allowance),
+        "unit": account.unit.value,
+        "left": None if account.left is None else str(account.left),
+        "balance": balance(account),
+        "charges": [
+            {"time": charge.time, "what": charge.what, **guarantee_facts(charge.guarantee)}
+            for charge in account.charges
+        ],
+    }
 
 
 def _known(place: Path, identity: str) -> "Ledger | None":

@@ -8,6 +8,7 @@ library is imported before `main` runs, so that a Ctrl-C is caught from the star
 
 import io
 import logging
+import os
 import signal
 import sys
 import warnings
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError, MissingArgumentError
+
+LEAST_COLUMNS = 20  # of a terminal; help for fewer does not end
 
 INTERRUPTED = "interrupted; no output was written, and a charge already made to a ledger stays"
 
@@ -79,6 +82,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     from cyclopts import CycloptsError
 
     from tacit.cli.app import app
+    from tacit.cli.loudness import loudness_set
     from tacit.compute.extras import EXTRAS, missing
     from tacit.errors import NothingDoneError, PartlyFailedError, TacitError
 
@@ -88,13 +92,18 @@ def _run(arguments: Sequence[str] | None) -> int:
             # dp_accounting warns of rounding by it
             logging.getLogger("absl").setLevel(logging.ERROR)
             _print_any_text()
+            _ignore_width_of_no_terminal()
             tokens = sys.argv[1:] if arguments is None else list(arguments)
+            tokens = _help_asked_for(tokens)
+            tokens = _with_standard_output(tokens)
+            tokens, loudness = _without_loudness(tokens)
             if _asks_for_method(tokens):
                 from tacit.cli.method_help import print_method_help
 
                 print_method_help(tokens[0], tokens[1])
             else:
-                app(tokens, exit_on_error=False, print_error=False)
+                with loudness_set(loudness, tokens[0] if tokens else ""):
+                    app(tokens, exit_on_error=False, print_error=False)
     except TacitError as error:
         return _fail(str(error), 2)
     except ModuleNotFoundError as error:
@@ -109,6 +118,45 @@ def _run(arguments: Sequence[str] | None) -> int:
     return 0
 
 
+def _ignore_width_of_no_terminal() -> None:
+    """Leave out a COLUMNS of a few or no columns, which no terminal has: help would never end."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) < LEAST_COLUMNS:
+        del os.environ["COLUMNS"]
+
+
+def _help_asked_for(tokens: list[str]) -> list[str]:
+    """Read `tacit help COMMAND` as `tacit COMMAND --help`."""
+    if tokens[:1] == ["help"]:
+        return [*tokens[1:], "--help"]
+    return tokens
+
+
+def _with_standard_output(tokens: list[str]) -> list[str]:
+    """Join a lone `-` to the option before it: the parser would take it for another option."""
+    joined: list[str] = []
+    for token in tokens:
+        if token == "-" and joined and joined[-1].startswith("-"):
+            joined[-1] += "=-"
+        else:
+            joined.append(token)
+    return joined
+
+
+def _without_loudness(tokens: list[str]) -> tuple[list[str], str]:
+    """Take -q, --quiet, -v and --verbose, which every command has, out of a command line."""
+    loudness = ""
+    kept = []
+    for token in tokens:
+        if token in ("-q", "--quiet"):
+            loudness = "quiet"
+        elif token in ("-v", "--verbose"):
+            loudness = "verbose"
+        else:
+            kept.append(token)
+    return kept, loudness
+
+
 def _asks_for_method(tokens: Sequence[str]) -> bool:
     """Tell whether the help of one method is asked for, as in `tacit fit noisy-sum --help`."""
     named = len(tokens) > 2 and tokens[0] in ("fit", "promise") and not tokens[1].startswith("-")
@@ -119,7 +167,8 @@ def _fault(error: "CycloptsError", tokens: Sequence[str]) -> str:
     """Say what is wrong with a command line, and what to write."""
     from cyclopts import MissingArgumentError, UnknownCommandError
 
-    from tacit.cli.app import FLAGS, VERBS
+    from tacit.cli.app import FLAGS
+    from tacit.cli.verbs import VERBS
     from tacit.errors import nearest, quoted
 
     if isinstance(error, UnknownCommandError) and error.unused_tokens:

@@ -1,6 +1,7 @@
 """Options that several commands share, each with its help."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -80,6 +81,9 @@ AnyEncoder = Annotated[
         )
     ),
 ]
+Json = Annotated[bool, Parameter(help="Print one JSON object instead of lines.")]
+Out = Annotated[Path, Parameter(alias="-o")]
+MaybeOut = Annotated[Path | None, Parameter(alias="-o")]
 Force = Annotated[bool, Parameter(help="Overwrite the output.")]
 
 

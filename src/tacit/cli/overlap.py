@@ -5,10 +5,14 @@ records or persons.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.cli.common import say, shown_progress
+from tacit.cli.common import STANDARD_OUTPUT, say, text_file
+from tacit.cli.json_output import print_json
+from tacit.cli.options import Json, MaybeOut
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
+    from tacit.data.imports import Data
     from tacit.data.overlap import Overlap
 
 
@@ -18,7 +22,8 @@ def overlap(
     /,
     *,
     cosine: float = 0.98,
-    out: Path | None = None,
+    out: MaybeOut = None,
+    json: Json = False,
     force: bool = False,
 ) -> None:
     """Look for private records in public data: the same content, or nearly the same direction.
@@ -39,11 +44,11 @@ def overlap(
     cosine
         Two rows with this cosine or more count as near duplicates.
     out
-        Write the pairs of rows as CSV.
+        Write the pairs of rows as CSV; - is standard output.
     force
         Overwrite the output.
     """
-    from tacit.compute.atomic import atomic_file, check_writable
+    from tacit.compute.atomic import check_writable
     from tacit.data.imports import located, read_data
     from tacit.data.overlap import overlap as compare
 
@@ -53,7 +58,7 @@ def overlap(
         raise InputError(
             f"{public} is the private data; give other data, or leave it out to compare class names"
         )
-    if out is not None:
+    if out is not None and out != STANDARD_OUTPUT:
         check_writable(out, force=force)
         if out.is_dir():
             raise InputError(f"{out} is a folder; name a file")
@@ -67,6 +72,49 @@ def overlap(
     with shown_progress():
         result = compare(private_data, public_data, cosine)
 
+    if out != STANDARD_OUTPUT:
+        if json:
+            print_json(_facts(private_data, public_data, result))
+        else:
+            _print_overlap(paths, private_data, public_data, result, cosine)
+
+    if out is not None:
+        with text_file(out, force=force) as part:
+            _write_pairs(part, result)
+
+
+def _write_pairs(path: Path, result: "Overlap") -> None:
+    """Write the pairs of a private and a public row as CSV, and why they count as near."""
+    kinds = (
+        ("direction", result.near, result.cosines),
+        ("class name", result.near_names, result.names_cosines),
+    )
+    with path.open("w", encoding="utf-8") as file:
+        file.write("private,public,why,cosine\n")
+        file.writelines(f"{row},{place},content,1\n" for row, place in result.same.tolist())
+        for why, near, cosines in kinds:
+            pairs = zip(near.tolist(), cosines.tolist(), strict=True)
+            file.writelines(f"{row},{place},{why},{value:.6f}\n" for (row, place), value in pairs)
+
+
+def _facts(private: "Data", public: "Data | None", result: "Overlap") -> dict[str, int | None]:
+    """The counts, null where there was nothing to compare."""
+    return {
+        "private_records": len(private.x),
+        "same_content": len(result.same) if public is not None and result.hashed else None,
+        "near": None if public is None else len(result.near),
+        "near_class_names": len(result.near_names),
+        "persons_in_both": result.persons,
+    }
+
+
+def _print_overlap(
+    paths: list[Path],
+    private_data: "Data",
+    public_data: "Data | None",
+    result: "Overlap",
+    cosine: float,
+) -> None:
     at_cosine = f"at cosine {cosine:g} or more."
     if public_data is not None:
         same = f"{len(result.same)} have the content of a public one"
@@ -90,21 +138,3 @@ def overlap(
         n_near = len(result.near_names)
         say(f"{len(private_data.x)} private records: {n_near} {examples}, {at_cosine}")
     say("This is about private records: it is for their owner, and belongs in no release.")
-
-    if out is not None:
-        with atomic_file(out, force=force) as part:
-            _write_pairs(part, result)
-
-
-def _write_pairs(path: Path, result: "Overlap") -> None:
-    """Write the pairs of a private and a public row as CSV, and why they count as near."""
-    kinds = (
-        ("direction", result.near, result.cosines),
-        ("class name", result.near_names, result.names_cosines),
-    )
-    with path.open("w", encoding="utf-8") as file:
-        file.write("private,public,why,cosine\n")
-        file.writelines(f"{row},{place},content,1\n" for row, place in result.same.tolist())
-        for why, near, cosines in kinds:
-            pairs = zip(near.tolist(), cosines.tolist(), strict=True)
-            file.writelines(f"{row},{place},{why},{value:.6f}\n" for (row, place), value in pairs)

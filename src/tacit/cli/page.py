@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from tacit.cli.common import check_outside, say
-from tacit.cli.options import Force
+from tacit.cli.options import Force, Out
 
 
 def page(
-    release: Path, /, *, out: Path, onnxruntime: Path | None = None, force: Force = False
+    release: Path, /, *, out: Out, onnxruntime: Path | None = None, force: Force = False
 ) -> None:
     """Write a page that holds the card, what an attacker may learn, and the classifier; it needs no
     network.

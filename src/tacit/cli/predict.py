@@ -4,9 +4,10 @@ import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import check_outside, say, shown_progress
-from tacit.cli.options import AnyEncoder, Features, Force, Split
+from tacit.cli.common import STANDARD_OUTPUT, check_outside, say_done, text_file
+from tacit.cli.options import AnyEncoder, Features, Force, Out, Split
 from tacit.cli.table_rows import data_for
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def predict(
     store: Path,
     /,
     *,
-    out: Path,
+    out: Out,
     x: Features = None,
     split: Split = None,
     any_encoder: AnyEncoder = False,
@@ -37,7 +38,8 @@ def predict(
         Rows: a store's folder, or any file that `tacit import` reads. If the release states the
         columns of a table, a table, whose columns are matched by name.
     out
-        A .parquet or .csv file with the columns row and label. A row is the position in the source
+        A .parquet or .csv file with the columns row and label, or - for CSV on standard output. A
+        row is the position in the source
         that the store was made from, counted before records were left out; metadata.parquet of the
         store has the name there, if any.
     probabilities
@@ -45,15 +47,17 @@ def predict(
     """
     import numpy as np
 
-    from tacit.compute.atomic import atomic_file, check_writable
+    from tacit.compute.atomic import check_writable
     from tacit.releases.release import Release
 
-    if out.suffix not in WRITERS:
+    kind = ".csv" if out == STANDARD_OUTPUT else out.suffix
+    if kind not in WRITERS:
         raise InputError(
             f"{out} must end in {' or '.join(WRITERS)}; give a file name such as {out.stem}.parquet"
         )
-    check_outside(out, release)
-    check_writable(out, force=force)
+    if out != STANDARD_OUTPUT:
+        check_outside(out, release)
+        check_writable(out, force=force)
     with shown_progress():
         loaded = Release.load(release).verify()
         data = data_for(loaded, store, x=x, split=split, any_encoder=any_encoder)
@@ -71,9 +75,9 @@ def predict(
             columns |= dict(zip(names, of_classes.T, strict=True))
         else:
             columns["label"] = loaded.predict(data.x)
-        with atomic_file(out, force=force) as temporary:
-            WRITERS[out.suffix](columns, temporary)
-    say(f"{out}: {len(data.x)} rows")
+        with text_file(out, force=force) as temporary:
+            WRITERS[kind](columns, temporary)
+    say_done(out, f"{len(data.x)} rows")
 
 
 def _write_csv(columns: "Columns", path: Path) -> None:

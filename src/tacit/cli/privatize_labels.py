@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Literal
 
-from tacit.cli.common import read_classes, say, shown_progress
-from tacit.cli.options import Noise
+from tacit.cli.common import read_classes, say
+from tacit.cli.options import Noise, Out
 from tacit.compute.numbers import read_number
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
 
@@ -14,7 +15,7 @@ def privatize_labels(
     /,
     *,
     column: str,
-    out: Path,
+    out: Out,
     budget: str,
     classes: str | None = None,
     values: Path | None = None,

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from tacit.cli.common import read_classes, say
+from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.learner import check_options, known_method, make_learner
 from tacit.cli.names import NONE
-from tacit.cli.options import Budget, Method, Unit
+from tacit.cli.options import Budget, Json, Method, Unit
 
 
 def promise(
@@ -19,6 +20,7 @@ def promise(
     allow_overlap: bool = False,
     names: str | None = None,
     delta: float | None = None,
+    json: Json = False,
     **parameters: str,
 ) -> None:
     """State what a fit will cost, from public facts alone.
@@ -50,4 +52,8 @@ def promise(
         method, parameters, budget=budget, unit=unit, classes=declared, public=public,
         allow_overlap=allow_overlap or None, names=None if names == NONE else names,
     )  # fmt: skip
-    say(learner.promise().statement(delta))
+    promised = learner.promise()
+    if json:
+        print_json({"method": method, **guarantee_facts(promised, delta)})
+        return
+    say(promised.statement(delta))

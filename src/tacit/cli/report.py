@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Literal
 
 from tacit.cli.common import say
+from tacit.cli.options import Out
 
 
 def report(
     runs: Path,
     /,
     *,
-    out: Path,
+    out: Out,
     format: Literal["html", "pdf", "svg", "png"] | None = None,
     where: str = "",
     force: bool = False,

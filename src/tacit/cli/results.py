@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from tacit.cli.common import say
+from tacit.cli.common import STANDARD_OUTPUT, say, say_done, text_file
+from tacit.cli.json_output import print_json
+from tacit.cli.options import Json
 
 ACCURACIES = ("balanced_accuracy", "minority_accuracy")
 SHOWN = ("learner", "data", "encoder", "imbalance", "budget", "seed", *ACCURACIES, "status")
@@ -17,6 +19,7 @@ def results(
     columns: str | None = None,
     csv: Path | None = None,
     hash: bool = False,
+    json: Json = False,
     force: bool = False,
 ) -> None:
     """List the results in the folder of a sweep.
@@ -31,7 +34,7 @@ def results(
         Fields to show, separated by commas; by default the ones that tell cells apart and their
         accuracies.
     csv
-        Write all fields to this file instead.
+        Write all fields to this file instead; - is standard output.
     hash
         Print the hash of the results, which two sweeps of the same cells share.
     force
@@ -40,11 +43,11 @@ def results(
     from csv import writer
     from json import dumps
 
-    from tacit.compute.atomic import atomic_file, check_writable
+    from tacit.compute.atomic import check_writable
     from tacit.errors import InputError
     from tacit.experiments import results as stored
 
-    if csv is not None:
+    if csv is not None and csv != STANDARD_OUTPUT:
         check_writable(csv, force=force)
     chosen = SHOWN if columns is None else tuple(name.strip() for name in columns.split(","))
     unknown = [name for name in chosen if name not in stored.FIELDS]
@@ -57,6 +60,10 @@ def results(
         return
     if columns is None and len(set(stored.query(runs, where, ("unit",))["unit"].to_pylist())) > 1:
         chosen = (*SHOWN[: SHOWN.index("seed")], "unit", *SHOWN[SHOWN.index("seed") :])
+    if json:
+        table = stored.query(runs, where, () if columns is None else chosen)
+        print_json({"cells": table.to_pylist()})
+        return
     if csv is None:
         table = stored.query(runs, where, chosen)
         for row in [chosen, *(row.values() for row in table.to_pylist())]:
@@ -65,7 +72,7 @@ def results(
         return
     table = stored.query(runs, where, () if columns is None else chosen)
     with (
-        atomic_file(csv, force=force) as part,
+        text_file(csv, force=force) as part,
         part.open("w", encoding="utf-8", newline="") as file,
     ):
         lines = writer(file, lineterminator="\n")
@@ -74,7 +81,7 @@ def results(
             lines.writerow(
                 dumps(value) if isinstance(value, list) else value for value in row.values()
             )
-    say(f"{csv}: {len(table)} cells")
+    say_done(csv, f"{len(table)} cells")
 
 
 def _shown(name: str, value: object) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import check_apart, say
-from tacit.cli.options import Force
+from tacit.cli.options import Force, Out
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MOST_LEVELS = 100  # of a category in a sample; more are taken for free text
 SKEW = 100  # how far the largest amount is above the median, for log spacing
 
 
-def schema(table: Path, /, *, out: Path, public: Path | None = None, force: Force = False) -> None:
+def schema(table: Path, /, *, out: Out, public: Path | None = None, force: Force = False) -> None:
     """Draft a schema of a table, to be completed and given to tacit encode --encoder table.
 
     Only names and types of columns are read off the table. What would have to be read off its

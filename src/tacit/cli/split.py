@@ -9,11 +9,11 @@ from tacit.cli.common import (
     check_declaration,
     number_of_persons,
     say,
-    shown_progress,
     tell_of_case,
     tell_of_ledger,
 )
-from tacit.cli.options import Persons
+from tacit.cli.options import Out, Persons
+from tacit.compute.progress_display import shown_progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,7 @@ def split(
     data: Path,
     /,
     *,
-    out: Path,
+    out: Out,
     n_public: int,
     n_test: int = 0,
     n_private: int | None = None,

@@ -9,11 +9,11 @@ from tacit.cli.common import (
     labels_of,
     number_of_persons,
     say,
-    shown_progress,
     tell_of_case,
     tell_of_ledger,
 )
-from tacit.cli.options import Persons
+from tacit.cli.options import Out, Persons
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def subset(
     data: Path,
     /,
     *,
-    out: Path,
+    out: Out,
     imbalance: float | None = None,
     seed: int = 0,
     rows: int | None = None,

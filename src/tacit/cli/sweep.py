@@ -4,7 +4,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
-from tacit.cli.common import say, shown_progress
+from tacit.cli.common import say
+from tacit.cli.options import Out
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import PartlyFailedError
 
 
@@ -12,7 +14,7 @@ def sweep(
     plan: Path,
     /,
     *,
-    out: Path,
+    out: Out,
     data: Path | None = None,
     engine: Literal["joblib", "ray", "slurm"] = "joblib",
     jobs: int = 1,

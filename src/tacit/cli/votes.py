@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tacit.cli.common import read_classes, say, shown_progress
+from tacit.cli.common import read_classes, say
 from tacit.cli.drawing import check_drawing, draw_for_owner
 from tacit.cli.learner import check_folder, literal
-from tacit.cli.options import Force, Noise
+from tacit.cli.options import Force, Noise, Out
 from tacit.compute.numbers import read_number
+from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def votes(
     votes: Path,
     /,
     *,
-    out: Path,
+    out: Out,
     classes: str | None = None,
     aggregator: Literal["confident", "gnmax", "interactive", "laplace"] = "confident",
     collector: Literal["gnmax", "upsampling", "vanishing", "weighting"] = "gnmax",

@@ -27,6 +27,7 @@ EXTRAS = {
     "timm": "encoders",
     "torch": "torch",
     "torchvision": "encoders",
+    "tqdm": "notebook",
     "transformers": "encoders",
     "vl_convert": "experiments",
 }

@@ -1,7 +1,7 @@
 """Progress of long work, sent to a reporter.
 
-The library prints nothing. The command line installs a reporter with `reporting`; it gets a label,
-the amount done and the total, and may draw a bar.
+The library prints nothing unless `tacit.progress(True)` asks for it. The command line installs a
+reporter with `reporting`; it gets a label, the amount done and the total, and may draw a bar.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +13,7 @@ T = TypeVar("T")
 Reporter = Callable[[str, int, int], None]
 
 _reporter: ContextVar[Reporter | None] = ContextVar("reporter", default=None)
+_default: Reporter | None = None
 
 
 def progress(
@@ -20,7 +21,7 @@ def progress(
 ) -> Iterator[T]:
     """Yield `items`, reporting after each how much of `total` is done; `size` measures an item."""
     amount = 0
-    report = _reporter.get()
+    report = _reporter.get() or _default
     for item in items:
         yield item
         amount += size(item)
@@ -36,3 +37,9 @@ def reporting(reporter: Reporter) -> Iterator[None]:
         yield
     finally:
         _reporter.reset(token)
+
+
+def report_by_default(reporter: Reporter | None) -> None:
+    """Send progress to `reporter` wherever no `reporting` block says otherwise, in all threads."""
+    global _default
+    _default = reporter

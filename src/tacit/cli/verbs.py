@@ -1,0 +1,37 @@
+"""The verbs of the command line, each with what it does."""
+
+VERBS = {
+    "demo": "Compare learners on imbalanced digits, then make, check and evaluate a real release.",
+    "encode": "Make a store from pictures, texts or the columns of a table.",
+    "schema": "Draft the schema of a table, by which its columns are encoded.",
+    "overlap": "Look for private records among public rows.",
+    "import": "Make a store from arrays or tables.",
+    "split": "Deal a data set to a private, a public and a test store.",
+    "subset": "Keep an imbalanced subset of a data set, for research.",
+    "methods": "List the methods that learn, and what each releases.",
+    "promise": "State what a fit will cost, before any data.",
+    "fit": "Learn a private classifier and save it as a release.",
+    "inspect": "Check a release and print its card.",
+    "publish": "Write a release as a folder for a model hub, signed if a key is given.",
+    "adapt": "Adapt an `auto` release to unlabelled data from the same task, if the data fit.",
+    "evaluate": "Measure a release on a test set.",
+    "predict": "Predict the class of every row, from a release alone.",
+    "export": "Write a release as an ONNX file, which predicts without tacit.",
+    "page": "Write a release as a page that shows what it reveals, and classifies.",
+    "votes": "Turn the votes of teachers into labels, within every group's budget.",
+    "privatize-labels": "Randomize the label column of a table.",
+    "sweep": "Run an experiment plan; resumes if interrupted.",
+    "results": "List the results of a sweep.",
+    "report": "Draw the results of a sweep: a page, or a folder of figures.",
+    "ledger": "Show what was spent on a data set, or state its allowance.",
+}
+PRINTS_FACTS = (
+    "methods",
+    "promise",
+    "inspect",
+    "evaluate",
+    "results",
+    "ledger",
+    "overlap",
+)
+"""Verbs whose lines are what was asked for, so that `--quiet` leaves them."""
