@@ -4,6 +4,7 @@ help stays quick.
 
 from collections.abc import Sequence
 from keyword import iskeyword
+from pathlib import Path
 from typing import Any
 
 from cyclopts import App, Parameter, Token, convert
@@ -11,16 +12,20 @@ from cyclopts import App, Parameter, Token, convert
 from tacit.cli.settings import from_environment_and_file
 from tacit.cli.verbs import VERBS
 from tacit.compute.numbers import check_plain
+from tacit.compute.remote import as_path
 from tacit.version import __version__
 
 FLAGS = ("--help", "--version", "--install-completion")
 
 
 def _plain(kind: Any, tokens: Sequence[Token]) -> Any:
-    """The value of an option; numbers are read in plain digits only."""
+    """The value of an option; numbers are read in plain digits only, and a path may be a URL."""
     for token in tokens:
         if kind in (int, float):
             check_plain(token.value)
+    if kind is Path:
+        # of the text, since pathlib takes two slashes for one
+        return as_path(tokens[0].value)
     return convert(kind, tokens)
 
 

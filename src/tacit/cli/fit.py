@@ -46,6 +46,7 @@ from tacit.cli.options import (
 )
 from tacit.cli.table_rows import columns_of_card
 from tacit.compute.progress_display import shown_progress
+from tacit.compute.remote import RemotePath
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -363,6 +364,8 @@ def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:
         advice = ""
         if limit is not None:
             advice = f"; to limit further runs, start one: tacit ledger {store} --allow {limit}"
+            if isinstance(store, RemotePath):
+                advice += " --new --file FILE"
         say(f"No ledger counts this run{advice}")
 
 

@@ -1,13 +1,27 @@
 """Options that several commands share, each with its help."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
+from tacit.compute.remote import RemotePath, as_path
+from tacit.errors import InputError
 from tacit.learners.methods import METHODS
 from tacit.privacy import unit
+
+
+def _of_this_machine(kind: Any, tokens: Sequence[Token]) -> Any:
+    """The path of an output, which is no URL."""
+    path = as_path(tokens[0].value)
+    if isinstance(path, RemotePath):
+        raise InputError(
+            f"{path} is a URL, and outputs are written to this machine; give a path, and copy it"
+        )
+    return path
+
 
 Method = Annotated[
     str,
@@ -82,8 +96,8 @@ AnyEncoder = Annotated[
     ),
 ]
 Json = Annotated[bool, Parameter(help="Print one JSON object instead of lines.")]
-Out = Annotated[Path, Parameter(alias="-o")]
-MaybeOut = Annotated[Path | None, Parameter(alias="-o")]
+Out = Annotated[Path, Parameter(alias="-o", converter=_of_this_machine)]
+MaybeOut = Annotated[Path | None, Parameter(alias="-o", converter=_of_this_machine)]
 Force = Annotated[bool, Parameter(help="Overwrite the output.")]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import check_encoder, say
+from tacit.compute.remote import RemotePath
 
 if TYPE_CHECKING:
     from tacit.data.imports import Data
@@ -50,6 +51,9 @@ def data_for(
     from tacit.releases.columns import ColumnNames
 
     columns = release.columns
+    if isinstance(columns, TableSchema) and isinstance(path, RemotePath) and path.is_file():
+        # read twice below
+        path = path.copied()
     if isinstance(columns, TableSchema) and _is_table_of(columns, path):
         return _encoded(release, columns, path, y, persons)
 

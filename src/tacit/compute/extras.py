@@ -7,6 +7,7 @@ from tacit.errors import InputError
 EXTRAS = {
     "altair": "experiments",
     "duckdb": "experiments",
+    "fsspec": "remote",
     "h5py": "hdf5",
     "huggingface_hub": "hub",
     "mlflow": "mlflow",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.remote import RemotePath, as_path
 from tacit.data.labels import (
     MOST_CLASSES,
     ClassValue,
@@ -219,11 +220,19 @@ def features_missing(names: list[str], path: Path) -> InputError:
 
 def existing(path: Path | str) -> Path:
     """Return `path` if a file or a folder is there; an error if not."""
-    path = Path(path)
+    path = as_path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist; check its name")
     if not (path.is_file() or path.is_dir()):
         raise InputError(f"{path} is neither a file nor a folder; give one of them")
+    return path
+
+
+def existing_here(path: Path | str) -> Path:
+    """Return `path` if it is there, on this machine; for readers that take no URL."""
+    path = existing(path)
+    if isinstance(path, RemotePath):
+        raise InputError(f"{path} is a URL, which is not read here; copy it to this machine first")
     return path
 
 

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from tacit.compute.atomic import atomic_folder
 from tacit.compute.frames import text_names
 from tacit.compute.progress import progress
+from tacit.compute.remote import RemotePath, as_path
 from tacit.compute.shared import locked
 from tacit.data import writing
-from tacit.data.arrays import combined_hash, file_hash, named_columns
+from tacit.data.arrays import combined_hash, existing, file_hash, named_columns
 from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
 from tacit.data.labels import (
@@ -127,7 +128,7 @@ class EmbeddingStore:
 
     @classmethod
     def open(cls, folder: Path | str) -> "EmbeddingStore":
-        """Open a store in constant time.
+        """Open a store in constant time; one at a URL is copied to this machine first.
 
         Raises
         ------
@@ -135,8 +136,11 @@ class EmbeddingStore:
             If it is missing, not a store, of another version, or a file of it is missing or cut
             short.
         """
-        folder = Path(folder)
-        return cls(folder, Manifest.load(folder))
+        path = as_path(folder)
+        if isinstance(path, RemotePath):
+            existing(path)
+            path = path.copied()
+        return cls(path, Manifest.load(path))
 
     @classmethod
     def write(

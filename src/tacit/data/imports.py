@@ -23,6 +23,9 @@ data, or a file.
 Bytes of shape (n, height, width) or (n, channels, height, width) are pictures: they become rows,
 and the card has their shape.
 
+A URL, such as `s3://bucket/folder`, takes the place of a path: Parquet and Arrow are read from
+there, and other kinds are copied to a temporary folder, which is deleted when Python ends.
+
 `FOLDER#SPLIT` names a split of a folder; `train` also stands for the one split whose name ends in
 `_train`.
 """
@@ -34,6 +37,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tacit.compute.remote import RemotePath, as_path
 from tacit.data.arrays import COLUMNS, Arrays, choose, existing, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
@@ -126,7 +130,9 @@ def read_data(
     StoreError
         If the store is damaged.
     """
-    files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+    if isinstance(paths, str | Path):
+        paths = [paths]
+    files = [as_path(path) for path in paths]
 
     # `persons` names a file of ids, or else a column or array of the data
     column = None
@@ -138,7 +144,8 @@ def read_data(
     elif len(files) == 2 and all(located(file).suffix == ".npy" for file in files):
         _refuse_options(files[0], x=x, y=y, split=split)
         _refuse_column(files[0], column)
-        data = npy.read(located(files[0]), located(files[1]), width=width)
+        features, labels = (_on_this_machine(located(file)) for file in files)
+        data = npy.read(features, labels, width=width)
     else:
         paths_text = ", ".join(map(str, files))
         raise InputError(
@@ -191,7 +198,7 @@ def splits(folder: str | Path) -> list[str]:
     """Return the names of the splits in a folder of `.npy` files, of parts of a table, or of a
     saved `DatasetDict`; empty if it has none.
     """
-    folder = Path(folder)
+    folder = as_path(folder)
     is_whole = (folder / MANIFEST).exists() or huggingface.is_dataset(folder)
     if is_whole:
         return []
@@ -205,7 +212,7 @@ def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
 
     The split is None where the store or file holds nothing else, or none was asked for.
     """
-    path, split = _split_in_name(Path(path), split)
+    path, split = _split_in_name(as_path(path), split)
     existing(path)
 
     stores = sorted(manifest.parent.name for manifest in path.glob(f"*/{MANIFEST}"))
@@ -235,18 +242,21 @@ def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
 
 def _split_in_name(path: Path, split: str | None) -> tuple[Path, str | None]:
     """Return folder and split of `FOLDER#SPLIT`, unless a file has that name."""
-    folder, mark, part = str(path).rpartition("#")
+    name, mark, part = str(path).rpartition("#")
     if not mark or path.exists():
         return path, split
+    folder = Path(name)
+    if isinstance(path, RemotePath):
+        folder = path.with_name(path.name.removesuffix(mark + part))
     if split is not None:
         raise InputError(
             f"split={split} does not apply to {path}, which names one; leave one of them out"
         )
-    if not Path(folder).is_dir():
+    if not folder.is_dir():
         raise InputError(
             f"{path}: {folder} is not a folder with splits; check its name, or leave #{part} out"
         )
-    return Path(folder), part
+    return folder, part
 
 
 def _chosen_split(folder: Path, split: str | None) -> str:
@@ -292,6 +302,7 @@ def _read_path(
 ) -> Data:
     """Read one file or folder; `persons` is a column or array of it."""
     path, split = _place(path, split)
+    path = _on_this_machine(path)
     if path.is_dir():
         return _read_folder(path, x, y, persons, split, width)
     if path.suffix == ".npz" and x is None and y is None:
@@ -378,6 +389,24 @@ def _read_parts(
         _refuse_options(path, split=split)
     table_parts = parts.open_parts(path, name)
     return table.read_parts(table_parts, path, identity, x, y, persons, width)
+
+
+def _on_this_machine(path: Path) -> Path:
+    """Return a path from which data are read: Parquet and Arrow at a URL from there, other kinds
+    from a copy on this machine.
+    """
+    if not isinstance(path, RemotePath):
+        return path
+    if path.is_file():
+        is_part = _ending(path) in parts.KINDS
+    else:
+        is_saved = huggingface.is_dataset(path) or huggingface.is_dataset_dict(path)
+        is_part = not is_saved and not (path / MANIFEST).exists() and parts.is_parts(path)
+    if is_part:
+        return path
+    if path.suffix == ".npy":
+        return path.copied(f"{path.stem}{npy.TARGETS}", "card.json")
+    return path.copied()
 
 
 def _ending(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.arrays import choose, existing
+from tacit.data.arrays import choose, existing_here
 from tacit.data.formats import parts, table
 from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
@@ -32,7 +32,7 @@ def read_matrix(path: Path, name: str) -> NDArray[Any]:
     array([[0, 1],
            [2, 2]])
     """
-    ending = Path(existing(path).name.removesuffix(".gz")).suffix
+    ending = Path(existing_here(path).name.removesuffix(".gz")).suffix
     if ending == ".npy":
         return map_npy(path)
     if ending == ".npz":

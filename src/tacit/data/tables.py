@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tacit.compute.documents import parse_json
+from tacit.compute.remote import RemotePath
+from tacit.data.arrays import existing
 from tacit.data.formats import huggingface
 from tacit.data.formats.arrow import as_python, check_once, holds_bytes, open_parquet
 from tacit.data.rows import one_line
@@ -321,7 +323,12 @@ def is_table(path: Path) -> bool:
 
 
 def open_table(path: Path) -> Table:
-    """Open the table of a file, or of a folder that Hugging Face `datasets` saved."""
+    """Open the table of a file, or of a folder that Hugging Face `datasets` saved; one at a URL is
+    copied to this machine.
+    """
+    if isinstance(path, RemotePath):
+        existing(path)
+        path = path.copied()
     if path.is_dir():
         return SavedDataset(path)
     ending = _ending(path)

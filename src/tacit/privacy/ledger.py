@@ -26,6 +26,7 @@ from typing import IO, Any
 
 from tacit.compute.documents import MOST_BYTES
 from tacit.compute.locks import lock
+from tacit.compute.remote import RemotePath, as_path
 from tacit.errors import InputError, LedgerError, excerpt, quoted
 from tacit.privacy.account import Account, balance, figure
 from tacit.privacy.allowance import Allowance
@@ -82,7 +83,13 @@ class Ledger:
     @classmethod
     def beside(cls, data: str | Path, identity: str) -> Ledger:
         """The ledger beside a store's folder or a data file."""
-        data = Path(data).resolve()  # a link to the data shares the ledger of the data
+        data = as_path(data)
+        if isinstance(data, RemotePath):
+            raise LedgerError(
+                f"{data} is not on this machine, where its ledger must be; name a file with"
+                " --ledger (tacit ledger: --file)"
+            )
+        data = data.resolve()  # a link to the data shares the ledger of the data
         ledger = cls(data.with_name(data.name + ENDING), identity)
         ledger._data = data
         return ledger
@@ -106,6 +113,9 @@ class Ledger:
             ledger._check_exists()
             return ledger
 
+        # nothing lies beside data at a URL
+        if isinstance(as_path(data), RemotePath):
+            return None
         beside = cls.beside(data, identity)
         if beside.path.exists():
             return beside

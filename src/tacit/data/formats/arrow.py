@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tacit.compute.remote import RemotePath
 from tacit.data.rows import one_line
 from tacit.errors import InputError, TacitError, quoted
 
@@ -36,6 +37,9 @@ def arrow_faults(
     ) as error:
         if not path.exists():
             raise InputError(f"{path} does not exist; check its name") from error
+        if isinstance(path, RemotePath):
+            # the error itself may hold credentials
+            raise InputError(f"{path} {fault} ({path.reason(error)}); {remedy}") from None
         raise InputError(f"{path} {fault} ({one_line(error)}); {remedy}") from error
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from tacit.compute.remote import RemotePath
 from tacit.data.formats.arrow import arrow_faults, decoded, decoded_type, is_list
 from tacit.data.formats.footer import value_counts
 from tacit.data.sizes import check_unpacked, check_width
@@ -96,7 +97,10 @@ class ParquetPart(Part):
         import pyarrow.parquet as pq
 
         with arrow_faults(self.path):
-            return pq.ParquetFile(self.path, buffer_size=READ_BYTES, pre_buffer=False)
+            source: Any = self.path
+            if isinstance(source, RemotePath):
+                source = source.open()
+            return pq.ParquetFile(source, buffer_size=READ_BYTES, pre_buffer=False)
 
 
 class ArrowPart(Part):
@@ -109,8 +113,12 @@ class ArrowPart(Part):
         self.path = path
         with arrow_faults(path, "is truncated or not an Arrow IPC file"):
             # a file may be one large batch: mapped, it need not fit the memory
-            files = LocalFileSystem(use_mmap=True)
-            self._dataset = ds.dataset(str(path.absolute()), filesystem=files, format="ipc")
+            files: Any = LocalFileSystem(use_mmap=True)
+            place = str(path.absolute())
+            if isinstance(path, RemotePath):
+                files = path.filesystem
+                place = path.key
+            self._dataset = ds.dataset(place, filesystem=files, format="ipc")
             self.schema = self._dataset.schema
             self.rows = self._dataset.count_rows()
 

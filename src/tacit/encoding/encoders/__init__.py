@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.arrays import existing, file_hash
+from tacit.data.arrays import existing_here, file_hash
 from tacit.data.formats.npy import map_npy
 from tacit.encoding.encoders.base import Features, OtherKindError, Request
 from tacit.encoding.sources.base import Kind
@@ -100,11 +100,11 @@ def load_encoder(
     matrix = None if projection is None else read_projection(Path(projection))
     request = Request(
         name,
-        weights=None if weights is None else existing(weights),
+        weights=None if weights is None else existing_here(weights),
         kind=kind,
         device=device,
         precision=precision,
-        sidecar=None if sidecar is None else existing(sidecar),
+        sidecar=None if sidecar is None else existing_here(sidecar),
     )
     module = import_module(f"{__name__}.{family.replace('-', '_')}")
     backbone = module.load(request)
@@ -143,7 +143,7 @@ def _other_kind(encoder: str, kind: Kind) -> OtherKindError:
 def read_projection(path: Path) -> NDArray[np.float32]:
     """The public matrix (dim, new_dim) of a file; anything else is refused."""
     """Read the public matrix, (dim, new_dim), of a file; anything else is refused."""
-    matrix = map_npy(existing(path))
+    matrix = map_npy(existing_here(path))
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not np.isfinite(matrix).all():
         raise InputError(
             f"{path} is {matrix.dtype} of shape {matrix.shape}; a projection is a matrix of finite"

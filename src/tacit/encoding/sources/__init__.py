@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data import tables
-from tacit.data.arrays import existing
+from tacit.data.arrays import existing_here
 from tacit.data.formats import huggingface
 from tacit.data.ids import is_ids_file, read_ids
 from tacit.encoding.sources import arrays, cifar, columns, folders, food101, mnist, stl10
@@ -23,7 +23,7 @@ ARRAYS = (".npy", ".npz")
 
 def splits(path: Path | str) -> list[str]:
     """Return the names of the splits of a source, such as train and test; empty if it has none."""
-    path = existing(path)
+    path = existing_here(path)
     if path.is_dir() and huggingface.is_dataset_dict(path):
         return huggingface.splits(path)
     if path.suffix in ARRAYS:
@@ -76,8 +76,8 @@ def open_source(
         If there is no such source, it is damaged or empty, ids of persons are missing or not one a
         record, or an option does not apply to it.
     """
-    path = existing(path)
-    table = None if labels is None else existing(labels)
+    path = existing_here(path)
+    table = None if labels is None else existing_here(labels)
     _check_persons(persons, persons_folder, public)
 
     # `persons` names a file of ids, or else a column or array of the source
