@@ -4,6 +4,7 @@ import contextlib
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from experiments.conftest import SMALL
+from tacit.report.sweep import is_images_of_plans
 
 
 @pytest.fixture
@@ -144,3 +146,86 @@ def test_results_go_to_mlflow(plan, run):
     runs = client.search_runs([client.get_experiment_by_name("plan").experiment_id])
     assert len(runs) == 12
     assert {one.data.params["learner"] for one in runs} == {"sums", "Top-K, k=1", "Top-K, k=3"}
+
+
+SECOND = """
+name: second plan
+about: Sums <alone>.
+data:
+  - {name: digits, encoder: pixels, builtin: digits}
+learners:
+  - {name: sums, method: noisy-sum}
+budgets: [rho=0.1, inf]
+"""
+
+
+@pytest.fixture
+def plans(plan):
+    """A folder of two plans and a file that is none."""
+    folder = plan.parent / "plans"
+    folder.mkdir()
+    first = plan.read_text(encoding="utf-8").replace("seeds: 2", "seeds: 1")
+    (folder / "b.yaml").write_text(SECOND, encoding="utf-8")
+    (folder / "a.yaml").write_text(first, encoding="utf-8")
+    (folder / "schema.json").write_text("{}", encoding="utf-8")
+    return folder
+
+
+def test_a_folder_of_plans(plans, run):
+    status, out, _ = run("sweep plans --out runs --dry-run")
+    assert (status, out.splitlines()[0]) == (0, "plans/a.yaml: 6 of 6 cells to compute")
+    assert out.endswith("8 of 8 cells of 2 plans to compute\n")
+    assert not Path("runs").exists()
+    assert "8 cells, 0 failed" in run("sweep plans --out runs")[1]
+    assert sorted(path.name for path in Path("runs").iterdir()) == ["a", "b"]
+    _, out, _ = run("sweep plans --out runs --dry-run")
+    assert out.endswith("0 of 8 cells of 2 plans to compute\n")
+
+    # the cells of b are cells of a too, and listed for both
+    _, out, _ = run("results runs")
+    lines = out.splitlines()
+    assert lines[0].startswith("plan  learner  data")
+    assert (out.count("\nsmall  "), out.count("\nsecond plan  "), lines[-1]) == (6, 2, "8 cells")
+    assert "plan  learner" not in run("results runs/a")[1]
+
+    assert run("report runs --out page.html")[0] == 0
+    html = Path("page.html").read_text(encoding="utf-8")
+    assert re.findall('<h2 id="(.*?)">(.*?)</h2>', html) == [
+        ("a-plan", "small"),
+        ("b-plan", "second plan"),
+    ]
+    assert '<a href="#b-plan">second plan</a>' in html
+    assert "<p>Sums &lt;alone&gt;.</p>" in html
+    names = re.findall(r'\bid="(.*?)"', html)
+    assert len(names) == len(set(names))
+    assert set(re.findall(r'href="#([\w.-]+)"', html)) <= set(names)
+    charts = re.search('id="charts">(.*?)</script>', html).group(1)
+    assert set(json.loads(charts)) == set(re.findall('<figure id="(.*?)"', html))
+
+    assert run("report runs --out figures --format svg")[0] == 0
+    assert is_images_of_plans(Path("figures"))
+    assert {path.parent.name for path in Path("figures").glob("*/*.svg")} == {"a", "b"}
+    assert run("report runs --out page.html --force --where seed=7")[0] == 2
+
+
+def test_a_plan_without_finished_cells_has_a_section(plans, run):
+    (plans / "b.yaml").write_text(
+        SECOND.replace("method: noisy-sum", "method: noisy-sum, keep: [radius_]"), encoding="utf-8"
+    )
+    assert run("sweep plans --out runs")[0] == 1
+    assert run("report runs --out page.html")[0] == 0
+    html = Path("page.html").read_text(encoding="utf-8")
+    section = html[html.index('id="b-plan"') :]
+    assert "No cell was done." in section
+    assert section.count("keep names &#x27;radius_&#x27;") == 2
+
+
+def test_a_faulty_plan_of_a_folder_is_named_before_anything_runs(plans, run):
+    (plans / "c.yaml").write_text(SECOND.replace("noisy-sum", "noisy"), encoding="utf-8")
+    for options in ("", "--dry-run"):
+        status, out, err = run(f"sweep plans --out runs {options}")
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert "plan plans/c.yaml, line 7: method 'noisy'" in err
+    assert not Path("runs").exists()
+    Path("empty").mkdir()
+    assert "folder empty has no plans" in run("sweep empty --out runs")[2]

@@ -1,4 +1,4 @@
-"""`tacit report`: the results of a sweep, drawn."""
+"""`tacit report`: the results of a sweep, of one plan or of several, drawn."""
 
 from pathlib import Path
 from typing import Literal
@@ -21,9 +21,10 @@ def report(
     Parameters
     ----------
     runs
-        Folder of a sweep.
+        Folder of a sweep. For that of a folder of plans the page has a section for each plan.
     out
-        A page.html, or a folder, which gets a file for each figure, the captions and the tables.
+        A page.html, or a folder, which gets a file for each figure, the captions and the tables;
+        of several plans, a sub-folder for each.
     format
         A folder needs pdf, svg or png; a page is html without saying so.
     where
@@ -34,7 +35,7 @@ def report(
     """
     from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
     from tacit.errors import InputError
-    from tacit.experiments.results import read_results
+    from tacit.experiments.results import files_of, folders_of, read_results
     from tacit.report import sweep
     from tacit.report.vega import FORMATS
 
@@ -48,16 +49,27 @@ def report(
             " folder"
         )
     page = format in (None, "html")
-    check_writable(out, force=force, ours=None if page else sweep.is_images)
+    several = len(folders_of(runs)) > 1 or not files_of(runs)
+    ours = sweep.is_images_of_plans if several else sweep.is_images
+    check_writable(out, force=force, ours=None if page else ours)
     results = read_results(runs, where)
     if not results:
         raise InputError(
             f"--where {where!r} is true of none of the cells in {runs}; loosen it, or leave it out"
         )
+
+    title = f"Sweep {runs.resolve().name}"
     if page:
+        if several:
+            html = sweep.html_of_plans(sweep.read_plans(runs, where), title)
+        else:
+            html = sweep.html(results, title)
         with atomic_file(out, force=force) as part:
-            part.write_text(sweep.html(results, f"Sweep {runs.resolve().name}"), encoding="utf-8")
+            part.write_text(html, encoding="utf-8")
     else:
-        with atomic_folder(out, force=force, ours=sweep.is_images) as part:
-            sweep.write_images(results, str(format), part)
+        with atomic_folder(out, force=force, ours=ours) as part:
+            if several:
+                sweep.write_images_of_plans(sweep.read_plans(runs, where), str(format), part)
+            else:
+                sweep.write_images(results, str(format), part)
     say(f"{out}: {len(results)} cells, {sum(one.status == 'failed' for one in results)} failed")

@@ -1,10 +1,14 @@
 """`tacit results`: the results of a sweep."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tacit.cli.common import STANDARD_OUTPUT, say, say_done, text_file
 from tacit.cli.json_output import print_json
 from tacit.cli.options import Json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ACCURACIES = ("balanced_accuracy", "minority_accuracy")
 SHOWN = ("learner", "data", "encoder", "imbalance", "budget", "seed", *ACCURACIES, "status")
@@ -22,12 +26,12 @@ def results(
     json: Json = False,
     force: bool = False,
 ) -> None:
-    """List the results in the folder of a sweep.
+    """List the results in the folder of a sweep, of one plan or of several.
 
     Parameters
     ----------
     runs
-        Folder of a sweep.
+        Folder of a sweep; results of several plans have a column `plan`.
     where
         A condition on the fields, in SQL, such as "method = 'newton' and rho < 1".
     columns
@@ -58,8 +62,8 @@ def results(
     if hash:
         say(stored.content_hash(stored.read_results(runs, where)))
         return
-    if columns is None and len(set(stored.query(runs, where, ("unit",))["unit"].to_pylist())) > 1:
-        chosen = (*SHOWN[: SHOWN.index("seed")], "unit", *SHOWN[SHOWN.index("seed") :])
+    if columns is None:
+        chosen = _default_columns(stored.query(runs, where, ("plan", "unit")))
     if json:
         table = stored.query(runs, where, () if columns is None else chosen)
         print_json({"cells": table.to_pylist()})
@@ -82,6 +86,16 @@ def results(
                 dumps(value) if isinstance(value, list) else value for value in row.values()
             )
     say_done(csv, f"{len(table)} cells")
+
+
+def _default_columns(facts: "pa.Table") -> tuple[str, ...]:
+    """Return SHOWN, with the plan and the unit where results have several."""
+    columns = list(SHOWN)
+    if len(set(facts["unit"].to_pylist())) > 1:
+        columns.insert(columns.index("seed"), "unit")
+    if len(set(facts["plan"].to_pylist())) > 1:
+        columns.insert(0, "plan")
+    return tuple(columns)
 
 
 def _shown(name: str, value: object) -> str:

@@ -1,13 +1,16 @@
-"""`tacit sweep`: the cells of a plan."""
+"""`tacit sweep`: the cells of a plan, or of each plan of a folder."""
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tacit.cli.common import say
 from tacit.cli.options import Out
 from tacit.compute.progress_display import shown_progress
 from tacit.errors import PartlyFailedError
+
+if TYPE_CHECKING:
+    from tacit.experiments.run import PlanRun
 
 
 def sweep(
@@ -26,7 +29,7 @@ def sweep(
     minutes: int | None = None,
     mlflow: str | None = None,
 ) -> None:
-    """Run an experiment plan; resumes if interrupted.
+    """Run an experiment plan, or all plans of a folder; resumes if interrupted.
 
     Every result is written as soon as its cell is done. After an interrupt, a kill or a change of
     the plan, the same command computes the missing cells. Noise is for research: results compare
@@ -36,9 +39,11 @@ def sweep(
     Parameters
     ----------
     plan
-        A plan file (YAML).
+        A plan file (YAML), or a folder: every .yaml file in it is a plan. All plans are checked
+        before any runs.
     out
-        Folder of the results; it may hold those of earlier runs and other plans.
+        Folder of the results; it may hold those of earlier runs and other plans. Each plan of a
+        folder has a sub-folder of its name.
     data
         Where the plan's paths start; by default the folder of the plan.
     engine
@@ -62,18 +67,12 @@ def sweep(
     """
     from tacit.compute.engines import whole
     from tacit.experiments.mlflow_hook import logging_to
-    from tacit.experiments.run import prepare
+    from tacit.experiments.run import prepare_all
     from tacit.experiments.run import sweep as run_sweep
-    from tacit.report.words import imbalance_words
 
     if dry_run:
         whole("--jobs", jobs)
-        state = prepare(plan, out, data)
-        missing = state.missing(retry_failed)
-        for cell in missing:
-            place = f"{cell.data} ({cell.encoder}), {imbalance_words(cell.imbalance)}"
-            say(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
-        say(f"{len(missing)} of {len(state.cells)} cells to compute")
+        _list_missing(prepare_all(plan, out, data), retry_failed, several=plan.is_dir())
         return
     options = {"address": address, "cluster": cluster, "partition": partition, "minutes": minutes}
     with (
@@ -108,3 +107,24 @@ def sweep(
             " learner,data,error --where \"status='failed'\" lists them, and --retry-failed"
             " computes them again"
         )
+
+
+def _list_missing(plan_runs: "list[PlanRun]", retry_failed: bool, *, several: bool) -> None:
+    """Print the cells that would be computed, below the file of their plan where there are
+    several.
+    """
+    from tacit.report.words import imbalance_words
+
+    n_missing = 0
+    for plan_run in plan_runs:
+        missing = plan_run.state.missing(retry_failed)
+        n_missing += len(missing)
+        if several:
+            say(f"{plan_run.plan}: {len(missing)} of {len(plan_run.state.cells)} cells to compute")
+        for cell in missing:
+            place = f"{cell.data} ({cell.encoder}), {imbalance_words(cell.imbalance)}"
+            say(f"{cell.key}  {cell.learner}  {place}  {cell.shown_budget}  seed {cell.seed}")
+
+    n_cells = sum(len(plan_run.state.cells) for plan_run in plan_runs)
+    plans = f" of {len(plan_runs)} plans" if several else ""
+    say(f"{n_missing} of {n_cells} cells{plans} to compute")

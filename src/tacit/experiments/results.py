@@ -172,7 +172,8 @@ def read_results(folder: Path | str, where: str = "") -> list[Result]:
     Parameters
     ----------
     folder : path
-        Of a sweep.
+        Of a sweep of one plan, or of a folder of plans; results of several are in order of their
+        plans.
     where : str, optional
         Condition on the fields, in SQL, such as "method = 'newton' and rho < 1".
 
@@ -184,18 +185,36 @@ def read_results(folder: Path | str, where: str = "") -> list[Result]:
     return [Result(**row) for row in query(folder, where).to_pylist()]
 
 
-def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> pa.Table:
-    """Return the results in a folder as a table, in order of their keys; see `read_results`."""
-    check_installed("duckdb")
-    import duckdb
-    import pyarrow as pa
-
-    files = files_of(Path(folder))
+def results_of_one(folder: Path, where: str = "") -> list[Result]:
+    """Return the results in a folder without those of its sub-folders; there may be none."""
+    files = files_of(folder)
     if not files:
+        return []
+    return [Result(**row) for row in _query(files, where).to_pylist()]
+
+
+def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> pa.Table:
+    """Return the results in a folder as a table; see `read_results`."""
+    folders = folders_of(Path(folder))
+    if not folders:
         raise InputError(
             f"{folder} holds no results; pass the folder of a sweep (`tacit sweep PLAN --out"
             " FOLDER`)"
         )
+
+    files = [path for one in folders for path in files_of(one)]
+    # plans may have a cell in common, which each of them computed
+    order = "plan, key" if len(folders) > 1 else "key"
+    return _query(files, where, columns, order)
+
+
+def _query(
+    files: Sequence[Path], where: str, columns: Sequence[str] = (), order: str = "key"
+) -> pa.Table:
+    """Return the rows of files of which the condition is true."""
+    check_installed("duckdb")
+    import duckdb
+    import pyarrow as pa
 
     selection = ", ".join(f'"{name}"' for name in columns) or "*"
     condition = f" WHERE ({where})" if where else ""
@@ -205,7 +224,7 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
         connection.execute("SET enable_external_access = false")
         try:
             return connection.sql(
-                f"SELECT {selection} FROM results{condition} ORDER BY key"
+                f"SELECT {selection} FROM results{condition} ORDER BY {order}"
             ).to_arrow_table()
         # AttributeError: sql() returned None, since the condition makes it several statements
         except (duckdb.Error, AttributeError) as error:
@@ -219,6 +238,16 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
 def files_of(folder: Path) -> list[Path]:
     """Return the files of results; other files in the folder are ignored."""
     return sorted(path for path in (folder / CELLS).glob("*.parquet") if KEY.fullmatch(path.stem))
+
+
+def folders_of(folder: Path) -> list[Path]:
+    """Return the folders with results: this one, then its sub-folders, one for each plan of a
+    sweep of several.
+    """
+    candidates = [folder]
+    if folder.is_dir():
+        candidates += sorted(path for path in folder.iterdir() if path.is_dir())
+    return [path for path in candidates if files_of(path)]
 
 
 def _row(path: Path) -> pa.Table:

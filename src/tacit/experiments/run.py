@@ -1,8 +1,9 @@
 """A sweep: the cells of a plan that have no result yet, run on an engine, into a folder.
 
-The folder holds `cells/` (one result each, see `results.py`), `shared/` (work that cells share),
-`plans/` (a copy of each plan) and `started/` (which process began which cell). A killed sweep loses
-the cells that were running; the same command computes these and the cells that had not begun.
+A folder of plans is swept plan by plan, each into a sub-folder of its name. The folder of a plan
+holds `cells/` (one result each, see `results.py`), `shared/` (work that cells share), `plans/` (a
+copy of each plan) and `started/` (which process began which cell). A killed sweep loses the cells
+that were running; the same command computes these and the cells that had not begun.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacit.compute.checkpoint import Checkpoint
+from tacit.compute.engines import Engine
 from tacit.compute.engines import engine as engine_of
 from tacit.compute.extras import check_installed
 from tacit.compute.progress import progress
@@ -25,7 +27,7 @@ from tacit.experiments import results
 from tacit.experiments.cell import Cell
 from tacit.experiments.cells import cells
 from tacit.experiments.data import data_source
-from tacit.experiments.plan import load
+from tacit.experiments.plan import Plan, load
 from tacit.experiments.results import CELLS, Result
 from tacit.experiments.work import SHARED, STARTED, work
 
@@ -54,6 +56,45 @@ class SweepState:
         return missing_cells
 
 
+class PlanRun(NamedTuple):
+    """A plan file, the folder of its results, and the state of its sweep."""
+
+    plan: Path
+    folder: Path
+    state: SweepState
+
+
+def plans_in(path: Path | str) -> list[Path]:
+    """Return the plan files of a folder, those that end in .yaml, in order; or the file itself.
+
+    Raises InputError for a folder without any.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        return [path]
+    plans = sorted(file for file in path.glob("*.yaml") if file.is_file())
+    if not plans:
+        raise InputError(
+            f"folder {path} has no plans, which are files that end in .yaml; choose another folder,"
+            " or name a plan"
+        )
+    return plans
+
+
+def prepare_all(
+    plans: Path | str, folder: Path | str, data: Path | str | None = None
+) -> list[PlanRun]:
+    """Prepare a plan, or each plan of a folder, whose results go into sub-folders of its name."""
+    several = Path(plans).is_dir()
+    runs = []
+    for plan in plans_in(plans):
+        plan_folder = Path(folder)
+        if several:
+            plan_folder /= plan.stem
+        runs.append(PlanRun(plan, plan_folder, prepare(plan, plan_folder, data)))
+    return runs
+
+
 def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None) -> SweepState:
     """Read a plan, check it against the data, and read the results that the folder holds.
 
@@ -74,8 +115,7 @@ def prepare(plan: Path | str, folder: Path | str, data: Path | str | None = None
     with lines.placing_errors(), caching():
         plan_cells = cells(plan_content, sources)
 
-    folder = Path(folder)
-    finished = results.read_results(folder) if results.files_of(folder) else []
+    finished = results.results_of_one(Path(folder))
     return SweepState(tuple(plan_cells), {result.key: result for result in finished})
 
 
@@ -95,9 +135,11 @@ def sweep(
     Parameters
     ----------
     plan : path
-        A plan file.
+        A plan file, or a folder of plans, each of which ends in .yaml. All of them are checked
+        before any runs.
     folder : path
-        Where results go, and where those of earlier runs are.
+        Where results go, and where those of earlier runs are. Each plan of a folder has a
+        sub-folder of its name.
     data : path, optional
         Where the plan's paths start; by default the folder of the plan.
     engine : {"joblib", "ray", "slurm"}
@@ -113,7 +155,7 @@ def sweep(
     Returns
     -------
     list of Result
-        Of all cells of the plan.
+        Of all cells of the plan, or of all plans in order.
 
     Raises
     ------
@@ -123,24 +165,31 @@ def sweep(
         If another sweep is running into this folder, it cannot be written, or the extra
         `experiments` is missing.
     """
-    state = prepare(plan, folder, data)
+    plan_runs = prepare_all(plan, folder, data)
+    all_results = []
+    for plan_run in plan_runs:
+        # workers may run in another working directory
+        plan_run = plan_run._replace(folder=plan_run.folder.resolve())
+        log_options = {}
+        if engine == "slurm":
+            log_options["folder"] = plan_run.folder / "slurm"
+        runner = engine_of(engine, jobs, **options, **log_options)
+        all_results += _sweep_plan(plan_run, runner, retry_failed, hook)
+    return all_results
 
-    # workers may run in another working directory
-    folder = Path(folder).resolve()
-    log_options = {}
-    if engine == "slurm":
-        log_options["folder"] = folder / "slurm"
-    runner = engine_of(engine, jobs, **options, **log_options)
 
+def _sweep_plan(plan_run: PlanRun, runner: Engine, retry_failed: bool, hook: Any) -> list[Result]:
+    """Compute the missing cells of one plan; return the results of all its cells."""
+    folder = plan_run.folder
     _make_folders(folder)
     try:
         with locked(folder / LOCK, wait=False):
-            _copy_plan(Path(plan), folder)
+            _copy_plan(plan_run.plan, folder)
             _remove_leftovers(folder / CELLS)
             _remove_leftovers(folder / SHARED)
 
-            missing = state.missing(retry_failed)
-            results_by_key = dict(state.results)
+            missing = plan_run.state.missing(retry_failed)
+            results_by_key = dict(plan_run.state.results)
             # closing(): no worker outlives an interrupt
             with closing(runner.map(partial(work, folder), missing)) as new_results:
                 for result in progress(new_results, "cells", len(missing)):
@@ -151,7 +200,7 @@ def sweep(
         raise InputError(
             f"another sweep is running into {folder}; wait for it, or choose another folder"
         ) from error
-    return [results_by_key[cell.key] for cell in state.cells]
+    return [results_by_key[cell.key] for cell in plan_run.state.cells]
 
 
 def _make_folders(folder: Path) -> None:
@@ -167,6 +216,17 @@ def _make_folders(folder: Path) -> None:
         raise InputError(
             f"{folder} cannot be written ({error.strerror}); choose another folder"
         ) from error
+
+
+def plan_of(folder: Path) -> Plan | None:
+    """Return the plan of the newest sweep into a folder; None if there is no copy that this version
+    reads.
+    """
+    copies = sorted((folder / PLANS).glob("*.yaml"), key=lambda path: path.stat().st_mtime)
+    try:
+        return load(copies[-1])[0] if copies else None
+    except InputError:
+        return None
 
 
 def _copy_plan(plan: Path, folder: Path) -> None:

@@ -1,4 +1,5 @@
-"""The report on a sweep: a page, or a folder of figures.
+"""The report on a sweep: a page, or a folder of figures; of several plans, with a section or a
+sub-folder for each.
 
 A new kind of figure is a function that finds it (in `accuracy.py`, `fits.py` or `votings.py`), one
 in `charts.py` that draws it, and its line in `FIGURES`.
@@ -12,13 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tacit.experiments.results import Result
+from tacit.experiments.results import Result, folders_of, results_of_one
+from tacit.experiments.run import plan_of
 from tacit.report import accuracy, charts, fits, paper, vega, votings
 from tacit.report.figure import Figure
 from tacit.report.groups import SweepResults
-from tacit.report.html import sweep_page
+from tacit.report.html import PlanSection, plans_page, sweep_page
 from tacit.report.tables import HEADER, SETTINGS_HEADER, settings_tables, tables
 from tacit.report.theme import PAGE, Theme
+from tacit.report.words import slug
 
 # files beside the images
 CAPTIONS = "captions.txt"
@@ -72,15 +75,75 @@ def figures(sweep: SweepResults) -> list[tuple[Kind, Figure]]:
     return list(figures_by_name.values())
 
 
+class PlanResults(NamedTuple):
+    """Results of one plan of a sweep of several, and what the plan says about itself.
+
+    `name` is that of the sub-folder.
+    """
+
+    name: str
+    title: str
+    about: str
+    results: Sequence[Result]
+
+
+def read_plans(runs: Path, where: str = "") -> list[PlanResults]:
+    """Return the results of each plan in the folder of a sweep of several; a plan without a cell of
+    which `where` is true is left out.
+    """
+    plans = []
+    for folder in folders_of(runs):
+        # the results of a plan that was swept alone lie in the folder itself
+        results = results_of_one(folder, where)
+        if not results:
+            continue
+        plan = plan_of(folder)
+        title = results[0].plan if plan is None else plan.name
+        about = "" if plan is None else plan.about
+        plans.append(PlanResults(folder.resolve().name, title, about, results))
+    return plans
+
+
 def html(results: Sequence[Result], title: str) -> str:
     """Return the page, which needs no network; InputError if no cell was done."""
     sweep = SweepResults.of(results)
-    sections: dict[str, list[tuple[Figure, dict[str, Any]]]] = {}
+    return sweep_page(title, sweep, _charts(sweep))
+
+
+def html_of_plans(plans: Sequence[PlanResults], title: str) -> str:
+    """Return the page with a section for each plan; InputError if no cell of any was done."""
+    sections = []
+    for plan, sweep in _sweeps(plans):
+        prefix = f"{slug(plan.name)}-"
+        charts = {} if sweep is None else _charts(sweep, prefix)
+        sections.append(PlanSection(prefix, plan.title, plan.about, plan.results, sweep, charts))
+    return plans_page(title, sections)
+
+
+def _sweeps(plans: Sequence[PlanResults]) -> list[tuple[PlanResults, SweepResults | None]]:
+    """Return each plan with its results for figures, None if no cell was done; InputError if none
+    of any plan was.
+    """
+    # raises where no cell of any plan was done
+    SweepResults.of([result for plan in plans for result in plan.results])
+    sweeps: list[tuple[PlanResults, SweepResults | None]] = []
+    for plan in plans:
+        done = any(result.status == "done" for result in plan.results)
+        sweeps.append((plan, SweepResults.of(plan.results) if done else None))
+    return sweeps
+
+
+def _charts(
+    sweep: SweepResults, prefix: str = ""
+) -> dict[str, list[tuple[Figure, dict[str, Any]]]]:
+    """Return each figure with its Vega-Lite chart, by heading; names begin with `prefix`."""
+    charts_by_heading: dict[str, list[tuple[Figure, dict[str, Any]]]] = {}
     for kind, figure in figures(sweep):
         # without Altair's slow check against the schema of Vega-Lite
         chart = kind.chart(figure, PAGE).to_dict(validate=False)
-        sections.setdefault(kind.heading, []).append((figure, chart))
-    return sweep_page(title, sweep, sections)
+        named = replace(figure, name=f"{prefix}{figure.name}")
+        charts_by_heading.setdefault(kind.heading, []).append((named, chart))
+    return charts_by_heading
 
 
 def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
@@ -104,6 +167,14 @@ def write_images(results: Sequence[Result], format: str, folder: Path) -> None:
     )
 
 
+def write_images_of_plans(plans: Sequence[PlanResults], format: str, folder: Path) -> None:
+    """Write a sub-folder for each plan of which a cell was done, as `write_images` does."""
+    for plan, sweep in _sweeps(plans):
+        if sweep is not None:
+            (folder / plan.name).mkdir()
+            write_images(plan.results, format, folder / plan.name)
+
+
 def _write_csv(
     path: Path, header: Sequence[str], titled_rows: Iterable[tuple[str, list[tuple[str, ...]]]]
 ) -> None:
@@ -124,3 +195,11 @@ def is_images(folder: Path) -> bool:
     names = {path.name for path in folder.iterdir()}
     images = {name for name in names if Path(name).suffix.removeprefix(".") in vega.FORMATS}
     return names - images - {HYPERPARAMETERS} == {CAPTIONS, TABLES}
+
+
+def is_images_of_plans(folder: Path) -> bool:
+    """Return true if a folder holds the sub-folders of `write_images_of_plans`, and nothing
+    else.
+    """
+    paths = list(folder.iterdir())
+    return bool(paths) and all(path.is_dir() and is_images(path) for path in paths)
