@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 HEAD = (
     "# Declare what each column may hold from public knowledge (a code book, a form, the law).",
     "# Bounds or levels that were read off private records are outside the guarantee.",
-    "# Delete the lines of columns that are no features. docs/tables.md has all keys.",
+    "# A kind is number, ordered, category, date, text or image; docs/tables.md has all keys.",
+    "# Delete the lines of columns that are no features.",
 )
-NOT_READ = "declare it from public knowledge; nothing was read off the rows"
+NOT_READ = "to be declared: nothing was read off the rows"
 READ = "from the public sample"
-KINDS = "number, ordered, category, date, text or image"
 
 MOST_LEVELS = 100  # of a category in a sample; more are taken for free text
 SKEW = 100  # how far the largest amount is above the median, for log spacing
@@ -119,7 +119,7 @@ def _declared(private: "Table", sample: "Table | None", name: str) -> tuple[str,
         return "{kind: date, parts: [year, month, weekday], years: }", NOT_READ
     if kind == "image":
         return "{kind: image, encoder: }", "name an encoder of tacit encode"
-    return "{kind: }", f"{KINDS}; {NOT_READ}"
+    return "{kind: }", NOT_READ
 
 
 def _kind_of_type(table: "Table", name: str) -> str | None:
