@@ -90,6 +90,8 @@ def test_the_schema_is_carried(encoded, tmp_path):
         release.columns.declaration()["columns"]
         == encoded[0].loaded_schema().of_features().declaration()["columns"]
     )
+    # so that `tacit evaluate` finds the labels of a table
+    assert release.columns.label == "left"
     assert "age: kind = number, low = 0, high = 100, cells = 4, spacing = even" in release.card()
     new = pd.DataFrame({"plan": ["paid", "free"], "score": ["?", 0.2], "age": [80, 20]})
     assert release.predict(new).tolist() == ["leaves", "stays"]

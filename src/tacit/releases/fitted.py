@@ -109,7 +109,7 @@ def steps_of(clf: Any) -> tuple[Any, Scaling | None, TableColumns | None]:
                 columns = columns or _names_of(step)
                 continue
             if type(step) is TableEncoder and scaling is None and columns is None:
-                columns = step.loaded_schema().of_features()
+                columns = step.loaded_schema()
                 continue
             fault = (
                 f"step {name!r:.60} of the pipeline ({type(step).__name__}) may have been fitted on"
