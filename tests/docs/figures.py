@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_suffix(".toml")
 
 FIGURE = re.compile(
-    r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+(?!\w|,?\d)|\d*\.\d+(?!\w|\.\d)|\d+(?= ?%| percent\b))"
+    r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+(?!\w|,?\d)|\d*\.\d+(?!\w|\.\d)|\d+(?=\s?%|\spercent\b))"
 )
 FENCED = re.compile(r"^ *```.*?^ *```[ \t]*$", re.DOTALL | re.MULTILINE)
 # numbers that nobody measured: names of papers, licences, versions, and stated budgets
@@ -227,11 +227,12 @@ def lines(file: str, *texts: str) -> list[float]:
 
 def cells(file: str, column: str, **where: str) -> list[float]:
     """Return a column of the rows of a stored CSV file that have these values."""
-    return [
-        float(row[column])
-        for row in rows(file)
-        if all(row[key] == value for key, value in where.items())
-    ]
+    return [float(row[column]) for row in rows(file) if matches(row, where)]
+
+
+def matches(row: dict[str, str], where: dict[str, str]) -> bool:
+    """Tell whether a row has these values, several of which may be given with `|` between them."""
+    return all(row[key] in values.split("|") for key, values in where.items())
 
 
 def mean(file: str, column: str, **where: str) -> float:
@@ -243,7 +244,7 @@ def means(file: str, column: str, by: str, **where: str) -> list[float]:
     """Return the means of a column by the values of other columns, which `by` names."""
     groups: dict[tuple[str, ...], list[float]] = {}
     for row in rows(file):
-        if all(row[key] == value for key, value in where.items()):
+        if matches(row, where):
             groups.setdefault(tuple(row[key] for key in by.split()), []).append(float(row[column]))
     return [statistics.fmean(group) for group in groups.values()]
 
