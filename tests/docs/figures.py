@@ -125,7 +125,7 @@ def entry_of(block: Block, entries: Iterable[dict]) -> dict:
 
 def uncovered(block: Block, entry: dict, page: str) -> list[str]:
     """Return the figures of a block that its entry compares with nothing, or that differ."""
-    stated = {text for kind in STATED if kind in entry for text in entry[kind]["figures"].split()}
+    found, _ = stated(block, entry)
     checks: list[Callable[[Figure], bool]] = []
     if "run" in entry:
         shown = " ".join(executed(page))
@@ -143,9 +143,27 @@ def uncovered(block: Block, entry: dict, page: str) -> list[str]:
         checks.append(lambda figure: any(figure.rounds(value) for value in values))
     return [
         figure.text
-        for figure in block.figures
-        if figure.text not in stated and not any(check(figure) for check in checks)
+        for index, figure in enumerate(block.figures)
+        if index not in found and not any(check(figure) for check in checks)
     ]
+
+
+def stated(block: Block, entry: dict) -> tuple[set[int], list[str]]:
+    """Return which figures of a block its entry lists in their order, and those that it lists and
+    the block lacks.
+    """
+    found: set[int] = set()
+    lacking = []
+    for kind in STATED:
+        start = 0
+        for text in entry.get(kind, {"figures": ""})["figures"].split():
+            texts = [figure.text for figure in block.figures[start:]]
+            if text in texts:
+                start += texts.index(text) + 1
+                found.add(start - 1)
+            else:
+                lacking.append(text)
+    return found, lacking
 
 
 def executed(page: str) -> list[str]:

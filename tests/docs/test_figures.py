@@ -16,6 +16,7 @@ from docs.figures import (
     entry_of,
     listed,
     sha256,
+    stated,
     uncovered,
 )
 
@@ -50,12 +51,9 @@ def test_every_entry_has_its_block_and_states_no_other_figure(entries):
         found = [block for block in blocks(text_of(page)) if block.generator is None]
         for entry in of_page:
             (block,) = (block for block in found if entry["block"] in block.words)
-            shown = {figure.text for figure in block.figures}
-            for kind in STATED:
-                if kind in entry:
-                    stale = set(entry[kind]["figures"].split()) - shown
-                    assert not stale, f"{page}, {entry['block']!r}: {stale} are not on the page"
-                    assert entry[kind]["because"]
+            _, lacking = stated(block, entry)
+            assert not lacking, f"{page}, {entry['block']!r}: {lacking} are not on the page"
+            assert all(entry[kind]["because"] for kind in STATED if kind in entry)
             if "dated" in entry:
                 assert re.fullmatch(r"\d{4}-\d\d-\d\d", entry["dated"]["date"])
                 assert entry["dated"]["command"]
@@ -126,7 +124,7 @@ def test_most_last_digits_that_change_are_noticed(entries):
                     changed = [Figure(next_digit(figure.text)) for figure in block.figures]
                     wrong = uncovered(Block(block.text, tuple(changed)), entry, text)
                     noticed.extend(figure.text in wrong for figure in changed)
-    assert sum(noticed) > 0.75 * len(noticed) > 400
+    assert sum(noticed) > 0.85 * len(noticed) > 400
 
 
 def next_digit(text):
