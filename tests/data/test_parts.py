@@ -249,3 +249,75 @@ def test_links_of_hdf5_to_other_files_are_not_followed(tmp_path):
         file["x"] = h5py.ExternalLink("other.h5", "x")
     with pytest.raises(InputError, match="no array with a usual name"):
         read_data(tmp_path / "t.h5")
+
+
+def texts_of(ending, start, stop):
+    """Return rows as the lines of a text file."""
+    if ending == ".jsonl":
+        keys = ["x", "label", "who"]
+        lines = []
+        for row in range(start, stop):
+            values = [X[row].tolist(), str(LABELS[row]), str(PERSONS[row])]
+            lines.append(json.dumps(dict(zip(keys, values, strict=True))))
+    else:
+        lines = ["a,b,c,d,label,who"]
+        for row in range(start, stop):
+            lines.append(",".join([*map(str, X[row].tolist()), LABELS[row], PERSONS[row]]))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl"])
+def test_a_folder_of_texts_is_one_file(tmp_path, monkeypatch, expected, ending):
+    # several blocks a part, and rows in a temporary file
+    monkeypatch.setattr("tacit.data.formats.text.BLOCK", 1 << 11)
+    monkeypatch.setattr("tacit.data.formats.json_lines.BLOCK", 1 << 11)
+    monkeypatch.setattr("tacit.data.streams.MOST_IN_MEMORY", 1 << 10)
+    pack = gzip.compress if ending.endswith(".gz") else bytes
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for number in range(12):
+        content = texts_of(ending.removesuffix(".gz"), 40 * number, min(400, 40 * (number + 1)))
+        if number == 11:
+            content = ""
+        path = folder / f"part-{number}{ending}"
+        path.write_bytes(pack(content.encode()))
+    (folder / "_SUCCESS").touch()
+    assert identity_of(folder) == "parts"
+    assert stored_hash(tmp_path / "store", folder) == expected
+    assert isinstance(read_data(folder, persons="who").x, np.memmap)
+
+
+def test_json_of_types_that_a_later_block_shows(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.data.formats.json_lines.BLOCK", 1 << 8)
+    rows = [{"a": row, "b": row / 2 + 1, "label": row % 2} for row in range(40)]
+    rows[39] = {"b": 0.5, "a": 0.25, "label": 1, "more": "text"}
+    path = tmp_path / "t.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    data = read_data(path)
+    assert data.card["columns"] == ["a", "b"]
+    assert data.x[:, 0].tolist() == [*range(39), 0.25]
+    assert data.labels.tolist() == [row["label"] for row in rows]
+    assert data.left_out == (
+        "'more' (string; features are columns of floats: convert it to use it)",
+    )
+
+    rows[39]["label"] = "one"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(InputError, match="names hold one type"):
+        read_data(path)
+
+
+def test_texts_that_do_not_fit_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text(texts_of(".csv", 0, 2))
+    (tmp_path / "b.csv").write_text("a,b,c,label,d,who\n1,2,3,ant,4,p0\n")
+    with pytest.raises(InputError, match=stating("b.csv", "other columns", "same header")):
+        read_data(tmp_path)
+    (tmp_path / "b.csv").unlink()
+    (tmp_path / "b.tsv").write_text("a\n")
+    with pytest.raises(InputError, match="same format"):
+        read_data(tmp_path)
+    (tmp_path / "b.tsv").unlink()
+    (tmp_path / "label=ant").mkdir()
+    (tmp_path / "a.csv").rename(tmp_path / "label=ant" / "a.csv")
+    with pytest.raises(InputError, match="write the column into the parts"):
+        read_data(tmp_path)

@@ -10,6 +10,7 @@
 | `.parquet` | a column of lists, or all columns of floats; `label`/`labels`/`y`/`target`/`class` |
 | `.arrow`, `.feather`, `.ipc` | as for Parquet |
 | folder of such files | as for one file; `NAME=VALUE` in the name of a folder is a column |
+| folder of `.csv` or `.jsonl` files | as for one file |
 | `.jsonl`, `.jsonl.gz` | as for Parquet |
 | `.h5`, `.hdf5` | as for `.npz` |
 | `.csv`, `.tsv`, `.csv.gz` | all columns, with a heading or none; labels are named as in Parquet |
@@ -175,7 +176,7 @@ def identity_of(path: str | Path, split: str | None = None) -> str:
     them.
     """
     path, split = _place(path, split)
-    if path.is_file() and _ending(path) in SUFFIXES:
+    if path.is_file() and parts.ending(path) in SUFFIXES:
         return text.stem(path)
     if (path / MANIFEST).exists():
         return EmbeddingStore.open(path).identity
@@ -321,7 +322,7 @@ def _read_file(
     width: int | None,
 ) -> Arrays:
     _refuse_options(path, split=split)
-    ending = _ending(path)
+    ending = parts.ending(path)
     if ending == ".npy":
         _refuse_options(path, x=x, y=y)
         _refuse_column(path, persons)
@@ -387,6 +388,12 @@ def _read_parts(
         identity = _split_identity(path, name)
     else:
         _refuse_options(path, split=split)
+    if parts.are_texts(path):
+        files = parts.text_paths(path, name)
+        read = text.read_files
+        if "json" in parts.ending(files[0]):
+            read = json_lines.read_files
+        return read(files, path, identity, x, y, persons, width)
     table_parts = parts.open_parts(path, name)
     return table.read_parts(table_parts, path, identity, x, y, persons, width)
 
@@ -398,23 +405,16 @@ def _on_this_machine(path: Path) -> Path:
     if not isinstance(path, RemotePath):
         return path
     if path.is_file():
-        is_part = _ending(path) in parts.KINDS
+        is_part = parts.ending(path) in parts.KINDS
     else:
         is_saved = huggingface.is_dataset(path) or huggingface.is_dataset_dict(path)
-        is_part = not is_saved and not (path / MANIFEST).exists() and parts.is_parts(path)
+        is_store = (path / MANIFEST).exists()
+        is_part = not (is_saved or is_store or parts.are_texts(path)) and parts.is_parts(path)
     if is_part:
         return path
     if path.suffix == ".npy":
         return path.copied(f"{path.stem}{npy.TARGETS}", "card.json")
     return path.copied()
-
-
-def _ending(path: Path) -> str:
-    """Return the ending of a file in small letters, with that before `.gz`."""
-    ending = path.suffix.lower()
-    if ending == ".gz":
-        return path.with_suffix("").suffix.lower() + ending
-    return ending
 
 
 def _with_card(data: Data, card: Path, path: Path) -> Arrays:

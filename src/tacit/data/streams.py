@@ -4,7 +4,7 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +118,40 @@ class StreamedRows:
             return pieces[0]
         no_rows = np.empty((0, *self.shape[1:]), self.dtype)
         return np.concatenate([no_rows, *pieces])
+
+
+class Spool:
+    """Rows collected block by block: in memory, or in a temporary file without a name once they are
+    more than MOST_IN_MEMORY bytes.
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._blocks: list[NDArray[Any]] = []
+        self._file: IO[bytes] | None = None
+        self._n_bytes = 0
+
+    def append(self, block: NDArray[Any]) -> None:
+        """Add rows, of the shape and type that those before have."""
+        self.n_rows += len(block)
+        self._n_bytes += block.nbytes
+        self._blocks.append(block)
+        if self._n_bytes > MOST_IN_MEMORY:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="tacit-")  # noqa: SIM115 (closed by array)
+            for waiting in self._blocks:
+                waiting.tofile(self._file)
+            # its shape and type remain
+            self._blocks = [block[:0]]
+
+    def array(self) -> NDArray[Any]:
+        """Return all rows, in memory or mapped from the file."""
+        if self._file is None:
+            return self._blocks[0] if len(self._blocks) == 1 else np.concatenate(self._blocks)
+        empty = self._blocks[0]
+        with self._file as file:
+            file.flush()
+            return np.memmap(file, empty.dtype, "r+", shape=(self.n_rows, *empty.shape[1:]))
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:

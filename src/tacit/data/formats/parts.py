@@ -147,6 +147,13 @@ KINDS: dict[str, type[ParquetPart] | type[ArrowPart]] = {
 }
 
 
+# text, which is not streamed from where it is: the rows are collected as it is parsed
+TEXTS = (
+    *(".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+    *(".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
+)
+
+
 class Parts:
     """The parts of a table, one below another.
 
@@ -242,6 +249,12 @@ def is_parts(folder: Path) -> bool:
     return folder.is_dir() and next(_found(folder), None) is not None
 
 
+def are_texts(folder: Path) -> bool:
+    """Tell whether the parts of a folder are text."""
+    first = next(_found(folder), None)
+    return first is not None and ending(first) in TEXTS
+
+
 def splits(folder: Path) -> list[str]:
     """Return the names of the splits in a folder of parts: of folders that are no partition, or how
     the names of its files begin; empty if it has none.
@@ -262,8 +275,7 @@ def splits(folder: Path) -> list[str]:
 
 def open_parts(folder: Path, split: str | None) -> Parts:
     """Open the parts of a folder, or those of one of its splits."""
-    paths = [path for path in _found(folder) if _split(path.relative_to(folder)) == split]
-    paths.sort(key=lambda path: _natural(path.relative_to(folder)))
+    paths = _ordered(folder, split)
     partitions = [_partition(path.relative_to(folder)) for path in paths]
     for path, partition in zip(paths, partitions, strict=True):
         if list(partition) != list(partitions[0]):
@@ -271,6 +283,32 @@ def open_parts(folder: Path, split: str | None) -> Parts:
                 f"{path} is in other partitions than {paths[0]}; write all parts with the same ones"
             )
     return Parts([_open(path) for path in paths], partitions)
+
+
+def text_paths(folder: Path, split: str | None) -> list[Path]:
+    """Return the files of text in a folder, or of one of its splits, which end alike and hold all
+    columns.
+    """
+    paths = _ordered(folder, split)
+    for path in paths:
+        if _partition(path.relative_to(folder)):
+            raise InputError(
+                f"{path} is in a folder NAME=VALUE, which states a column of Parquet and Arrow"
+                " alone; write the column into the parts"
+            )
+        if ending(path) != ending(paths[0]):
+            raise InputError(
+                f"{path} and {paths[0]} end otherwise; write all parts in the same format"
+            )
+    return paths
+
+
+def ending(path: Path) -> str:
+    """Return the ending of a file in small letters, with that before `.gz`."""
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return path.with_suffix("").suffix.lower() + suffix
+    return suffix
 
 
 def check_sizes(
@@ -304,11 +342,28 @@ def _open(path: Path) -> Part:
 
 
 def _found(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder that are parts of a table, in no order."""
+    """Yield the files below a folder that are parts of a table, in no order: text only if there are
+    no others.
+    """
+    texts = []
+    n_others = 0
     for path in folder.rglob("*"):
         is_hidden = any(name.startswith(("_", ".")) for name in path.relative_to(folder).parts)
-        if path.suffix.lower() in KINDS and not is_hidden and path.is_file():
+        if is_hidden:
+            continue
+        if path.suffix.lower() in KINDS and path.is_file():
+            n_others += 1
             yield path
+        elif ending(path) in TEXTS and path.is_file():
+            texts.append(path)
+    if n_others == 0:
+        yield from texts
+
+
+def _ordered(folder: Path, split: str | None) -> list[Path]:
+    """Return the parts of a folder, or of one of its splits, in the order of their paths."""
+    paths = [path for path in _found(folder) if _split(path.relative_to(folder)) == split]
+    return sorted(paths, key=lambda path: _natural(path.relative_to(folder)))
 
 
 def _split(path: Path) -> str | None:

@@ -3,7 +3,7 @@ tables in general.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,18 +100,24 @@ def _blocks(
     parts: Parts, features: list[str], dtype: np.dtype[Any], path: Path, batch_rows: int
 ) -> Iterator[NDArray[Any]]:
     """Yield the features in blocks of rows."""
+    with arrow_faults(path):
+        for block in blocks_of(parts.batches(features, batch_rows), features[0], path):
+            yield block.astype(dtype, copy=False)
+
+
+def blocks_of(batches: Iterable[Any], feature: str, path: Path) -> Iterator[NDArray[Any]]:
+    """Yield the rows of batches of features; `feature` is the name of the first column."""
     start = 0
     axes = None
-    with arrow_faults(path):
-        for batch in parts.batches(features, batch_rows):
-            if batch.num_rows == 0:
-                continue
-            if is_list(batch.schema.field(0).type):
-                block, axes = _rows_of_lists(batch.column(0), features[0], path, start, axes)
-            else:
-                block = np.column_stack([_numbers(column) for column in batch.columns])
-            start += len(block)
-            yield block.astype(dtype, copy=False)
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        if is_list(batch.schema.field(0).type):
+            block, axes = _rows_of_lists(batch.column(0), feature, path, start, axes)
+        else:
+            block = np.column_stack([_numbers(column) for column in batch.columns])
+        start += len(block)
+        yield block
 
 
 def _dtype(kind: Any) -> np.dtype[Any]:

@@ -20,6 +20,7 @@ from tacit.data.formats.arrow import as_numpy, check_once
 from tacit.data.formats.table import LABELS
 from tacit.data.labels import WHOLE_NUMBER
 from tacit.data.sizes import check_unpacked, check_width
+from tacit.data.streams import Spool
 from tacit.errors import InputError
 
 # columns from which a record is hardly 0,1,2,3 by chance, but numbered columns are
@@ -42,7 +43,7 @@ _WHOLE_NUMBERS = (
 _FAULT = "is not a CSV file of numbers in UTF-8"
 
 # what reading a file raises, packed or not
-_FAULTS = (OSError, EOFError, zlib.error, UnicodeDecodeError)
+FAULTS = (OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
 class _Heading(NamedTuple):
@@ -59,17 +60,28 @@ def read(
     """Read the columns of numbers, labels and ids of persons; all columns but those two are
     features.
     """
+    return read_files([path], path, stem(path), x, y, persons, width)
+
+
+def read_files(
+    paths: list[Path],
+    path: Path,
+    identity: str,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    width: int | None,
+) -> Arrays:
+    """Read files one after another, batch by batch; each has the heading of the first, or none."""
     if x is not None:
         raise InputError(
             f"x={x} does not apply to {path}, whose columns are the features; leave it out"
         )
-    heading = _heading(path)
-    has_quotes = check_text(path)
-    if has_quotes:
-        # reading all lines refuses a quote that does not close on its line: it would hide the
-        # records up to the next one
-        for _ in _lines(path):
-            pass
+    if len(paths) > 1:
+        # Spark writes empty files for empty partitions
+        paths = [part for part in paths if next(_lines(part), None) is not None] or paths[:1]
+    headings = _headings(paths)
+    heading = headings[0]
     names = heading.names
     label = choose(names, y, LABELS, "y", path)
     ids = choose(names, persons, (), "persons", path)
@@ -77,42 +89,75 @@ def read(
     if not features:
         raise InputError(f"{path} has no column of features; give a column for each")
 
-    table = _checked_table(path, heading, features, label, ids)
-    check_width(path, (table.num_rows, len(features)), width)
-    rows = np.empty((table.num_rows, len(features)))
-    for column, name in enumerate(features):
-        rows[:, column] = as_numpy(table[name])
+    rows = Spool()
+    rows.append(np.empty((0, len(features))))
+    texts: dict[str, list[Any]] = {name: [] for name in (label, ids) if name is not None}
+    for part, part_heading in zip(paths, headings, strict=True):
+        for batch in _batches(part, part_heading, features, list(texts)):
+            # one array in the order of rows, as a store keeps them
+            block = np.empty((batch.num_rows, len(features)))
+            for column, name in enumerate(features):
+                block[:, column] = as_numpy(batch.column(name))
+            rows.append(block)
+            for name, chunks in texts.items():
+                chunks.append(batch.column(name))
+    check_width(path, (rows.n_rows, len(features)), width)
     return make_arrays(
-        rows,
-        None if label is None else as_numpy(_labels(table[label])),
-        (path,),
-        stem(path),
+        rows.array(),
+        None if label is None else as_numpy(_labels(_column(texts[label]))),
+        tuple(paths),
+        identity,
         card=named_columns(features) if heading.in_file else None,
-        persons=None if ids is None else as_numpy(table[ids]),
+        persons=None if ids is None else as_numpy(_column(texts[ids])),
     )
 
 
-def _checked_table(
-    path: Path, heading: _Heading, features: list[str], label: str | None, ids: str | None
-) -> Any:
-    """Read all columns; features are floats, labels and ids stay as they are written."""
+def _column(chunks: list[Any]) -> Any:
     import pyarrow as pa
 
+    return pa.chunked_array(chunks, pa.string())
+
+
+def _headings(paths: list[Path]) -> list[_Heading]:
+    """Return the headings of parts, which all have the columns of the first."""
+    headings = [_heading(path) for path in paths]
+    for path, heading in zip(paths, headings, strict=True):
+        if heading[:2] != headings[0][:2]:
+            raise InputError(
+                f"{path} has other columns than {paths[0]}; write all parts with the same header"
+            )
+    return headings
+
+
+def _batches(path: Path, heading: _Heading, features: list[str], texts: list[str]) -> Iterator[Any]:
+    """Yield batches of all columns; features are floats, labels and ids stay as they are
+    written.
+    """
+    import pyarrow as pa
+
+    has_quotes = check_text(path)
+    if has_quotes:
+        # reading all lines refuses a quote that does not close on its line: it would hide the
+        # records up to the next one
+        for _ in _lines(path):
+            pass
+
     types = dict.fromkeys(features, pa.float64())
-    for name in (label, ids):
-        if name is not None:
-            types[name] = pa.string()
+    types |= dict.fromkeys(texts, pa.string())
     try:
-        table = _parse(
+        with _reader(
             path, heading, column_types=types, null_values=[""], strings_can_be_null=True
-        )
+        ) as reader:
+            for batch in reader:
+                if any(batch.column(name).null_count for name in features):
+                    _check_cells(path, heading.names, features)
+                yield batch
     except (OSError, ValueError, KeyError, MemoryError, pa.ArrowException) as error:
+        if isinstance(error, InputError):
+            raise
         # pyarrow's message quotes cells, which may be private: look for the cell again
         _check_cells(path, heading.names, features)
         raise InputError(f"{path} {_FAULT}; save it again") from error
-    if any(table[name].null_count for name in features):
-        _check_cells(path, heading.names, features)
-    return table
 
 
 def _heading(path: Path) -> _Heading:
@@ -139,11 +184,11 @@ def _heading(path: Path) -> _Heading:
     raise InputError(f"{path} is empty; write rows of numbers with commas between them")
 
 
-def _parse(path: Path, heading: _Heading, **conversion: Any) -> Any:
-    """Read a table; pyarrow takes the names of columns from the file if it is given none."""
+def _reader(path: Path, heading: _Heading, **conversion: Any) -> Any:
+    """Open a table; pyarrow takes the names of columns from the file if it is given none."""
     from pyarrow import csv as arrow_csv
 
-    return arrow_csv.read_csv(
+    return arrow_csv.open_csv(
         path,
         arrow_csv.ReadOptions(
             block_size=BLOCK,
@@ -208,12 +253,12 @@ def check_text(path: Path) -> bool:
     has_quotes = False
     n_bytes = 0
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             for block in iter(partial(file.read, BLOCK), b""):
                 has_quotes = has_quotes or b'"' in block
                 n_bytes += len(block)
                 check_unpacked(path, n_bytes)
-    except _FAULTS as error:
+    except FAULTS as error:
         raise InputError(f"{path} is damaged or cannot be read; save it again") from error
     return has_quotes
 
@@ -228,7 +273,7 @@ def _is_packed(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
+def opened(path: Path) -> IO[bytes] | gzip.GzipFile:
     """Open a file to read its bytes, unpacked."""
     if _is_packed(path):
         return gzip.open(path)
@@ -246,7 +291,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(max(csv.field_size_limit(), BLOCK))
     last_line = 0
     try:
-        with TextIOWrapper(_opened(path), encoding="utf-8-sig", newline="") as file:
+        with TextIOWrapper(opened(path), encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True, delimiter=_separator(path))
             for cells in reader:
                 # a cell with a line break takes several lines
@@ -260,5 +305,5 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(
             f"{path} line {last_line + 1} {fault}; write each record on one line"
         ) from error
-    except _FAULTS as error:
+    except FAULTS as error:
         raise InputError(f"{path} {_FAULT}; save it again") from error
