@@ -70,11 +70,20 @@ class Finding:
         """The kind, and where a claim holds in part, where that is."""
         if self.kind != IN_PART:
             return self.kind
+        groups_by_extent: dict[str, list[str]] = {}
+        for group, steps in self.truths.items():
+            groups_by_extent.setdefault(extent(steps), []).append(group)
         words = [
-            f"{group}: {extent(steps)}" if group else extent(steps)
-            for group, steps in self.truths.items()
+            f"{_joined(groups)}: {extent_words}" if any(groups) else extent_words
+            for extent_words, groups in groups_by_extent.items()
         ]
         return "; ".join(words)
+
+
+def _joined(groups: Sequence[str]) -> str:
+    """Return the names of groups, the word "imbalance" once."""
+    first, *others = groups
+    return ", ".join([first, *(name.removeprefix("imbalance ") for name in others)])
 
 
 def extent(truths: Mapping[str, bool]) -> str:

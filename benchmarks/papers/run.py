@@ -10,8 +10,9 @@ the kind of verdict that `claims.py` expects.
 """
 
 import argparse
+import resource
+import subprocess
 import sys
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,7 +22,7 @@ import page
 import stored
 from claims import CLAIMS
 
-from tacit.experiments.run import prepare, sweep
+from tacit.experiments.run import prepare
 from tacit.version import __version__
 
 
@@ -30,14 +31,20 @@ def run(
 ) -> tuple[list[stored.Row], stored.Run]:
     """Compute the missing cells of a quick plan; return all its rows, and the run."""
     plan = stored.QUICK / f"{name}.yaml"
-    start = time.monotonic()
-    if not collect:
-        sweep(plan, work / name, data=data, jobs=jobs)
-    state = prepare(plan, work / name, data)
+    plan_hash = stored.plan_hash(plan)
+    folder = work / name
+    is_resumed = folder.exists()
+    spent = 0.0 if collect else sweep(plan, folder, data, jobs)
+
+    # what an interrupted run of the same plan took counts too
+    previous = stored.read_runs().get(name)
+    if is_resumed and previous is not None and previous.hash == plan_hash:
+        spent += previous.processor_seconds
+
+    state = prepare(plan, folder, data)
     results = [state.results[cell.key] for cell in state.cells if cell.key in state.results]
     rows = stored.rows_of(name, results)
-    seconds = sum(result.fit_seconds + result.predict_seconds for result in results)
-    print(f"{name}: {len(rows)} cells in {time.monotonic() - start:.0f} s", flush=True)
+    print(f"{name}: {len(rows)} cells, {spent:.0f} s of processor time", flush=True)
 
     # the day of the newest cell, since earlier runs may have left cells
     date = max((result.started for result in results), default="")[:10]
@@ -45,12 +52,28 @@ def run(
         plan=name,
         cells=len(rows),
         of=len(state.cells),
-        hash=stored.plan_hash(plan),
+        hash=plan_hash,
         date=date,
         version=__version__,
-        seconds=round(seconds),
+        processor_seconds=round(spent),
     )
     return rows, one
+
+
+def sweep(plan: Path, folder: Path, data: Path, jobs: int) -> float:
+    """Compute the missing cells of a plan; return the processor seconds that this took.
+
+    The plan runs in a process of its own, whose workers have ended when it ends.
+    """
+    before = _seconds_of_children()
+    command = [sys.executable, "-m", "tacit", "sweep", plan, "--data", data, "--out", folder]
+    subprocess.run([*command, "--jobs", str(jobs)], check=True)
+    return _seconds_of_children() - before
+
+
+def _seconds_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def store(rows: Iterable[stored.Row], runs: Iterable[stored.Run]) -> None:

@@ -44,6 +44,9 @@ UTILITY_METHODS = {
 }
 
 
+WHOLE_NUMBERS = ("cells", "of", "processor_seconds")
+
+
 @dataclass(frozen=True)
 class Row:
     """The scores of one cell; `more` has further measures by name, as JSON."""
@@ -81,7 +84,7 @@ class Run:
     hash: str
     date: str
     version: str
-    seconds: int
+    processor_seconds: int
 
 
 class Cells:
@@ -261,7 +264,7 @@ def read_runs() -> dict[str, Run]:
     """Return the stored runs by plan."""
     runs = _read(
         RUNS,
-        lambda row: Run(**{**row, **{name: int(row[name]) for name in ("cells", "of", "seconds")}}),
+        lambda row: Run(**{**row, **{name: int(row[name]) for name in WHOLE_NUMBERS}}),
     )
     return {run.plan: run for run in runs}
 
