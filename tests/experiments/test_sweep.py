@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, OrderedDict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from tacit.errors import InputError
 from tacit.experiments import results
 from tacit.experiments.data import Records, records
 from tacit.experiments.run import prepare, sweep
-from tacit.experiments.work import STARTED, means_2d
+from tacit.experiments.work import STARTED, means_2d, settings_of
 from tacit.learners.common.overlap import MESSAGE_WITHOUT_NUMBER
 from tacit.learners.methods import METHODS, load
 from tacit.learners.prototypes.scores import window
@@ -335,7 +336,17 @@ def test_trials_of_a_plan_repeat_and_are_unpaid(plan, tmp_path):
     settings = kept["settings"]
     assert {name: settings[name] for name in best["parameters"]} == best["parameters"]
     assert settings["d_max"] == "public"
+    low, high = settings["window"]
+    assert low == best["parameters"]["d_min"] < high <= 2
     assert not {"public", "budget", "random_state", "jobs"} & set(settings)
+
+
+def test_settings_have_the_fields_of_grouped_parameters():
+    learner = tacit.PATE(teachers={"number": 20}, voting={"kind": "gnmax", "sigma": 9.0})
+    settings = settings_of(SimpleNamespace(has_search=False, has_realised_counts=False), learner)
+    assert (settings["teachers.number"], settings["voting.sigma"]) == (20, 9.0)
+    assert (settings["voting.kind"], settings["collector"]) == ("gnmax", "weighting")
+    assert not [name for name in settings if name.startswith(("run", "teachers__", "noise"))]
 
 
 def test_a_result_says_that_public_rows_are_private_records_but_not_how_many(plan, tmp_path):

@@ -239,7 +239,7 @@ def test_units_stand_side_by_side_without_an_axis_of_costs():
         figure.title, "digits", "raw", "imbalance 1", "accuracy", "neighbouring relation"
     )
     assert figure.x == accuracy.Axis("neighbouring relation")
-    assert {panel.title for panel in figure.panels} == {"rho=0.5", "rho=2"}
+    assert {panel.title for panel in figure.panels} == {"e = 1", "e = 2"}
     for panel in figure.panels:
         assert set(panel.names) == {
             "add/remove one record",
@@ -494,10 +494,28 @@ def test_a_panel_for_each_budget_the_strictest_first_none_last():
     ]
     assert [panel.title for panel in only(accuracy.encoders, results).panels] == [
         "epsilon=1",
-        "rho=2",
-        "rho=10",
+        "e = 2",
+        "e = 4.47",
         "no privacy",
     ]
+
+
+def test_an_unpaid_search_is_drawn_at_the_budget_of_its_fits_and_marked():
+    budgets = ["rho=2", "rho=8", "rho=inf"]
+    results = some(budget=budgets, tuning="unpaid", rho=math.inf, epsilon=math.inf)
+    results.append(one("p" * 20, learner="paid"))
+    figure = only(accuracy.accuracy, results)
+    (panel,) = figure.panels
+    assert [(point.series, point.x) for point in panel.points] == [
+        ("m, search unpaid", 2.0),
+        ("m, search unpaid", 4.0),
+        ("paid", 1.0),
+    ]
+    assert [point.results[0].budget for point in panel.flat] == ["rho=inf"]
+    assert not lacking(figure.caption, "tuned outside the guarantee", "no bound", "is not private")
+    # tables state what the guarantee is
+    _, rows = tables.tables(SweepResults.of(results))[0]
+    assert ("m, search unpaid", "rho=2", "inf") in [row.texts[:3] for row in rows]
 
 
 def test_class_sizes_and_run_times():
@@ -571,7 +589,7 @@ def test_trials_are_drawn_by_number_and_by_each_parameter_that_varied():
     extra = json.dumps({"trials": [*trials, {"parameters": {}, "score": None}]})
     results = some(budget=["rho=2", "rho=1"], seed=[0, 1], extra=[extra], rho=math.inf)
     by_number, by_k = found(fits.trials, results)
-    assert [panel.title for panel in by_number.panels] == ["rho=1", "rho=2"]
+    assert [panel.title for panel in by_number.panels] == ["e = 1.41", "e = 2"]
     assert medians(by_number.panels[0], "seed 1") == {1: 0.1, 2: 0.5}
     assert medians(by_k.panels[0], "seed 0") == {1: 0.1, 5: 0.5}
     assert (by_k.x.title, by_k.visible_series) == ("k", ("seed 0", "seed 1"))
@@ -611,8 +629,8 @@ def test_steps_have_numbers_or_a_number_for_each_class():
     ]
     radius, norm = only(fits.steps, [one(extra=json.dumps({"steps_": steps}))]).panels
     assert (radius.title, norm.title) == ("radius", "norm")
-    assert medians(radius, "rho=0.5") == {1: 5.0, 2: 3.0}
-    assert medians(norm, "rho=0.5") == {1: 2.0}
+    assert medians(radius, "e = 1") == {1: 5.0, 2: 3.0}
+    assert medians(norm, "e = 1") == {1: 2.0}
 
 
 def test_a_mean_keeps_its_class_and_one_seed_of_each_budget_is_pictured():
@@ -625,7 +643,7 @@ def test_a_mean_keeps_its_class_and_one_seed_of_each_budget_is_pictured():
         fits.means,
         some(seed=[3, 2], budget=["rho=1", "inf"], extra=[json.dumps({"means_2d": picture})]),
     )
-    assert [panel.title for panel in figure.panels] == ["inf, seed 2", "rho=1, seed 2"]
+    assert [panel.title for panel in figure.panels] == ["inf, seed 2", "e = 1.41, seed 2"]
     assert [(mean.class_index, mean.true, mean.private) for mean in figure.panels[0].means] == [
         (0, (0, 0), (0, 1)),
         (2, (1, 1), (2, 2)),

@@ -62,6 +62,12 @@ MEANS_2D = "means_2d"
 # fitted attributes that a learner took from public facts where no parameter sets them
 SETTINGS_FITTED = ("window_", "learning_rate_")
 
+# a public fact of a release with the window, which a search keeps of the learner that it chose
+WINDOW = "clip window of 1 + cosine"
+
+# a grouped parameter that says where a fit runs
+RUN = "run"
+
 # parameters that change no result
 NO_SETTINGS = ("allow_overlap", "jobs")
 
@@ -155,10 +161,8 @@ def settings_of(cell: Cell, learner: Any) -> dict[str, Any]:
     """Return the hyperparameters that a fitted learner used: those that were set or are default,
     those that a search chose, and those that it took from public rows.
     """
-    chosen = getattr(learner, "best_params_", {})
-    parameters = getattr(learner, "estimator", learner).get_params(deep=False) | chosen
     settings = {}
-    for name, value in sorted(parameters.items()):
+    for name, value in sorted(_parameters_of(learner).items()):
         # rows, long lists and what is left to the learner are no settings
         short = isinstance(value, bool | int | float | str | tuple | list)
         if (
@@ -172,9 +176,33 @@ def settings_of(cell: Cell, learner: Any) -> dict[str, Any]:
         value = getattr(learner, attribute, None)
         if value is not None:
             settings[attribute.removesuffix("_")] = _plain(value)
+    released = getattr(learner, "released_", None)
+    if cell.has_search and released is not None and WINDOW in released.mechanism:
+        settings["window"] = _plain(released.mechanism[WINDOW])
     if cell.has_realised_counts:
         settings["counts"] = REALISED
     return settings
+
+
+def _parameters_of(learner: Any) -> dict[str, Any]:
+    """Return the parameters of a fitted learner, or of the learner that a search chose.
+
+    Fields of grouped parameters are named as in `teachers.number`.
+    """
+    estimator = getattr(learner, "estimator", learner)
+    parameters = estimator.get_params(deep=False) | getattr(learner, "best_params_", {})
+    fields_of_groups = list(estimator.flat_names.values())
+    if not fields_of_groups:
+        return dict(parameters)
+
+    values = estimator.get_params(deep=True)
+    for field in fields_of_groups:
+        group, _, name = field.partition("__")
+        parameters.pop(group, None)
+        # a field that the kind of a group lacks has no value
+        if group != RUN and field in values:
+            parameters[f"{group}.{name}"] = values[field]
+    return dict(parameters)
 
 
 def _trials(learner: Any) -> list[dict[str, Any]]:

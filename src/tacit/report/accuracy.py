@@ -20,6 +20,7 @@ from tacit.report.groups import (
     SweepResults,
     axis_cost,
     budget_of,
+    budget_words,
     budgets,
     cost,
     currency,
@@ -29,6 +30,7 @@ from tacit.report.groups import (
     natural,
     not_private,
     parameters_of,
+    rho_of_fits,
 )
 from tacit.report.words import imbalance_words, slug, unit_words
 
@@ -36,6 +38,12 @@ from tacit.report.words import imbalance_words, slug, unit_words
 BALANCED = "balanced_accuracy"
 MINORITY = "minority_accuracy"
 MEASURES = {BALANCED: "balanced accuracy", MINORITY: "minority accuracy"}
+
+# for results of unpaid searches
+ABOUT_UNPAID = (
+    "An unpaid search stands at the budget of each of its fits, and has no bound: the search itself"
+    " is not private."
+)
 
 # the end of the captions of `units`
 ABOUT_UNITS = (
@@ -153,6 +161,8 @@ def _about_costs(measure: str, kind: str, panels: tuple[Panel, ...]) -> str:
     sentences.append(about_seeds(panels, mark_of_quantiles))
     if any(panel.flat for panel in panels):
         sentences.append(f"{mark_without_privacy}: the same learners without privacy.")
+    if any(rho_of_fits(result) for panel in panels for result in panel.results):
+        sentences.append(ABOUT_UNPAID)
     if kind == "rho" and only_cost is None:
         sentences.append(ABOUT_EPSILON)
     return " ".join(sentences)
@@ -601,7 +611,7 @@ def _budget_panels(
             BALANCED,
         )
         if points:
-            panels.append(Panel(budget, points))
+            panels.append(Panel(budget_words(budget), points))
     return tuple(panels)
 
 

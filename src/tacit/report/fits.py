@@ -14,7 +14,16 @@ from tacit.experiments.results import PREDICTION, REST, TRIALS, Result
 from tacit.models.metrics import spread
 from tacit.report.captions import about_seeds, caption
 from tacit.report.figure import Axis, Figure, Mean, MeansPanel, Panel, Point, axis_for
-from tacit.report.groups import PLACE, SweepResults, budget_of, budgets, grouped, loaded, number
+from tacit.report.groups import (
+    PLACE,
+    SweepResults,
+    budget_of,
+    budget_words,
+    budgets,
+    grouped,
+    loaded,
+    number,
+)
 from tacit.report.words import imbalance_words, ratio_words, slug, unit_words
 
 WHOLE = "whole fit"
@@ -211,7 +220,7 @@ def trials(sweep: SweepResults) -> Iterator[Figure]:
             for (budget,), group in grouped(results, "budget"):
                 points = tuple(point for result in group for point in _trial_points(result, name))
                 if points:
-                    panels.append(Panel(budget, points))
+                    panels.append(Panel(budget_words(budget), points))
             if not panels:
                 continue
 
@@ -297,7 +306,7 @@ def steps(sweep: SweepResults) -> Iterator[Figure]:
             title=f"{place}: steps of {label} ({unit_words(unit)})",
             caption=caption(about, panels),
             legend="budget",
-            series=tuple(name for name, _ in budgets(with_steps)),
+            series=tuple(budget_words(name) for name, _ in budgets(with_steps)),
             panels=panels,
             x=Axis(f"step ({unit_words(unit)})", whole=True),
             y=axis_for("length, in rescaled rows", panels),
@@ -332,7 +341,9 @@ def _step_points(
                     values.append(steps_of_result[step][name])
                     results_with_step.append(result)
             if values:
-                points.append(Point(budget, step + 1, spread(values), tuple(results_with_step)))
+                name_of_budget = budget_words(budget)
+                results_of_point = tuple(results_with_step)
+                points.append(Point(name_of_budget, step + 1, spread(values), results_of_point))
     return tuple(points)
 
 
@@ -500,7 +511,7 @@ def _means_panel(result: Result) -> MeansPanel:
     rows = [row for row in means_2d.get("points", ()) if _finite(row)]
     stride = max(1, math.ceil(len(rows) / MOST_ROWS))
     return MeansPanel(
-        title=f"{budget_of(result)}, seed {result.seed}",
+        title=f"{budget_words(budget_of(result))}, seed {result.seed}",
         means=tuple(means),
         rows=tuple((x, y, bool(right)) for x, y, right in rows[::stride]),
         results=(result,),

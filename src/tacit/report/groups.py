@@ -19,6 +19,9 @@ from tacit.report.words import unit_words
 
 PLACE = ("data", "encoder", "unit")
 NO_PRIVACY = "no privacy"
+
+# tuning of a search outside the guarantee
+UNPAID = "unpaid"
 DISTINGUISHING = ("method", "parameters", "tuning", "public", "public_rows", "unit", "delta")
 """Fields that join a learner's label where the learner has more than one value of them."""
 
@@ -130,7 +133,7 @@ def labels(results: Iterable[Result], without: str = "") -> dict[str, str]:
     results apart, except the field `without`.
 
     Where the learner's name is not that of its method, the method follows in brackets as one types
-    it. The use of class names, and counts that are unprotected, are always stated.
+    it. The use of class names, counts that are unprotected, and unpaid searches are always stated.
     """
     texts = {}
     for _, group in grouped(results, "learner"):
@@ -145,6 +148,8 @@ def labels(results: Iterable[Result], without: str = "") -> dict[str, str]:
             words += [_field_in_words(name, result) for name in fields]
             if result.names:
                 words.append("class names")
+            if rho_of_fits(result):
+                words.append("search unpaid")
             if REALISED_COUNTS in unprotected(result):
                 words.append("counts unprotected")
             texts[result.key] = ", ".join(words)
@@ -180,7 +185,7 @@ def currency(result: Result) -> str | None:
     is above 0.
     """
     # a cost of 0 does not count, as one that is missing or infinite does not
-    if number(result.rho):
+    if number(result.rho) or rho_of_fits(result):
         return "rho"
     if not number(result.epsilon):
         return None
@@ -190,8 +195,20 @@ def currency(result: Result) -> str | None:
 
 
 def cost(result: Result) -> float:
-    """The guarantee's cost in its `currency`; inf where it has none."""
-    return number(result.rho) or number(result.epsilon) or math.inf
+    """The guarantee's cost in its `currency`; inf where it has none.
+
+    The results of an unpaid search are placed at the rho of each of its fits.
+    """
+    return number(result.rho) or rho_of_fits(result) or number(result.epsilon) or math.inf
+
+
+def rho_of_fits(result: Result) -> float | None:
+    """Return the rho of each fit of an unpaid search, whose guarantee has no bound; None for any
+    other result.
+    """
+    if result.tuning != UNPAID or result.rho != math.inf:
+        return None
+    return _planned_rho(result.budget)
 
 
 def median_cost(results: Iterable[Result]) -> float:
@@ -225,6 +242,22 @@ def budget_of(result: Result) -> str:
     if not_private(result):
         return NO_PRIVACY
     return result.budget
+
+
+def budget_words(budget: str) -> str:
+    """Return a budget as titles name it: a rho by the papers' epsilon, as axes do, as in "e = 0.5";
+    any other as planned.
+    """
+    rho = _planned_rho(budget)
+    if rho is None:
+        return budget
+    return f"e = {math.sqrt(2 * rho):.3g}"
+
+
+def _planned_rho(budget: str) -> float | None:
+    """Return the rho of a budget such as "rho=0.5"; None for any other."""
+    match = re.fullmatch(r"rho=([0-9.e+-]+)", budget)
+    return None if match is None else number(float(match[1]))
 
 
 def budgets(results: Iterable[Result]) -> list[tuple[str, list[Result]]]:
