@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -154,14 +155,6 @@ def test_arrays_of_the_wrong_kind_get_the_right_reason(tmp_path):
     with pytest.raises(tacit.TacitError, match=stating("dates")):
         EmbeddingStore.write(tmp_path / "s", X, np.arange(6).astype("datetime64[D]"))
 
-    class LazyFrame:
-        """A frame as polars has it, which is not computed yet."""
-
-        columns = ("a", "b", "c")
-
-        def collect(self):
-            return X
-
     for call in (lambda x: model.fit(x, y), lambda x: EmbeddingStore.write(tmp_path / "s", x)):
         with pytest.raises(tacit.TacitError, match=stating("LazyFrame", "X.collect()")):
-            call(LazyFrame())
+            call(pl.LazyFrame(X))

@@ -236,7 +236,7 @@ def test_parquet_with_a_column_for_each_feature(tmp_path):
         ({"a": [[1.0], [1.0, 2.0]]}, stating("row 1", "2 values", "'a'", "row 0")),
         ({"a": [[1.0], None]}, stating("row 1", "no value", "column 'a'")),
         ({"a": [[1.0], [None]]}, "row 1 is not finite"),
-        ({"a": [["p"], ["q"]]}, "features must be real numbers"),
+        ({"a": [["p"], ["q"]]}, "encode texts first"),
         ({"a": ["p", "q"]}, stating("texts (a)", "tacit encode")),
         ({"a": [[1.0], [1.0]], "label": [1, None]}, "row 1 has no finite label"),
         ({"a": [[1.0], [1.0]], "label": ["p", None]}, "row 1 has no label"),
@@ -540,3 +540,32 @@ def test_the_real_embeddings_become_a_store(tmp_path):
     assert np.array_equal(store.x, data.x)
     assert np.array_equal(store.y, np.load(folder / "dev_y.npy"))
     assert store.card["encoder"]["name"] == "sentence-transformers/all-MiniLM-L6-v2"
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (6, 1)])
+def test_bfloat16_becomes_float32(tmp_path, shape):
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save_file
+
+    rows = torch.tensor(np.random.default_rng(0).normal(size=shape)).bfloat16()
+    path = tmp_path / "rows.safetensors"
+    # another array before it, so that it begins within the file
+    save_file({"a": torch.ones(3), "labels": torch.tensor(Y), "features": rows}, path)
+    data = read_data(path)
+    assert data.labels.tolist() == LABELS
+    assert data.x.dtype == np.float32
+    assert np.array_equal(data.x, rows.float().numpy())
+
+
+def test_lists_of_texts_are_no_features(tmp_path):
+    path = tmp_path / "t.parquet"
+    words = pa.array([["a", "b"]] * 6)
+    pq.write_table(pa.table({"words": words, "label": LABELS}), path)
+    refused(stating("words", "encode texts first", f"tacit encode {path}"), path)
+    refused(stating("lists of texts", "encode"), path, x="words")
+
+    # beside features they are left out, and printed
+    pq.write_table(pa.table({"words": words, "label": LABELS, "a": X[:, 0], "b": X[:, 1]}), path)
+    data = read_data(path)
+    assert np.array_equal(data.x[:], X[:, :2])
+    assert "words" in data.left_out[0]

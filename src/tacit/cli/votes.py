@@ -55,7 +55,8 @@ def votes(
     ----------
     votes
         Whole numbers, one row a query, one column a teacher: .npy; .npz with one array or one named
-        votes; .csv or .tsv with a header; or .parquet.
+        votes; .csv or .tsv with a header, as pandas writes it with or without an index; or
+        .parquet.
     out
         Folder for labels.csv, guarantee.json and statement.txt.
     classes

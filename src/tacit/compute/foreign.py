@@ -42,21 +42,21 @@ def of_tensor(values: Any) -> Any:
 
 def refuse_lazy(values: Any, name: str) -> None:
     """Refuse a data frame that is not computed yet, of polars, dask or the like."""
-    # only such frames have these methods beside columns
+    # only such frames have these methods beside columns, which polars warns of resolving
+    kind = type(values)
     for method in ("collect", "compute"):
-        if hasattr(values, "columns") and callable(getattr(values, method, None)):
+        if hasattr(kind, "columns") and hasattr(kind, method):
             raise InputError(
-                f"{name} is a {type(values).__name__}, which is not computed yet; pass"
-                f" {name}.{method}()"
+                f"{name} is a {kind.__name__}, which is not computed yet; pass {name}.{method}()"
             )
 
 
 def refuse_times(values: Any, name: str) -> None:
     """Refuse an array or a data frame with dates or times, which numpy would convert to numbers."""
     refuse_lazy(values, name)
-    # A data frame has a dtype for each column, an array has one, a list has none.
+    # A data frame has a dtype for each column, an array or a column has one, a list has none.
     dtypes = [getattr(values, "dtype", None)]
-    if hasattr(values, "dtypes"):
+    if hasattr(values, "columns") and hasattr(values, "dtypes"):
         dtypes = values.dtypes
 
     for dtype in dtypes:

@@ -20,7 +20,7 @@ def column_names(table: Any) -> list[Any] | None:
     # a table of Arrow, or a batch of its rows
     if hasattr(table, "column_names") and hasattr(table, "num_rows"):
         return list(table.column_names)
-    if hasattr(table, "columns") and hasattr(table, "to_numpy"):
+    if hasattr(table, "to_numpy") and hasattr(table, "columns"):
         return list(table.columns)
     return None
 

@@ -51,10 +51,13 @@ def clean_labels(y: Any, rows: int, classes: list[ClassValue] | None = None) -> 
     mixed or fractional labels are refused by row.
     """
     labels = _one_dimensional(y, rows)
+    # kinds of numpy: b truth values, i and u integers, f floats, U and T text, S bytes, O objects
+    if labels.dtype.kind == "T":
+        # texts of any length (`StringDType`), of which some may be missing
+        labels = labels.astype(object)
     if labels.dtype.kind == "O":
         labels = _from_objects(labels)
 
-    # kinds of numpy: b truth values, i and u integers, f floats, U text, S bytes
     if labels.dtype.kind == "S":
         try:
             labels = np.char.decode(labels, "utf-8")
@@ -118,6 +121,11 @@ def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
     return class_values
 
 
+def listed_classes(classes: int | Iterable[Any]) -> NDArray[Any]:
+    """Return the class values of a declaration as an array, (C,), texts in Unicode NFC."""
+    return composed_texts(np.asarray(class_list(classes)))
+
+
 def _declared_values(classes: int | Iterable[Any]) -> list[Any]:
     """Return the values of a declaration, not yet checked."""
     if isinstance(classes, set | frozenset):
@@ -168,7 +176,8 @@ def class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int
             # such as positions in the class list, or numbers whose texts are classes
             remedy = (
                 "pass the names (store.labels, or np.asarray(classes)[y] if y are positions), or"
-                " list the numbers themselves as classes"
+                " list the numbers themselves as classes; VotingClassifier and the like number the"
+                f" classes, so give their learners classes={len(classes)}"
             )
         raise InputError(f"row {row} has {fault}; {remedy}")
     return indices
@@ -310,8 +319,17 @@ def composed(texts: NDArray[np.str_]) -> NDArray[np.str_]:
     return texts
 
 
-def _nfc(value: ClassValue) -> ClassValue:
-    """Return a class value, in Unicode NFC if it is a text."""
+def composed_texts(values: Any) -> Any:
+    """Return an array of texts in Unicode NFC, and anything else unchanged."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "U":
+        return composed(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "O":
+        return np.array([_nfc(value) for value in values.tolist()], dtype=object)
+    return values
+
+
+def _nfc(value: Any) -> Any:
+    """Return a value, in Unicode NFC if it is a text."""
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
 

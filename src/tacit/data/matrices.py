@@ -1,9 +1,11 @@
 """Matrices of numbers from files, such as the votes of teachers: one row per line, one column each.
 
 `.npy` and `.npz` hold an array, Parquet a column for each or one column of lists, `.csv` and `.tsv`
-a header and numbers. Text may be compressed (`.csv.gz`).
+a header and numbers. Text may be compressed (`.csv.gz`). The index that pandas writes beside them
+is left out: a first column without a name, or `__index_level_0__` in Parquet.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,12 @@ from tacit.data.formats import parts, table
 from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
 from tacit.data.formats.npz import Archive
+from tacit.data.formats.text import FEW
 from tacit.data.tables import Csv
 from tacit.errors import InputError, excerpt
+
+# the index of a data frame that pandas writes to Parquet
+_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def read_matrix(path: Path, name: str) -> NDArray[Any]:
@@ -61,21 +67,28 @@ def _of_archive(path: Path, name: str) -> NDArray[Any]:
 
 def _of_parquet(path: Path) -> NDArray[Any]:
     with open_parquet(path) as file:
-        names = file.schema_arrow.names
+        names = [name for name in file.schema_arrow.names if not _INDEX.fullmatch(name)]
         for column in names:
             check_once(names, column, path)
         parts.check_sizes(path, file.schema_arrow, file.metadata.num_rows, names, [], None)
-        return table.matrix(file.read(), names, path)
+        return table.matrix(file.read(names), names, path)
 
 
 def _of_text(path: Path) -> NDArray[Any]:
     rows = Csv(path).rows()
     header = next(rows, [])
-    if all(_is_number(cell) for cell in header):
+
+    # pandas and R write the index of a data frame as a first column without a name
+    first = 1 if len(header) > 1 and not header[0].strip() else 0
+    names = header[first:]
+    are_positions = names == [str(place) for place in range(len(names))]
+    if all(_is_number(cell) for cell in names) and not (
+        are_positions and (first or len(names) >= FEW)
+    ):
         raise InputError(
             f"{path} begins with numbers and not with a header; name the columns in its first line"
         )
-    numbers = list(_numbers(rows, path))
+    numbers = list(_numbers(rows, first, path))
     if not numbers:
         raise InputError(f"{path} has no rows; check how it was made")
     matrix = np.stack(numbers)
@@ -90,13 +103,15 @@ def _of_text(path: Path) -> NDArray[Any]:
     return integers
 
 
-def _numbers(rows: Iterator[list[str]], path: Path) -> Iterator[NDArray[np.float64]]:
-    """Yield each row as numbers, (columns,)."""
+def _numbers(rows: Iterator[list[str]], first: int, path: Path) -> Iterator[NDArray[np.float64]]:
+    """Yield each row as numbers from its column `first` on, (columns,)."""
     for number, row in enumerate(rows):
         try:
-            yield np.array(row, dtype=np.float64)
+            yield np.array(row[first:], dtype=np.float64)
         except ValueError as error:
-            column = next(place for place, cell in enumerate(row) if not _is_number(cell))
+            column = next(
+                place for place, cell in enumerate(row) if place >= first and not _is_number(cell)
+            )
             fault = f"{path} row {number} has no number in column {column}"
             raise InputError(f"{fault}; correct it, or drop columns that hold none") from error
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.bits import CACHED, all_finite, zero_rows
-from tacit.compute.foreign import of_tensor, refuse_times
+from tacit.compute.features import array_of
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.errors import InputError, excerpt
@@ -31,11 +31,12 @@ def refuse_sparse(x: Any, name: str) -> None:
 
 def as_rows(x: Any, name: str = "X") -> Any:
     """Return a 2-D array of any kind as it is, without a copy; make others into one, such as a data
-    frame.
+    frame or a column of vectors.
     """
-    refuse_times(x, name)
+    x = array_of(x, name)
     is_data_frame = hasattr(x, "columns") and hasattr(x, "to_numpy")
-    x = x.to_numpy() if is_data_frame else of_tensor(x)
+    if is_data_frame:
+        x = x.to_numpy()
     refuse_sparse(x, name)
 
     if not hasattr(x, "shape"):

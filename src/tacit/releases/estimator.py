@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.data.labels import composed_texts
 from tacit.errors import InputError, ReleaseError, quoted
 
 
@@ -84,8 +85,8 @@ class FittedClassifier(ABC):
             If the labels are of another type than the classes (text or numbers), or not one for
             each row.
         """
-        labels = np.asarray(y)
-        predictions = self.predict(X)
+        labels = composed_texts(np.asarray(y))
+        predictions = composed_texts(self.predict(X))
 
         # A number never equals a text, so that 1 for "1" would count as wrong. The class list is of
         # one kind, as an array; labels may be objects of several kinds.

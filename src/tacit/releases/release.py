@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
-from tacit.compute.foreign import SparseRows, of_tensor, refuse_times
+from tacit.compute.features import array_of, refuse_one_dimension
+from tacit.compute.foreign import SparseRows
 from tacit.errors import InputError, ReleaseError, excerpt
 from tacit.models.carried import deciding
 from tacit.models.carried import misfit as posterior_misfit
@@ -341,6 +342,11 @@ class Release(FittedClassifier):
         """
         return self.stated_probabilities().of(self.similarities(X))
 
+    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the logarithm of `predict_proba`; -inf where a probability is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def stated_probabilities(self) -> Probabilities:
         """Return the rule by which probabilities follow from similarities.
 
@@ -544,7 +550,6 @@ def checked_rows(X: Any, width: int) -> Any:
 
     Rows of a store stay in its files, and those of a sparse matrix stay sparse.
     """
-    refuse_times(X, "X")
     rows: Any
     if hasattr(X, "tocsr"):
         # a sparse matrix of scipy
@@ -553,7 +558,7 @@ def checked_rows(X: Any, width: int) -> Any:
         # rows of a store
         rows = X
     else:
-        values = of_tensor(X)
+        values = array_of(X, "X")
         try:
             rows = np.asarray(values)
         except ValueError as error:
@@ -562,6 +567,7 @@ def checked_rows(X: Any, width: int) -> Any:
     # floats, signed and unsigned whole numbers, and bools
     if rows.dtype.kind not in "fiub":
         raise InputError(f"X has dtype {rows.dtype}, not numbers; pass for example X.astype(float)")
+    refuse_one_dimension(rows, "X")
     if rows.ndim != 2 or rows.shape[1] != width:
         fault = f"X has shape {rows.shape} and must have shape (n, {width})"
         raise InputError(f"{fault}; encode as the private rows were")

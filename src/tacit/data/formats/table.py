@@ -122,10 +122,21 @@ def blocks_of(batches: Iterable[Any], feature: str, path: Path) -> Iterator[NDAr
 
 def _dtype(kind: Any) -> np.dtype[Any]:
     """Return the type of numpy for the values of a column."""
-    while is_list(kind):
-        kind = storage_type(kind).value_type
+    kind = _value_type(kind)
+    if _is_text(kind):
+        raise InputError(
+            "the features are lists of texts, and features are numbers; join each list to one text"
+            " and encode it first (tacit encode)"
+        )
     numbers = np.empty(0, decoded_type(kind).to_pandas_dtype())
     return numeric_array(numbers, "X").dtype
+
+
+def _value_type(kind: Any) -> Any:
+    """Return the type of the values of a column, also within lists of lists."""
+    while is_list(kind):
+        kind = storage_type(kind).value_type
+    return kind
 
 
 def columns(
@@ -141,7 +152,11 @@ def columns(
     choose(names, persons, (), "persons", path)
 
     candidates = [field for field in schema if field.name not in (label, persons)]
-    lists = [field.name for field in candidates if is_list(field.type)]
+    lists = [
+        field.name
+        for field in candidates
+        if is_list(field.type) and not _is_text(_value_type(field.type))
+    ]
     floats = [field.name for field in candidates if pa.types.is_floating(field.type)]
     if x is not None:
         choose(names, x, (), "x", path)
@@ -153,8 +168,10 @@ def columns(
         features = lists
     elif floats:
         features = floats
-    elif any(_is_text(field.type) for field in candidates):
-        texts = excerpt(", ".join(field.name for field in candidates if _is_text(field.type)))
+    elif any(_is_text(_value_type(field.type)) for field in candidates):
+        texts = excerpt(
+            ", ".join(field.name for field in candidates if _is_text(_value_type(field.type)))
+        )
         raise InputError(
             f"{path} has texts ({texts}) and no columns of floats or lists; encode texts first:"
             f" tacit encode {path} --encoder sentence-transformers:NAME"

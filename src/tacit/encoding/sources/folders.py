@@ -27,6 +27,7 @@ from tacit.errors import InputError
 PICTURES = (
     ".jpg",
     ".jpeg",
+    ".jfif",
     ".png",
     ".webp",
     ".bmp",

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit.data.labels import class_indices, class_list
+from tacit.data.labels import class_indices, composed_texts, listed_classes
 from tacit.data.name_rows import rows_by_class
 from tacit.data.persons import Persons, persons_under
 from tacit.data.rows import as_rows, refuse_sparse
@@ -34,6 +34,7 @@ from tacit.learners.common.overlap import OVERLAP, check_overlap
 from tacit.learners.common.parameters import flag
 from tacit.learners.common.validation import (
     check_columns,
+    plain_labels,
     refuse_arguments,
     validated_records,
     validated_rows,
@@ -333,7 +334,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         self.promise()
 
         worker = copy(self)
-        worker.classes_ = np.asarray(class_list(self.classes))
+        worker.classes_ = listed_classes(self.classes)
         check_width(width)
         # records of that shape, which take no memory
         rows = np.broadcast_to(np.ones(1), (n, width))
@@ -346,11 +347,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         Parameters
         ----------
         X : array-like of shape (n, d)
-            One embedding per record; finite. A row of zeros contributes nothing. Data frames and
-            torch tensors are taken too, and sparse matrices by learners of sums, which read them in
+            One embedding per record; finite. A row of zeros contributes nothing. Data frames,
+            columns of vectors (`df["embedding"]`) and torch tensors are taken too, and sparse matrices by learners of sums, which read them in
             blocks.
         y : array-like of shape (n,)
-            Labels, each in `classes`.
+            Labels, each in `classes`. Texts are compared in Unicode NFC, in which `classes_` has
+            them.
         persons : array-like of shape (n,), optional
             Whose each record is: an id, text or a whole number. Needed under a unit per person, and
             unused, with a warning, under a unit per record. Ids are compared as texts, without
@@ -527,6 +529,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         rows = self._rows(X)
         return np.asarray(self.predictor_.probabilities_of(rows))
 
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of `predict_proba`; -inf where a probability is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose class is predicted.
+
+        Texts are compared in Unicode NFC, as in `fit`.
+        """
+        labels = np.asarray(plain_labels(y))
+        return float(super().score(X, composed_texts(labels), sample_weight))
+
     def _probabilities(self, released: Released, width: int) -> Probabilities:
         """Return the rule from similarities of what is released to probabilities.
 
@@ -549,7 +564,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
 
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:
-            return np.asarray(class_list(self.classes))
+            return listed_classes(self.classes)
         warnings.warn(
             "the class list is read off the private labels, which reveals which labels occur; pass"
             " classes=[...]",

@@ -21,7 +21,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.labels import class_indices, class_list, clean_labels
+from tacit.data.labels import class_indices, clean_labels, listed_classes
 from tacit.data.rows import as_rows
 from tacit.errors import InputError
 from tacit.learners.common import sums as noisy
@@ -354,7 +354,7 @@ class SumsClassifier(PrivateClassifier):
         worker = copy(self)
         worker.promise()
         worker._check_for_sums()
-        worker.classes_ = np.asarray(class_list(self.classes))
+        worker.classes_ = listed_classes(self.classes)
         check_width(width)
 
         # one row and no labels: decisions are made by public facts, and `check` makes them so too

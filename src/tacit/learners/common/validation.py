@@ -12,7 +12,9 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from tacit.compute.foreign import SparseRows, checked_csr, of_tensor, refuse_times
+from tacit.compute.features import array_of, one_dimension
+from tacit.compute.foreign import SparseRows, checked_csr, of_tensor, refuse_lazy
+from tacit.data.labels import composed
 from tacit.errors import InputError, InputTypeError, excerpt, quoted
 from tacit.models.rows import check_finite
 
@@ -24,6 +26,7 @@ def validated_rows(learner: Any, X: Any, dtypes: list[Any]) -> Any:
 
     If both have names of columns, these must be the same, in the same order.
     """
+    refuse_lazy(X, "X")
     check_columns("X", X, getattr(learner, "feature_names_in_", None))
     X = _dense_or_csr(learner, X)
     try:
@@ -39,17 +42,30 @@ def validated_records(learner: Any, X: Any, y: Any, dtypes: list[Any]) -> tuple[
     The number and the names of the columns become attributes of the learner.
     """
     X = _dense_or_csr(learner, X)
-    y = of_tensor(y)
+    y = plain_labels(y)
     _refuse_missing_labels(y)
     try:
         X, y = validate_data(learner, X, y, **_validation_options(learner, dtypes))
         if y.dtype == object:
             # text or numbers of Python, as in a column of a data frame
             y = np.array(y.tolist())
+        if y.dtype.kind == "U":
+            y = composed(y)
         check_classification_targets(y)
     except (TypeError, ValueError, OverflowError) as error:
         raise _one_line(error) from None
     return _finite(X), y
+
+
+def plain_labels(y: Any) -> Any:
+    """Return labels with tensors as arrays, and texts of numpy's `StringDType` as objects, which
+    scikit-learn takes; anything else unchanged.
+    """
+    refuse_lazy(y, "y")
+    labels = of_tensor(y)
+    if getattr(getattr(labels, "dtype", None), "kind", "") == "T":
+        return labels.astype(object)
+    return labels
 
 
 def _refuse_missing_labels(y: Any) -> None:
@@ -141,7 +157,8 @@ def _listed(columns: list[str]) -> str:
 
 
 def _dense_or_csr(learner: Any, X: Any) -> Any:
-    """Return X with tensors as arrays, or as a CSR matrix with its indices checked.
+    """Return X with tensors and columns of vectors as arrays, or as a CSR matrix with its indices
+    checked.
 
     Sparse matrices are refused by learners that do not take them.
     """
@@ -150,8 +167,7 @@ def _dense_or_csr(learner: Any, X: Any) -> Any:
         raise InputTypeError(
             f"{fault}; pass X.toarray(), or learn by sums, as NoisySumPrototypes does"
         )
-    refuse_times(X, "X")
-    return checked_csr(X) if issparse(X) else of_tensor(X)
+    return checked_csr(X) if issparse(X) else array_of(X, "X")
 
 
 def _validation_options(learner: Any, dtypes: list[Any]) -> dict[str, Any]:
@@ -182,9 +198,8 @@ def _one_line(error: Exception) -> InputError:
         message = "X has entries of different lengths"
     if isinstance(error, OverflowError):
         message = "X has an entry beyond float64"
-    # scikit-learn's own tests look for these words
     if "2D array" in message:
-        message += ". Reshape your data"
+        return one_dimension("X")
 
     kind = InputTypeError if isinstance(error, TypeError) else InputError
     return kind(f"{message}; pass X as finite numbers of shape (n, d) and y as n labels")
