@@ -213,3 +213,35 @@ def test_the_stored_embeddings_of_banking77(embeddings, run, tmp_path):
         np.float32
     )
     assert (own * stored).sum(axis=1).min() > 0.9999
+
+
+@pytest.mark.parametrize("ids", ["--persons who", "--persons ids.txt", ""])
+def test_records_without_a_label_or_an_id_are_left_out(raw, run, ids):
+    labels = ["cat", "dog", "", "cat", "dog", "cat"]
+    persons = ["anna", "bert", "carl", "", "anna", "carl"]
+    names = [f"pet{number}.png" for number in range(6)]
+    (raw / "flat").mkdir()
+    for number, name in enumerate(names):
+        pixels = np.full((8, 8, 3), 40 * number + 5, np.uint8)
+        Image.fromarray(pixels).save(raw / "flat" / name)
+    rows = [",".join(cells) for cells in zip(names, labels, persons, strict=True)]
+    (raw / "flat.csv").write_text("\n".join(["file,label,who", *rows]) + "\n")
+    (raw / "ids.txt").write_text("\n".join(persons) + "\n")
+
+    line = f"encode flat --labels flat.csv --encoder torch:means.Means --out store {ids}"
+    status, _, err = run(line)
+    assert (status, err.count("\n")) == (2, 1)
+    assert not lacking(err, "row 2", "no label")
+
+    status, _, err = run(f"{line} --skip-bad")
+    assert status == 0, err
+    kept = [0, 1, 4, 5] if ids else [0, 1, 3, 4, 5]
+    store = EmbeddingStore.open("store")
+    assert store.labels.tolist() == [labels[place] for place in kept]
+    assert store.metadata()["row"].to_pylist() == kept
+    if ids:
+        assert store.persons.tolist() == [persons[place] for place in kept]
+    listed = (raw / "store.bad.csv").read_text().splitlines()[1:]
+    assert listed[0] == "pet2.png,it has no label"
+    assert listed[1:] == (["pet3.png,it has no id of a person"] if ids else [])
+    assert (raw / "store.bad.csv").stat().st_mode & 0o777 == 0o600

@@ -135,7 +135,8 @@ def encode(
         State in the store that all its rows and labels are public, so that figures on them may be
         published.
     skip_bad
-        Leave out records that cannot be decoded; they are listed in OUT.bad.csv, which is private:
+        Leave out records that cannot be decoded, or have no label or id where others have one; they
+        are listed in OUT.bad.csv, which is private:
         only its owner may read it.
     mirror
         Average the features of each picture and of its mirror image.
@@ -267,6 +268,7 @@ def encode(
             persons=persons,
             persons_folder=persons_folder,
             public=public,
+            skip_bad=skip_bad,
         )
         kind = next(iter(sources.values())).kind
         features = load_encoder(encoder, kind=kind, mirror=mirror, **encoder_options)

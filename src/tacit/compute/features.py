@@ -1,5 +1,5 @@
-"""Features as other libraries hold them, as arrays: a column of vectors, such as the embeddings of a
-data frame, and data frames whose types numpy does not have. None of these libraries is imported.
+"""Features as other libraries hold them, as arrays: a column of vectors, such as the embeddings
+of a data frame, and data frames whose types numpy does not have. No such library is imported.
 """
 
 from __future__ import annotations

@@ -276,7 +276,7 @@ def _one_dimensional(y: Any, rows: int) -> NDArray[Any]:
 def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
     """Return objects as texts or as numbers, whichever the first is; all must be of one type."""
     values = labels.tolist()
-    missing = np.array([_is_missing(value) for value in values])
+    missing = np.array([is_missing(value) for value in values])
     _refuse_first(missing, "has no label (missing value)", "drop or label it")
 
     if isinstance(values[0], date | time | timedelta):
@@ -288,7 +288,7 @@ def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
     return np.array(values)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Tell whether a label is None, NaN, or the missing value of pandas."""
     is_nan = isinstance(value, Real) and bool(value != value)
 

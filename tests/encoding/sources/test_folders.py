@@ -394,3 +394,35 @@ def test_ids_that_cannot_be_found_are_refused_without_showing_one(
         open_source(made(tmp_path / "d", files), **options)
     assert not lacking(str(caught.value), *message)
     assert SECRET not in str(caught.value)
+
+
+def shard(path, classes):
+    """Write a shard of WebDataset: a picture, its class, if any, and other facts of each record."""
+    with tarfile.open(path, "w") as file:
+        for number, value in enumerate(classes):
+            members = {"jfif": png(number), "json": b"{}"}
+            if value is not None:
+                members["cls"] = f"{value}\n".encode()
+            for ending, data in members.items():
+                info = tarfile.TarInfo(f"{number:06d}.{ending}")
+                info.size = len(data)
+                file.addfile(info, io.BytesIO(data))
+    return path
+
+
+@pytest.mark.parametrize(("classes", "kind"), [([2, 0, 1], "i"), (["dog", "cat", "dog"], "U")])
+def test_classes_of_webdataset(tmp_path, classes, kind):
+    source = open_source(shard(tmp_path / "shard.tar", classes))
+    assert list(source.names) == ["000000.jfif", "000001.jfif", "000002.jfif"]
+    assert source.labels.tolist() == classes
+    assert (source.labels.dtype.kind, source.label_kind) == (kind, "index")
+    assert source.left_out == ("000000.json", "000001.json", "000002.json")
+    assert open_source(tmp_path / "shard.tar", public=True).labels is None
+
+
+def test_a_picture_without_a_class_is_refused_or_left_out(tmp_path):
+    path = shard(tmp_path / "shard.tar", [2, None, 1])
+    with pytest.raises(InputError, match=stating("shard.tar", "row 1", "no label")):
+        open_source(path)
+    source = open_source(path, skip_bad=True)
+    assert source.faults == {1: "it has no label"}

@@ -102,8 +102,8 @@ def test_texts_of_any_length_are_labels(model, tmp_path):
     assert learner().fit(X, texts).score(X, texts) == 1
     assert tacit.Release.of(model).score(X, texts) == 1
     assert tacit.EmbeddingStore.write(tmp_path / "store", X, texts).labels.tolist() == Y.tolist()
+    missing = np.array(["cat", None], dtype=StringDType(na_object=None))
     with pytest.raises(InputError, match=stating("row 1", "label")):
-        missing = np.array(["cat", None], dtype=StringDType(na_object=None))
         tacit.EmbeddingStore.write(tmp_path / "other", X[:2], missing)
 
 

@@ -31,7 +31,7 @@ from tacit.data.origin import CONTENT, RECORD, ROW, without_folders
 from tacit.data.writing import LABEL, PERSON, label_indexes, stored_file, sync, write_names
 from tacit.encoding.encoders.base import Features
 from tacit.encoding.encoders.batches import Batch, batches_of, check_workers, encode_batches
-from tacit.encoding.sources.base import Source
+from tacit.encoding.sources.base import Record, Source
 from tacit.errors import InputError
 from tacit.version import __version__
 
@@ -53,7 +53,8 @@ class Options:
     public : bool
         Keep no labels, and of the files' paths only the last part.
     skip_bad : bool
-        Leave out records that cannot be encoded; they are listed in NAME.bad.csv beside the store.
+        Leave out records that cannot be encoded, and the faults of the source; they are listed in
+        NAME.bad.csv beside the store.
     dtype : {"float16", "float32"}, optional
         How rows are stored; by default as `Features.stored_dtype` says.
     batch : int, optional
@@ -188,13 +189,16 @@ class Job:
     @cached_property
     def checkpoint(self) -> Checkpoint:
         """Finished shards; those of another encoder, source or layout are removed."""
-        facts = [
+        facts: list[Any] = [
             __version__,
             self.features.card,
             self.source.stamp,
             len(self.source),
             self.dtype,
         ]
+        if self.source.faults:
+            # ids may be in another file than the records
+            facts.append(sorted(self.source.faults))
         key = digest([*facts, self.size, self.rows, self.features.backbone.batch])
         return Checkpoint(self.work, key, replace=True)
 
@@ -213,7 +217,7 @@ class Job:
             return first_record
 
         n_left = n_records - first_record
-        records = islice(self.source.records(first_record), n_left)
+        records = islice(self._records(first_record), n_left)
         batches = encode_batches(
             batches_of(records, self.size),
             self.features,
@@ -230,17 +234,24 @@ class Job:
                 self._write_shard(number, list(islice(batches_with_progress, batches_in_shard)))
         return first_record
 
+    def _records(self, start: int) -> Iterator[Record]:
+        """Yield the records from a position on; those that the source leaves out are None."""
+        for place, record in enumerate(self.source.records(start), start):
+            yield None if place in self.source.faults else record
+
     def shards(self) -> Iterator[Shard]:
         """Yield the finished shards, one in memory at a time."""
         return (self._shard(number) for number in range(self.count))
 
     def faults(self) -> list[tuple[str, str]]:
         """Return the names of the records that cannot be encoded, in full, and the reasons."""
-        return [
-            (_as_text(self.source.names[shard.number * self.rows + place]), reason)
-            for shard in self.shards()
-            for place, reason in shard.faults
-        ]
+        listed = []
+        for shard in self.shards():
+            for place_in_shard, reason in shard.faults:
+                place = shard.number * self.rows + place_in_shard
+                name = _as_text(self.source.names[place])
+                listed.append((name, self.source.faults.get(place, reason)))
+        return listed
 
     def assemble(self, folder: Path) -> None:
         """Put the store into `folder`, of links to the finished shards."""

@@ -13,7 +13,7 @@ from tacit.data.arrays import existing_here
 from tacit.data.formats import huggingface
 from tacit.data.ids import is_ids_file, read_ids
 from tacit.encoding.sources import arrays, cifar, columns, folders, food101, mnist, stl10
-from tacit.encoding.sources.base import Source, persons_of
+from tacit.encoding.sources.base import Faults, Source, persons_of
 from tacit.encoding.sources.tree import Tree, tree
 from tacit.errors import InputError
 
@@ -48,6 +48,7 @@ def open_source(
     persons: str | None = None,
     persons_folder: int | None = None,
     public: bool = False,
+    skip_bad: bool = False,
 ) -> Source:
     """Open a source of pictures or texts without decoding any.
 
@@ -69,6 +70,9 @@ def open_source(
         CLASS/PERSON/x.png.
     public : bool
         Whether the labels of a table are left unread.
+    skip_bad : bool
+        Whether records without a label or an id become faults of the source, which are left out;
+        otherwise they are refused.
 
     Raises
     ------
@@ -77,16 +81,17 @@ def open_source(
         record, or an option does not apply to it.
     """
     path = existing_here(path)
+    faults: Faults | None = {} if skip_bad else None
     table = None if labels is None else existing_here(labels)
     _check_persons(persons, persons_folder, public)
 
     # `persons` names a file of ids, or else a column or array of the source
     if persons is not None and is_ids_file(persons):
-        source = _open(path, split, table, x, y, None, persons_folder, public)
-        ids = persons_of(read_ids(persons), len(source), persons)
-        source = replace(source, persons=ids)
+        source = _open(path, split, table, x, y, None, persons_folder, public, faults)
+        ids = persons_of(read_ids(persons), len(source), persons, faults)
+        source = replace(source, persons=ids, faults=faults or {})
     else:
-        source = _open(path, split, table, x, y, persons, persons_folder, public)
+        source = _open(path, split, table, x, y, persons, persons_folder, public, faults)
     if path.is_dir():
         source = replace(source, folder=path)
     return source
@@ -116,16 +121,17 @@ def _open(
     persons: str | None,
     persons_folder: int | None,
     public: bool,
+    faults: Faults | None,
 ) -> Source:
     """Open a source; `persons` is a column or array of it."""
     split = _chosen_split(path, split)
     if path.suffix in ARRAYS:
         _refuse(path, persons_folder=persons_folder)
-        return arrays.read(path, split, table, x, y, persons)
+        return arrays.read(path, split, table, x, y, persons, faults)
     if tables.is_table(path) or (path.is_dir() and huggingface.is_dataset_dict(path)):
         _refuse(path, labels=table, persons_folder=persons_folder)
         table_path = path if split is None else path / split
-        return columns.read(table_path, x, y, persons, public)
+        return columns.read(table_path, x, y, persons, public, faults)
     files = tree(path)
     if files is None:
         endings = ".zip, .tar, .tar.gz, .npy, .npz, " + ", ".join(tables.KINDS)
@@ -134,7 +140,7 @@ def _open(
         )
     reader = _archive_reader(files)
     if reader is None or split is None:
-        return folders.read(files, split, table, x, y, persons, persons_folder, public)
+        return folders.read(files, split, table, x, y, persons, persons_folder, public, faults)
     _refuse(path, labels=table, x=x, y=y, persons=persons, persons_folder=persons_folder)
     source: Source = reader.read(files, split)
     return source

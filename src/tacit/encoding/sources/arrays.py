@@ -18,7 +18,7 @@ from tacit.data.formats.npz import Archive
 from tacit.data.labels import ClassValue
 from tacit.data.sizes import FREE
 from tacit.encoding.sources import base
-from tacit.encoding.sources.base import Record, Rows, Source, file_stamp, stamp
+from tacit.encoding.sources.base import Faults, Record, Rows, Source, file_stamp, stamp
 from tacit.encoding.sources.columns import choose_column
 from tacit.encoding.sources.tree import read_arrays
 from tacit.errors import InputError, excerpt
@@ -48,17 +48,23 @@ def read(
     x: str | None,
     y: str | None,
     persons: str | None,
+    faults: Faults | None = None,
 ) -> Source:
     """Read pictures of an array; labels are another array of the archive, or another file."""
     if path.suffix == ".npy":
         if persons is not None:
             raise InputError(f"--persons {persons} is not a file; give a file with one id per line")
-        return _read_npy(path, labels)
-    return _read_npz(path, split, x, y, persons)
+        return _read_npy(path, labels, faults)
+    return _read_npz(path, split, x, y, persons, faults)
 
 
 def _read_npz(
-    path: Path, split: str | None, x: str | None, y: str | None, persons: str | None
+    path: Path,
+    split: str | None,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    faults: Faults | None,
 ) -> Source:
     """Read pictures of an archive, and labels and ids of persons if it has them."""
     archive = Archive(path)
@@ -78,7 +84,7 @@ def _read_npz(
 
     header = _checked_header(archive, pictures)
     n_pictures = header.shape[0]
-    values, classes = _labels_and_classes(archive, label_array, n_pictures)
+    values, classes = _labels_and_classes(archive, label_array, n_pictures, faults)
     stored_pictures = read_arrays(lambda: archive.open(pictures), header.length, header.shape, path)
 
     def records(start: int) -> Iterator[Record]:
@@ -87,7 +93,7 @@ def _read_npz(
     ids = None
     if person_array is not None:
         (person_ids,) = archive.read([person_array])
-        ids = base.persons_of(person_ids, n_pictures, path)
+        ids = base.persons_of(person_ids, n_pictures, path, faults)
     return Source(
         "picture",
         Rows(n_pictures),
@@ -97,6 +103,7 @@ def _read_npz(
         classes,
         classes_declared=classes is not None,
         persons=ids,
+        faults=faults or {},
     )
 
 
@@ -119,7 +126,7 @@ def _checked_header(archive: Archive, name: str) -> Header:
 
 
 def _labels_and_classes(
-    archive: Archive, label_array: str | None, n_pictures: int
+    archive: Archive, label_array: str | None, n_pictures: int, faults: Faults | None
 ) -> tuple[NDArray[Any] | None, list[ClassValue] | None]:
     """Read the labels, (n_pictures,), and the class list (an array `classes`), whichever are
     there.
@@ -131,11 +138,11 @@ def _labels_and_classes(
     labels = None
     if label_array is not None:
         (label_values,) = archive.read([label_array])
-        labels = base.labels_of(label_values, n_pictures, archive.path, classes)
+        labels = base.labels_of(label_values, n_pictures, archive.path, classes, faults)
     return labels, classes
 
 
-def _read_npy(path: Path, labels: Path | None) -> Source:
+def _read_npy(path: Path, labels: Path | None, faults: Faults | None) -> Source:
     """Read pictures of NAME_x.npy; labels are in a file that is named, or in NAME_y.npy beside
     it.
     """
@@ -150,8 +157,12 @@ def _read_npy(path: Path, labels: Path | None) -> Source:
     def records(start: int) -> Iterator[Record]:
         return (picture(np.asarray(pixels[row])) for row in range(start, n_pictures))
 
-    values = None if labels is None else base.labels_of(map_npy(labels), n_pictures, labels)
-    return Source("picture", Rows(n_pictures), records, file_stamp(path), values)
+    values = None
+    if labels is not None:
+        values = base.labels_of(map_npy(labels), n_pictures, labels, faults=faults)
+    return Source(
+        "picture", Rows(n_pictures), records, file_stamp(path), values, faults=faults or {}
+    )
 
 
 def check_pixels(shape: tuple[int, ...], dtype: np.dtype[Any], where: Path | str) -> None:

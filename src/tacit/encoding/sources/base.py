@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from tacit.data.labels import (
     LabelKind,
     class_list,
     clean_labels,
+    is_missing,
     kind_beside,
     values_of,
 )
@@ -25,6 +26,12 @@ from tacit.errors import InputError
 Kind = Literal["picture", "text"]
 Record = Path | bytes | NDArray[Any] | str | None
 """A picture as a file, as the bytes of one or as pixels; a text; None where there is nothing."""
+
+Faults = dict[int, str]
+"""Reasons why records are left out, by position in the source."""
+
+NO_LABEL = "it has no label"
+NO_PERSON = "it has no id of a person"
 
 SPLITS = ("train", "test", "validation", "valid", "val", "dev", "training", "testing", "unlabeled")
 
@@ -59,6 +66,9 @@ class Source:
         Whose record each is: texts or whole numbers, which are private.
     label_kind : {"value", "index"}
         "index" if the source states that whole numbers as labels are positions in a class list.
+    faults : mapping of int to str
+        Positions of records without a label or an id, which are to be left out, with the reason.
+        They have the label and the id of another record in `labels` and `persons`.
     hidden : int
         Which folder of each name is such an id, counted from 1, so that messages leave it out; 0
         for none.
@@ -77,6 +87,7 @@ class Source:
     persons: NDArray[Any] | None = field(default=None, repr=False)
     hidden: int = 0
     label_kind: LabelKind = "value"
+    faults: Mapping[int, str] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -120,13 +131,19 @@ def facts_of(status: os.stat_result) -> tuple[int, ...]:
 
 
 def labels_of(
-    values: Any, rows: int, where: Path | str, classes: list[ClassValue] | None = None
+    values: Any,
+    rows: int,
+    where: Path | str,
+    classes: list[ClassValue] | None = None,
+    faults: Faults | None = None,
 ) -> NDArray[Any]:
     """Check the labels of a table's column or an array; return them, (rows,).
 
-    Beside `classes` in the same file they become class values.
+    Beside `classes` in the same file they become class values. Records without a label are added
+    to `faults`; if that is None, they are refused.
     """
     with _errors_name(where):
+        values = _filled(values, NO_LABEL, faults)
         labels = clean_labels(values, rows, classes)
         if classes is not None:
             return values_of(labels, classes, kind_beside(classes))
@@ -136,20 +153,50 @@ def labels_of(
         return labels
 
 
-def persons_of(values: Any, rows: int, where: Path | str) -> NDArray[Any]:
-    """Check the ids of persons of a table's column or an array; return them, (rows,)."""
+def persons_of(
+    values: Any, rows: int, where: Path | str, faults: Faults | None = None
+) -> NDArray[Any]:
+    """Check the ids of persons of a table's column or an array; return them, (rows,).
+
+    Records without an id are added to `faults`; if that is None, they are refused.
+    """
     with _errors_name(where):
-        return stored_ids(values, rows)
+        return stored_ids(_filled(values, NO_PERSON, faults), rows)
 
 
-def class_values(column: Sequence[Any], rows: int, where: Path | str) -> NDArray[Any]:
+def _filled(values: Any, reason: str, faults: Faults | None) -> Any:
+    """Return values with the first that is there in place of missing ones, whose positions are
+    added to `faults`.
+    """
+    if faults is None:
+        return values
+    entries = np.asarray(values, dtype=object)
+    missing = np.array([_is_empty(entry) for entry in entries.ravel().tolist()], dtype=bool)
+    if missing.all() or not missing.any():
+        return values
+
+    for place in np.flatnonzero(missing).tolist():
+        faults.setdefault(place, reason)
+    filled = entries.copy()
+    filled[missing] = entries[int(missing.argmin())]
+    return filled
+
+
+def _is_empty(entry: Any) -> bool:
+    """Tell whether a cell is missing, or a text of white space."""
+    return is_missing(entry) or (isinstance(entry, str) and not entry.strip())
+
+
+def class_values(
+    column: Sequence[Any], rows: int, where: Path | str, faults: Faults | None = None
+) -> NDArray[Any]:
     """Return the class values of a table's column.
 
     An empty cell is a missing label, truth values are the texts False and True, and whole numbers
-    may be written as text.
+    may be written as text. Records without a label are added to `faults`.
     """
     values = np.array([_class_value(value) for value in column], dtype=object)
-    labels = labels_of(values, rows, where)
+    labels = labels_of(values, rows, where, faults=faults)
     if labels.dtype.kind == "U" and numbers(set(labels.tolist())) is not None:
         return labels.astype(np.int64)
     return labels

@@ -13,7 +13,7 @@ from tacit.data.formats.arrow import check_once
 from tacit.data.labels import ClassValue
 from tacit.data.tables import Table, open_table
 from tacit.encoding.sources import base
-from tacit.encoding.sources.base import Record, Rows, Source, file_stamp, stamp
+from tacit.encoding.sources.base import Faults, Record, Rows, Source, file_stamp, stamp
 from tacit.errors import InputError, excerpt
 
 LABELS = ("label", "labels", "y", "target", "class", "category")
@@ -21,9 +21,18 @@ TEXTS = ("text", "sentence", "document", "content", "review", "question")
 PICTURES = ("image", "img", "picture", "pixels", "bytes", "x")
 
 
-def read(path: Path, x: str | None, y: str | None, persons: str | None, public: bool) -> Source:
+def read(
+    path: Path,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    public: bool,
+    faults: Faults | None = None,
+) -> Source:
     """Read texts or pictures of a table, with labels if it has a label column and the source is not
     public.
+
+    Records without a label or an id are added to `faults`; if that is None, they are refused.
     """
     table = open_table(path)
     person_column = choose_column(table.names, persons, (), "persons", path)
@@ -47,7 +56,7 @@ def read(path: Path, x: str | None, y: str | None, persons: str | None, public: 
         if n_rows == 0:
             raise base.empty(path, "rows")
     else:
-        labels, classes = _labels_and_classes(table, label_column, path)
+        labels, classes = _labels_and_classes(table, label_column, path, faults)
         n_rows = len(labels)
 
     def records(start: int) -> Iterator[Record]:
@@ -59,7 +68,7 @@ def read(path: Path, x: str | None, y: str | None, persons: str | None, public: 
 
     ids = None
     if person_column is not None:
-        ids = base.persons_of(table.column(person_column), n_rows, path)
+        ids = base.persons_of(table.column(person_column), n_rows, path, faults)
     return Source(
         "picture" if table.holds_bytes(content_column) else "text",
         Rows(n_rows),
@@ -69,11 +78,12 @@ def read(path: Path, x: str | None, y: str | None, persons: str | None, public: 
         classes,
         classes_declared=classes is not None,
         persons=ids,
+        faults=faults or {},
     )
 
 
 def _labels_and_classes(
-    table: Table, column: str, path: Path
+    table: Table, column: str, path: Path, faults: Faults | None
 ) -> tuple[NDArray[Any], list[ClassValue] | None]:
     """Read the labels, (rows,), and the class list if the table names its classes."""
     values = table.column(column)
@@ -81,11 +91,11 @@ def _labels_and_classes(
         raise base.empty(path, "rows")
     class_names = table.class_names(column)
     if class_names is None:
-        return base.class_values(values, len(values), path), None
+        return base.class_values(values, len(values), path, faults), None
 
     # labels are positions in the class list
     classes = base.named_classes(class_names, path)
-    indexes = base.class_values(values, len(values), path)
+    indexes = base.class_values(values, len(values), path, faults)
     return base.by_index(indexes, classes, path), classes
 
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from tacit.data.tables import open_table
 from tacit.encoding.sources import base
-from tacit.encoding.sources.base import SPLITS, Source, file_stamp, named_classes, stamp
+from tacit.encoding.sources.base import SPLITS, Faults, Source, file_stamp, named_classes, stamp
 from tacit.encoding.sources.columns import LABELS, choose_column
-from tacit.encoding.sources.tree import Tree
+from tacit.encoding.sources.tree import FAULTS, Tree, damaged
 from tacit.errors import InputError
 
 PICTURES = (
@@ -40,6 +40,9 @@ PICTURES = (
     ".avif",
 )
 FILES = ("file", "file_name", "filename", "path", "image", "image_path", "picture", "name", "id")
+# a file with the class of a picture, as WebDataset keeps it, and the bytes of it that are read
+CLASS = ".cls"
+MOST_BYTES = 4096
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".csv.gz")
 
 
@@ -60,11 +63,14 @@ def read(
     persons: str | None,
     level: int | None,
     public: bool,
+    faults: Faults | None = None,
 ) -> Source:
     """Read pictures of a folder or archive, or of one split of it.
 
-    A table names them, or the folders that they lie in are their classes. Folders at `level` are
-    persons, counted from 1 within the split.
+    A table names them, or NAME.cls beside NAME.jpg has the class of each, as WebDataset keeps it,
+    or the folders that they lie in are their classes. Folders at `level` are persons, counted from
+    1 within the split. Records without a label or an id are added to `faults`; if that is None,
+    they are refused.
     """
     prefix = "" if split is None else f"{split}/"
     names = [name for name in files.names if name.startswith(prefix)]
@@ -82,15 +88,80 @@ def read(
         if level is not None:
             fault = f"--persons-folder {level} does not apply to pictures that {table} names"
             raise InputError(f"{fault}; name its column of ids with --persons")
-        return _read_by_table(files, prefix, pictures, other_files, table, x, y, persons)
+        return _read_by_table(files, prefix, pictures, other_files, table, x, y, persons, faults)
     if any(name is not None for name in (x, y, persons)):
         fault = "--x, --y and --persons name columns of a table"
         raise InputError(f"{fault}; give the table with --labels, or leave them out")
+    class_files = {} if public else _class_files(pictures, other_files)
+    if class_files:
+        return _read_by_class_files(
+            files, prefix, pictures, other_files, class_files, level, faults
+        )
     return _read_by_folders(files, prefix, names, pictures, other_files, level)
 
 
 def _is_picture(name: str) -> bool:
     return name.lower().endswith(PICTURES)
+
+
+def _key(name: str) -> str:
+    """Return the path of a file up to the first dot of its name, by which WebDataset joins the
+    files of a record.
+    """
+    folder, slash, file = name.rpartition("/")
+    return f"{folder}{slash}{file.partition('.')[0]}"
+
+
+def _class_files(pictures: list[str], other_files: Sequence[str]) -> dict[str, str]:
+    """Return the files that hold a class, by the key of their record; none if no picture has
+    one.
+    """
+    class_files = {_key(name): name for name in other_files if name.endswith(CLASS)}
+    if class_files.keys().isdisjoint(map(_key, pictures)):
+        return {}
+    return class_files
+
+
+def _read_by_class_files(
+    files: Tree,
+    prefix: str,
+    pictures: list[str],
+    other_files: tuple[str, ...],
+    class_files: dict[str, str],
+    level: int | None,
+    faults: Faults | None,
+) -> Source:
+    """Read pictures whose classes are in files beside them: positions in a class list, or names."""
+    _, ids = _without_persons([name.removeprefix(prefix) for name in pictures], level, files.path)
+    texts = {key: _class_text(files, name) for key, name in class_files.items()}
+    values = [texts.get(_key(name)) for name in pictures]
+    labels = base.class_values(values, len(pictures), files.path, faults)
+    used = set(class_files.values())
+    return Source(
+        "picture",
+        pictures,
+        files.records(pictures),
+        stamp(files.stamp, pictures),
+        labels,
+        left_out=tuple(name for name in other_files if name not in used),
+        persons=ids,
+        hidden=0 if level is None else prefix.count("/") + level,
+        label_kind="index",
+        faults=faults or {},
+    )
+
+
+def _class_text(files: Tree, name: str) -> str:
+    """Read a file that holds a class."""
+    try:
+        with files.open(name) as file:
+            return file.read(MOST_BYTES).decode("utf-8").strip()
+    except FAULTS as error:
+        raise damaged(files.path, error) from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{files.path} has {CLASS} files that are no text; give one class in each"
+        ) from error
 
 
 def _read_by_folders(
@@ -277,6 +348,7 @@ def _read_by_table(
     x: str | None,
     y: str | None,
     persons: str | None,
+    faults: Faults | None,
 ) -> Source:
     """Read pictures in the order of a table that names them."""
     table = open_table(path)
@@ -301,10 +373,10 @@ def _read_by_table(
     # pictures that the table does not name are left out; the table itself is in use
     left_out = [name for name in other_files if files.path / name != path]
     left_out += sorted(set(pictures) - set(picture_of_row))
-    labels = base.class_values(table.column(label_column), len(row_names), path)
+    labels = base.class_values(table.column(label_column), len(row_names), path, faults)
     ids = None
     if person_column is not None:
-        ids = base.persons_of(table.column(person_column), len(row_names), path)
+        ids = base.persons_of(table.column(person_column), len(row_names), path, faults)
     return Source(
         "picture",
         row_names,
@@ -313,6 +385,7 @@ def _read_by_table(
         labels,
         left_out=tuple(left_out),
         persons=ids,
+        faults=faults or {},
     )
 
 

@@ -348,8 +348,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         ----------
         X : array-like of shape (n, d)
             One embedding per record; finite. A row of zeros contributes nothing. Data frames,
-            columns of vectors (`df["embedding"]`) and torch tensors are taken too, and sparse matrices by learners of sums, which read them in
-            blocks.
+            columns of vectors (`df["embedding"]`) and torch tensors are taken too, and sparse
+            matrices by learners of sums, which read them in blocks.
         y : array-like of shape (n,)
             Labels, each in `classes`. Texts are compared in Unicode NFC, in which `classes_` has
             them.
