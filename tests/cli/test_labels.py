@@ -158,3 +158,15 @@ def test_arrays_of_the_wrong_kind_get_the_right_reason(tmp_path):
     for call in (lambda x: model.fit(x, y), lambda x: EmbeddingStore.write(tmp_path / "s", x)):
         with pytest.raises(tacit.TacitError, match=stating("LazyFrame", "X.collect()")):
             call(pl.LazyFrame(X))
+
+
+def test_columns_left_out_are_printed_whenever_a_table_is_read(here, run):
+    columns = {"a": X[:, 0], "b": X[:, 1], "age": [30, 40, 50, 60, 70, 80], "label": list("pqpqpq")}
+    pq.write_table(pa.table(columns), "t.parquet")
+    assert run("fit noisy-sum t.parquet --classes p,q --budget rho=100 --out r")[0] == 0
+    pq.write_table(pa.table(columns | {"extra": X[:, 2]}), "wide.parquet")
+    for line in ("evaluate r wide.parquet", "predict r wide.parquet --out labels.csv --force"):
+        status, _, err = run(line)
+        assert status == 0
+        assert not lacking(err, "wide.parquet", "left out", "age", "int64")
+        assert not lacking(err, "wide.parquet", "left out", "extra", "release")

@@ -2,12 +2,14 @@
 names.
 """
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import check_encoder, say
+from tacit.cli.common import check_encoder, say, tell_of_columns
 from tacit.compute.remote import RemotePath
+from tacit.errors import excerpt, quoted
 
 if TYPE_CHECKING:
     from tacit.data.imports import Data
@@ -61,6 +63,7 @@ def data_for(
     width = None if isinstance(columns, ColumnNames) else release.width
     data = read_data(path, x=x, y=y, persons=persons, split=split, width=width, role="test")
     check_encoder(release, data, path, any_encoder=any_encoder)
+    tell_of_columns(data, path)
     given = columns_of_card(data)
     if isinstance(columns, ColumnNames) and isinstance(given, ColumnNames):
         return _in_order(columns, given, data, path)
@@ -126,6 +129,11 @@ def _in_order(columns: Any, given: Any, data: "Data", path: Path) -> "Data":
     from tacit.data.arrays import Arrays
 
     order = columns.order_in(given.names, str(path))
+    surplus = [quoted(name) for name in given.names if name not in columns.names]
+    if surplus:
+        names = excerpt(", ".join(surplus))
+        fault = f"columns left out, which the release does not take: {names}"
+        print(f"tacit: {path}: {fault}", file=sys.stderr)
     if order == list(range(data.x.shape[1])):
         return data
     rows = np.asarray(data.x[:])[:, order]

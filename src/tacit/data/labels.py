@@ -123,7 +123,8 @@ def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
 
 def listed_classes(classes: int | Iterable[Any]) -> NDArray[Any]:
     """Return the class values of a declaration as an array, (C,), texts in Unicode NFC."""
-    return composed_texts(np.asarray(class_list(classes)))
+    values: NDArray[Any] = composed_texts(np.asarray(class_list(classes)))
+    return values
 
 
 def _declared_values(classes: int | Iterable[Any]) -> list[Any]:
