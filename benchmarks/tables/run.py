@@ -35,12 +35,12 @@ import tacit
 from tacit.models.table_columns import Bounded
 from tacit.models.table_schema import TableSchema
 
-FOLDER = Path(__file__).resolve().parent
-sys.path.insert(0, str(FOLDER))
-sys.path.insert(0, str(FOLDER.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 import peers
 from cells import Task, command
 
+FOLDER = Path(__file__).resolve().parent
 DELTA = 1e-5
 NO_PRIVACY = "logistic regression without privacy"
 METHODS: dict[str, Any] = {
