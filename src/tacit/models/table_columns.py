@@ -32,6 +32,7 @@ Spacing = Literal["even", "log"]
 CELLS = 16
 MISSING = "(missing)"
 OTHER = "(other)"
+EXAMPLES = 9  # numbers of an ordered column whose blocks are shown
 
 # entries of a part of a date, beside years
 PARTS = {"year": 0, "month": 12, "day": 31, "weekday": 7, "hour": 24}
@@ -77,6 +78,10 @@ class Column(ABC):
     @abstractmethod
     def declaration(self) -> dict[str, Any]:
         """Return the column as a schema declares it, in values of JSON."""
+
+    def example_blocks(self) -> tuple[list[str], NDArray[np.float32]]:
+        """Return the levels in words, and the block of each, (levels, width)."""
+        return self.levels_in_words, np.eye(self.width, dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -175,6 +180,17 @@ class Ordered(Bounded):
         block[:, 0] = value
         block[:, 1] = np.where(absent, 0, np.sqrt(np.maximum(1 - value**2, 0)))
         block[:, 2] = absent
+
+    def example_blocks(self) -> tuple[list[str], NDArray[np.float32]]:
+        """Return some numbers from `low` to `high` and a missing one, and the block of each."""
+        codes = np.append(np.linspace(-1, 1, EXAMPLES), np.nan)[:, None]
+        shares = np.linspace(0, 1, EXAMPLES)
+        distances = shares * (self.high - self.low)
+        if self.spacing == "log":
+            distances = np.expm1(shares * np.log1p(self.high - self.low))
+        blocks = np.zeros((len(codes), self.width), dtype=np.float32)
+        self.fill(codes.astype(np.float32), blocks)
+        return [*(f"{self.low + distance:g}" for distance in distances), MISSING], blocks
 
     def declaration(self) -> dict[str, Any]:
         bounds = {"kind": self.kind, "low": self.low, "high": self.high}
@@ -282,6 +298,12 @@ class Date(Column):
             block[present, first + codes[present, place].astype(np.int64)] = weight
             first += size
         block[absent, -1] = 1
+
+    def example_blocks(self) -> tuple[list[str], NDArray[np.float32]]:
+        """Return the values of each part, and the entry of each; a date has one of each part."""
+        weights = np.full(self.width, 1 / np.sqrt(len(self.parts)), dtype=np.float32)
+        weights[-1] = 1  # a missing date
+        return self.levels_in_words, np.diag(weights)
 
     def declaration(self) -> dict[str, Any]:
         declared: dict[str, Any] = {"kind": self.kind, "parts": list(self.parts)}

@@ -30,9 +30,10 @@ from tacit.models.probabilities import misfit as probabilities_misfit
 from tacit.models.released import Publishable
 from tacit.models.rows import check_finite
 from tacit.models.scaling import Scaling, scaling_misfit
+from tacit.models.table_schema import TableSchema
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
-from tacit.releases import fitted, reading
+from tacit.releases import coefficients, fitted, reading
 from tacit.releases.card import render_card
 from tacit.releases.columns import TableColumns, columns_misfit, columns_of, rows_of
 from tacit.releases.estimator import FittedClassifier
@@ -479,6 +480,50 @@ class Release(FittedClassifier):
         None if the release takes rows alone.
         """
         return columns_of(self.document.contents)
+
+    def coefficients(self) -> dict[str, dict[str, NDArray[np.float64]]]:
+        """Return what each level of a table's columns adds to the logit of each class.
+
+        Returns
+        -------
+        dict of str to dict
+            By column, then by level, an array of shape (C,) in the order of `classes`; levels are
+            named as by `TableEncoder.get_feature_names_out`. Differences between classes are log
+            odds. A column of ordered numbers has some numbers as levels, a date the values of its
+            parts. Columns of texts and pictures are left out.
+
+        Raises
+        ------
+        ReleaseError
+            If the release states no schema of a table, or its decision is not linear.
+
+        Notes
+        -----
+        Guarantee: that of the release; post-processing. The coefficients hold the noise of the
+        release: that of a level which few records have is mostly noise. If the arrays have a
+        "centre", rows are centred and scaled again, so a score is the sum over columns times a
+        factor that differs by row.
+
+        Examples
+        --------
+        >>> import tacit
+        >>> schema = {"columns": {"plan": {"kind": "category", "levels": ["free", "paid"]}}}
+        >>> table = {"plan": ["free", "paid"] * 500}
+        >>> from sklearn.pipeline import make_pipeline
+        >>> learner = tacit.GradientDescent("epsilon=1,delta=1e-5", classes=["stays", "leaves"])
+        >>> pipeline = make_pipeline(tacit.TableEncoder(schema), learner)
+        >>> release = tacit.Release.of(pipeline.fit(table, ["leaves", "stays"] * 500), name="churn")
+        >>> stays, leaves = release.coefficients()["plan"]["free"]
+        >>> bool(leaves > stays)
+        True
+        """
+        columns = self.columns
+        reason = coefficients.unreadable(columns, self.decision, self.arrays)
+        if reason is not None or not isinstance(columns, TableSchema):
+            raise ReleaseError(
+                f"{self.source} {reason}, so its levels have no coefficients; use predict"
+            )
+        return coefficients.by_level(columns, self.decision, self.arrays)
 
     def card(self) -> str:
         """The card as Markdown."""

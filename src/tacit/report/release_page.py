@@ -27,7 +27,7 @@ from tacit.models.scaling import Scaling
 from tacit.releases.onnx_graph import LABEL, head_model
 from tacit.releases.release import Release
 from tacit.releases.schema import Accounting
-from tacit.report import attack
+from tacit.report import attack, coefficients
 from tacit.report.card import card_html
 from tacit.report.page import asset, data_block, page
 
@@ -113,11 +113,18 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     sections = [
         ("", _head(release)),
         ("What an attacker may learn", attack.section(release.guarantee)),
+        *_coefficients(release),
         ("Classify embeddings here", classifier),
         ("The card", card_html(release.card())),
     ]
     policy = _policy(script_sources)
     return page(release.document.product.name, sections, blocks=blocks, policy=policy)
+
+
+def _coefficients(release: Release) -> list[tuple[str, str]]:
+    """Return the section of coefficients, if the release takes tables."""
+    html = coefficients.section(release)
+    return [] if html is None else [("What each value of a column adds", html)]
 
 
 def _data(release: Release, arrays: dict[str, np.ndarray[Any, Any]] | None) -> dict[str, Any]:
