@@ -1,9 +1,14 @@
-"""Ray Data on two processors gives the release of one machine, bit for bit."""
+"""Ray Data gives the release of one machine, bit for bit.
+
+All steps are one test, so that one process starts one Ray.
+"""
 
 import os
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tacit
@@ -21,12 +26,14 @@ TEXTS = np.array(CLASSES)[Y]
 SETTINGS = {"classes": CLASSES, "noise": "research", "random_state": 0}
 
 
-@pytest.fixture(scope="module")
+@contextmanager
 def session():
-    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    yield
-    ray.shutdown()
+    ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        yield
+    finally:
+        ray.shutdown()
 
 
 def dataset(blocks):
@@ -46,15 +53,16 @@ def learner():
     return tacit.LeastSquares("rho=0.5", **SETTINGS)
 
 
-@pytest.mark.parametrize("blocks", [1, 7, 64])
-def test_blocks_give_the_bits_of_one_machine(session, blocks):
-    sums = tacit.ray.class_sums(dataset(blocks), learner(), features="x", label="y")
-    assert sums.records == N
-    assert arrays_of(learner().fit_sums(sums)) == arrays_of(learner().fit(X, TEXTS))
+def blocks_give_the_bits_of_one_machine(folder, monkeypatch):
+    for blocks in (1, 64):
+        sums = tacit.ray.class_sums(dataset(blocks), learner(), features="x", label="y")
+        assert sums.records == N
+        assert arrays_of(learner().fit_sums(sums)) == arrays_of(learner().fit(X, TEXTS))
 
 
-def test_a_task_that_is_killed_is_run_again_and_adds_nothing(session, tmp_path, monkeypatch):
-    mark = tmp_path / "killed"
+def a_task_that_is_killed_is_run_again_and_adds_nothing(folder, monkeypatch):
+    """One of seven kills its process once it has summed; then they predict."""
+    mark = folder / "killed"
     summed = on_ray._packed_sums
 
     def killing(recipe, block, features, label):
@@ -65,10 +73,11 @@ def test_a_task_that_is_killed_is_run_again_and_adds_nothing(session, tmp_path, 
         return data
 
     monkeypatch.setattr(on_ray, "_packed_sums", killing)
-    data = dataset(3)
+    data = dataset(7)
     model = learner()
     sums = tacit.ray.class_sums(data, model, features="x", label="y")
     assert mark.exists()
+    assert sums.records == N
     assert arrays_of(model.fit_sums(sums)) == arrays_of(learner().fit(X, TEXTS))
 
     rows = on_ray.predict(data, tacit.Release.of(model), features="x").take_all()
@@ -76,14 +85,37 @@ def test_a_task_that_is_killed_is_run_again_and_adds_nothing(session, tmp_path, 
     assert classes == model.predict(np.stack([row["x"] for row in rows])).tolist()
 
 
-def test_plans_that_may_hand_out_a_record_twice_are_refused(session):
+def plans_that_may_hand_out_a_record_twice_are_refused(folder, monkeypatch):
+    """None of them is executed."""
     data = dataset(2)
-    for step in (data.random_sample(0.5, seed=1), data.repartition(3), data.random_shuffle()):
+    for step in (
+        data.random_sample(0.5, seed=1),
+        data.repartition(3),
+        data.random_shuffle(),
+        # a source of rows that are no files
+        ray.data.range(3),
+    ):
         with pytest.raises(InputError, match="write it to Parquet"):
             on_ray.check_plan(step)
     on_ray.check_plan(data.select_columns(["x", "y"]))
+    pq.write_table(pa.table({"x": [1]}), folder / "a.parquet")
+    on_ray.check_plan(ray.data.read_parquet(str(folder)))
     with pytest.raises(InputError, match="no dataset of Ray"):
         on_ray.check_plan(X)
+
+
+STEPS = [
+    blocks_give_the_bits_of_one_machine,
+    a_task_that_is_killed_is_run_again_and_adds_nothing,
+    plans_that_may_hand_out_a_record_twice_are_refused,
+]
+
+
+def test_sums_on_ray(tmp_path):
+    with session():
+        for step in STEPS:
+            with pytest.MonkeyPatch.context() as monkeypatch:
+                step(tmp_path, monkeypatch)
 
 
 def test_the_library_and_the_module_have_one_name():

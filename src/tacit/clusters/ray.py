@@ -7,7 +7,8 @@ and are as private as the records. A block with one record gives this record awa
 
 A block that is computed again must hold the same records, or a record might be summed twice. So a
 dataset must be read from files, which nobody changes meanwhile, or from tables and arrays in
-memory, and only a selection of columns may follow. A materialized dataset counts as memory: Ray
+memory, and only a selection of columns may follow. Files of a dataset are listed when it is read;
+that nobody changes them meanwhile is not checked here. A materialized dataset counts as memory: Ray
 cannot tell how its blocks were made, and makes lost ones again, so its steps must be deterministic.
 """
 
@@ -46,6 +47,9 @@ _SAME_AGAIN = {
     "Read",
     "ReadFiles",
 }
+
+# of which classes a source that reads files is
+_FILES = {"FileBasedDatasource", "ParquetDatasource"}
 
 
 def class_sums(
@@ -146,7 +150,19 @@ def check_plan(dataset: Any) -> None:
                 f"the dataset has the step {name}, which may hand out records in another way when a"
                 " task runs again; write it to Parquet and read that"
             )
+        if name == "Read" and not _reads_files(step):
+            raise InputError(
+                f"the dataset has the step {step.name}, whose records may move while they are read;"
+                " write it to Parquet and read that"
+            )
         pending += step.input_dependencies
+
+
+def _reads_files(step: Any) -> bool:
+    """Tell whether a step reads files, by the class of its source and those that it extends."""
+    # older versions of Ray keep the source in a private attribute
+    source = getattr(step, "datasource", None) or getattr(step, "_datasource", None)
+    return any(kind.__name__ in _FILES for kind in type(source).__mro__)
 
 
 def _width(dataset: Any, features: Columns) -> int:

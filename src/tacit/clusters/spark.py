@@ -8,7 +8,9 @@ the network of the cluster (`spark.network.crypto.enabled`) as for the records t
 
 A partition that is computed again must hold the same records, or a record might be summed twice.
 So a frame must be read from files, which nobody changes meanwhile, or have been checkpointed, and
-only selections, filters and the like may follow. Functions of Python in these must be
+only selections, filters and the like may follow. The files and partitions are those that Spark
+listed when the frame was read: files that are added later are not summed, and if a listed one
+changes while it is summed, the sums are refused. Functions of Python in filters must be
 deterministic; Spark cannot tell.
 """
 
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from tacit.clusters.parts import (
     PREDICTION,
@@ -39,6 +42,9 @@ _SAME_AGAIN = {
     "LogicalRDD",
     "DataSourceV2Relation",
 }
+
+# what files are in a plan, in Spark's first and second interface of data sources
+_FILES = {"HadoopFsRelation", "FileTable"}
 _REMEDY = "write it to Parquet and read that, or pass frame.checkpoint()"
 
 
@@ -70,19 +76,20 @@ def class_sums(
     Raises
     ------
     InputError
-        If a partition that is computed again could hold other records, or the learner needs more
-        than sums.
+        If a partition that is computed again could hold other records, a file changed while it
+        was summed, or the learner needs more than sums.
 
     Notes
     -----
     Partitions that run again, twins of slow tasks and lost results change nothing: each result
     carries its partition, and exactly one of each is added. The driver receives 8 bytes for each
-    number of the sums from each partition; `frame.coalesce` after a checkpoint, or larger files,
+    number of the sums from each partition; larger files, or `frame.coalesce` before a checkpoint,
     make partitions fewer.
     """
     refuse_person(person)
     check_plan(frame)
     recipe = learner.recipe(_width(frame, features))
+    files = _states_of_files(frame)
 
     def sums_of(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow
@@ -96,7 +103,9 @@ def class_sums(
     results = frame.mapInArrow(sums_of, "part long, sums binary")
     parts = results.rdd.getNumPartitions()
     rows = ((row.part, bytes(row.sums)) for row in results.collect())
-    return total_of_parts(recipe, rows, parts)
+    total = total_of_parts(recipe, rows, parts)
+    _check_unchanged(files, _states_of_files(frame))
+    return total
 
 
 def predict(frame: Any, release: Any, *, features: Columns) -> Any:
@@ -143,24 +152,84 @@ def check_plan(frame: Any) -> None:
     pending = [frame._jdf.queryExecution().analyzed()]
     while pending:
         plan = pending.pop()
-        name = plan.nodeName()
-        if plan.getClass().getSimpleName() not in _SAME_AGAIN:
-            raise InputError(
-                f"the frame has the step {name}, which may hand out records in another way when a"
-                f" task runs again; {_REMEDY}"
-            )
-        if not plan.deterministic():
-            raise InputError(
-                f"the step {name} of the frame has a value that differs when a task runs again;"
-                f" {_REMEDY}"
-            )
-        if plan.getClass().getSimpleName() == "LogicalRDD" and not plan.rdd().isCheckpointed():
-            raise InputError(
-                "the frame is made of an RDD, which may be computed again in another way;"
-                f" {_REMEDY}"
-            )
+        _check_step(plan)
         children = plan.children()
         pending += [children.apply(index) for index in range(children.size())]
+
+
+def _check_step(plan: Any) -> None:
+    """Refuse a step of a plan that could hand out other records when it is computed again."""
+    name = plan.nodeName()
+    kind = plan.getClass().getSimpleName()
+    if kind not in _SAME_AGAIN:
+        raise InputError(
+            f"the frame has the step {name}, which may hand out records in another way when a"
+            f" task runs again; {_REMEDY}"
+        )
+    if not plan.deterministic():
+        raise InputError(
+            f"the step {name} of the frame has a value that differs when a task runs again;"
+            f" {_REMEDY}"
+        )
+    # one record can change what the query says of all others
+    if not plan.subqueries().isEmpty():
+        raise InputError(
+            f"the step {name} of the frame has a query in it, by which records depend on others;"
+            " select by values of the record alone, or by constants"
+        )
+    if kind == "LogicalRDD" and not plan.rdd().isCheckpointed():
+        raise InputError(
+            f"the frame is made of an RDD, which may be computed again in another way; {_REMEDY}"
+        )
+    source = None
+    if kind == "LogicalRelation":
+        source = plan.relation()
+    if kind == "DataSourceV2Relation":
+        source = plan.table()
+    if source is not None and not _is_files(source):
+        raise InputError(
+            f"the frame reads {source.getClass().getSimpleName()}, whose records may move while"
+            f" they are read; {_REMEDY}"
+        )
+
+
+def _is_files(source: Any) -> bool:
+    """Tell whether a source is a list of files, by its class and those that it extends."""
+    kind = source.getClass()
+    while kind is not None:
+        if kind.getSimpleName() in _FILES:
+            return True
+        kind = kind.getSuperclass()
+    return False
+
+
+def _states_of_files(frame: Any) -> dict[str, tuple[int, int]]:
+    """Length, and time of the last change, of the files that a frame reads, as they are now."""
+    names_by_folder: dict[str, set[str]] = {}
+    for file in frame.inputFiles():
+        folder, _, name = file.rpartition("/")
+        names_by_folder.setdefault(folder, set()).add(unquote(name))
+
+    session = frame.sparkSession
+    settings = session._jsc.hadoopConfiguration()
+    states = {}
+    for folder, names in names_by_folder.items():
+        path = session._jvm.org.apache.hadoop.fs.Path(session._jvm.java.net.URI(folder))
+        for status in path.getFileSystem(settings).listStatus(path):
+            name = status.getPath().getName()
+            if name in names:
+                states[f"{folder}/{name}"] = status.getLen(), status.getModificationTime()
+    return states
+
+
+def _check_unchanged(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> None:
+    """Refuse sums of files that changed or went while they were summed."""
+    changed = [file for file in before if after.get(file) != before[file]]
+    if changed:
+        raise InputError(
+            f"{len(changed)} of the {len(before)} files changed while they were summed, so a record"
+            " may have been summed twice; read files that no job writes"
+        )
 
 
 def _width(frame: Any, features: Columns) -> int:

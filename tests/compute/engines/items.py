@@ -52,6 +52,12 @@ def sleeps_if_odd(folder, item):
     time.sleep(3600 * (item % 2))
 
 
+def hears_and_sleeps_if_odd(folder, item):
+    """Tell whether interrupts are heard here, after such a sleep."""
+    sleeps_if_odd(folder, item)
+    return hears_interrupts(item)
+
+
 def dies_once(marker, item):
     """Ends its process on item 2, unless the marker is there."""
     if item == 2 and not marker.exists():

@@ -58,8 +58,15 @@ def sums_of(learner, n=4, x=X):
     return reduce(lambda a, b: a + b, [recipe.sums(x[part], Y[part]) for part in parts(n)])
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *((name, np.float64) for name in LEARNERS),
+        ("noisy sum", np.float32),
+        ("least squares, public", np.float32),
+        ("auto", np.float32),
+    ],
+)
 def test_sums_of_parts_give_the_release_of_one_machine(name, kind):
     learner = LEARNERS[name]
     x = X.astype(kind)
@@ -150,8 +157,20 @@ def test_sums_of_another_recipe_are_refused():
             LEARNERS[name].fit_sums(total)
         with pytest.raises(InputError, match="two recipes"):
             total + LEARNERS[name].recipe(WIDTH).zero()
+        with pytest.raises(InputError, match="by another recipe"):
+            LEARNERS[name].recipe(WIDTH).unpacked(total.packed())
     with pytest.raises(InputError, match="must be Sums"):
         LEARNERS["noisy sum"].fit_sums(X)
+
+
+def test_packed_sums_of_another_version_or_other_classes_are_refused(monkeypatch):
+    data = sums_of(LEARNERS["noisy sum"]).packed()
+    other = tacit.NoisySumPrototypes("rho=0.5", **SETTINGS | {"classes": [2, 1, 0]})
+    with pytest.raises(InputError, match="by another recipe"):
+        other.recipe(WIDTH).unpacked(data)
+    monkeypatch.setattr(exact_sums, "__version__", "0.0.1")
+    with pytest.raises(InputError, match="another version of tacit"):
+        LEARNERS["noisy sum"].recipe(WIDTH).unpacked(data)
 
 
 def test_rows_and_labels_that_do_not_fit_are_refused():

@@ -35,6 +35,7 @@ from tacit.mechanisms.wide import Totals, Wide, added
 from tacit.models.rows import Floats, check_finite
 from tacit.privacy.budget import Budget
 from tacit.privacy.unit import Unit
+from tacit.version import __version__
 
 # sums of more records than this are in two words, whatever is summed
 _NARROW_RECORDS = 2**26
@@ -207,7 +208,10 @@ class Sums:
 
     def packed(self) -> bytes:
         """The sums as bytes; `Recipe.unpacked` reads them."""
-        arrays: dict[str, NDArray[Any]] = {"records": np.array(self.records)}
+        arrays: dict[str, NDArray[Any]] = {
+            "records": np.array(self.records),
+            "digest": np.array(self.digest),
+        }
         for name, total in self.totals.items():
             if isinstance(total, Wide):
                 arrays[f"{name}/high"] = total.high
@@ -256,9 +260,10 @@ class Recipe:
 
     @property
     def digest(self) -> str:
-        """Hash of the public facts that decide the sums."""
+        """Hash of the public facts that decide the sums, and of the version that rounds rows."""
         centre = self.records.centre
         facts = (
+            __version__,
             self.learner,
             self.classes.tolist(),
             self.width,
@@ -316,8 +321,13 @@ class Recipe:
         return Sums(totals, records, self.width, self.digest)
 
     def unpacked(self, data: bytes) -> Sums:
-        """The sums that `Sums.packed` wrote, by this recipe."""
+        """The sums that `Sums.packed` wrote; InputError if they are by another recipe."""
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            if str(arrays["digest"]) != self.digest:
+                raise InputError(
+                    "the packed sums are by another recipe or another version of tacit; sum all"
+                    " parts with the recipe of one learner and one version"
+                )
             totals: dict[str, Totals] = {}
             for query in self.queries:
                 if query.name in arrays:
