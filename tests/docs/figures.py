@@ -222,6 +222,7 @@ def evaluate(expression: str) -> object:
             "cells": cells,
             "mean": mean,
             "means": means,
+            "deviations": deviations,
             "lines": lines,
             "promise": promise,
         },
@@ -260,11 +261,22 @@ def mean(file: str, column: str, **where: str) -> float:
 
 def means(file: str, column: str, by: str, **where: str) -> list[float]:
     """Return the means of a column by the values of other columns, which `by` names."""
-    groups: dict[tuple[str, ...], list[float]] = {}
+    return [statistics.fmean(group) for group in groups(file, column, by, where)]
+
+
+def deviations(file: str, column: str, by: str, **where: str) -> list[float]:
+    """Return the standard deviations of a column by the values of other columns."""
+    return [statistics.stdev(group) for group in groups(file, column, by, where)]
+
+
+def groups(file: str, column: str, by: str, where: dict[str, str]) -> list[list[float]]:
+    """Return a column by the values of other columns."""
+    found: dict[tuple[str, ...], list[float]] = {}
     for row in rows(file):
         if matches(row, where):
-            groups.setdefault(tuple(row[key] for key in by.split()), []).append(float(row[column]))
-    return [statistics.fmean(group) for group in groups.values()]
+            key = tuple(row[name] for name in by.split())
+            found.setdefault(key, []).append(float(row[column]))
+    return list(found.values())
 
 
 @cache
