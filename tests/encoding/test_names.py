@@ -245,6 +245,8 @@ def test_a_store_of_pictures_carries_names_of_the_same_model(
         *encoder,
         "--classes",
         "classes.txt",
+        "--labels",
+        "index",
         "--mirror",
         "--workers",
         "0",

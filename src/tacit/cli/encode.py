@@ -56,6 +56,7 @@ def encode(
     declare_public: bool = False,
     skip_bad: bool = False,
     mirror: bool = False,
+    long: Literal["mean"] | None = None,
     projection: Path | None = None,
     precision: Literal["float32", "bfloat16", "auto"] = "auto",
     device: str = "auto",
@@ -140,6 +141,10 @@ def encode(
         only its owner may read it.
     mirror
         Average the features of each picture and of its mirror image.
+    long
+        mean: a text longer than the encoder reads gets the mean of the features of its windows, of
+        length 1 if the encoder's rows are; by default the encoder reads the beginning. How many
+        such texts there are is printed.
     projection
         An .npy file of a public matrix that features are multiplied by.
     precision
@@ -184,6 +189,7 @@ def encode(
                 "through-texts": through_texts,
                 "skip-bad": skip_bad,
                 "mirror": mirror,
+                "long": long,
                 "projection": projection,
                 "batch": batch,
                 "workers": workers,
@@ -212,6 +218,7 @@ def encode(
             "declare-public": declare_public,
             "skip-bad": skip_bad,
             "mirror": mirror,
+            "long": long,
         }
         check_alone(texts, record_options)
     _check_through(through, through_texts, source)
@@ -271,7 +278,7 @@ def encode(
             skip_bad=skip_bad,
         )
         kind = next(iter(sources.values())).kind
-        features = load_encoder(encoder, kind=kind, mirror=mirror, **encoder_options)
+        features = load_encoder(encoder, kind=kind, mirror=mirror, long=long, **encoder_options)
         if texts is not None or template is not None:
             text_side = features
             if kind != "text":
@@ -282,7 +289,7 @@ def encode(
     outcomes = _encode(sources, features, out, options, identity=identity, force=force)
     for name, outcome in outcomes.items():
         files_left_out = [sources[name].shown(file) for file in sources[name].left_out]
-        _print_outcome(out / name, outcome, files_left_out)
+        _print_outcome(out / name, outcome, files_left_out, long)
 
 
 def _check_through(through: Path | None, through_texts: Path | None, source: Path | None) -> None:
@@ -353,7 +360,9 @@ def _encode(
         raise KeyboardInterrupt(message) from stop
 
 
-def _print_outcome(path: Path, outcome: "Outcome", files_left_out: Sequence[str]) -> None:
+def _print_outcome(
+    path: Path, outcome: "Outcome", files_left_out: Sequence[str], long: str | None
+) -> None:
     """Print one line about a store."""
     store = outcome.store
     facts = [f"{store.rows} rows{number_of_persons(store.persons)} of width {store.dim}"]
@@ -376,6 +385,13 @@ def _print_outcome(path: Path, outcome: "Outcome", files_left_out: Sequence[str]
         facts.append(
             f"{outcome.skipped} records left out (listed beside it in .bad.csv, which is private)"
         )
+    if outcome.longer and long is None:
+        facts.append(
+            f"{outcome.longer} texts are longer than the encoder reads, which cut their ends off"
+            " (--long mean reads all)"
+        )
+    elif outcome.longer:
+        facts.append(f"{outcome.longer} texts are longer than the encoder reads at once")
     if outcome.reused:
         facts.append(f"{outcome.reused} records were encoded before")
     if files_left_out:

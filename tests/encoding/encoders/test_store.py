@@ -21,6 +21,7 @@ from tacit import EmbeddingStore
 from tacit.compute.atomic import _HOST as HOST
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.encoders.store import Options, encode_to_stores
+from tacit.encoding.encoders.windows import windows
 from tacit.encoding.sources import open_source
 from tacit.errors import InputError
 
@@ -511,3 +512,57 @@ def test_a_worker_that_is_killed():
 
 def _exits(records, path=None):
     return records if records == [1] else os._exit(9)
+
+
+def test_longer_texts_are_counted_and_averaged(sentence_model, tmp_path):
+    # the encoder reads 32 words at once, and its tokenizer adds none
+    texts = ["a b", "c " * 32 + "b " * 32 + "private", "b " * 33, "c " * 32]
+    (tmp_path / "t.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in texts))
+    source = {"": open_source(tmp_path / "t.jsonl")}
+
+    def encoded(long, name, **options):
+        features = load_encoder(
+            "sentence-transformers:x",
+            kind="text",
+            weights=sentence_model,
+            long=long,
+            precision="float32",
+        )
+        options = Options(batch=2, dtype="float32", **options)
+        return encode_to_stores(source, features, tmp_path / name, options)[""], features
+
+    beginning, features = encoded(None, "beginning")
+    windows, _ = encoded("mean", "windows")
+    assert beginning.longer == windows.longer == 2
+    parts = features(["c " * 32, "b " * 32, "private"])
+    assert np.allclose(beginning.store.x[1], parts[0], atol=1e-5)
+    mean = parts.mean(axis=0)
+    assert np.allclose(windows.store.x[1], mean / np.linalg.norm(mean), atol=1e-5)
+    assert np.allclose(windows.store.x[[0, 3]], beginning.store.x[[0, 3]], atol=1e-5)
+
+    # the count is a fact about private texts; the rule is one about the encoder
+    assert "longer" not in (tmp_path / "beginning" / "manifest.json").read_text()
+    assert "windows" in windows.store.card["encoder"]["long"]
+    public, _ = encoded(None, "public", public=True)
+    assert public.store.card["source"]["longer_texts"] == 2
+
+
+def test_windows_end_between_words():
+    class Encoding(dict):
+        def word_ids(self, _):
+            return [0, 1, 1, 1, 2, 3, 3, 3, 3, 3]
+
+    class Tokenizer:
+        """A tokenizer of one letter a token, with two special tokens."""
+
+        is_fast = True
+
+        def num_special_tokens_to_add(self):
+            return 2
+
+        def __call__(self, text, **_):
+            return Encoding(offset_mapping=[(place, place + 1) for place in range(len(text))])
+
+    text = "abbbcddddd"
+    assert windows(Tokenizer(), 5, text) == ["a", "bbb", "c", "ddd", "dd"]
+    assert windows(Tokenizer(), 12, text) == [text]

@@ -25,6 +25,9 @@ class Family(NamedTuple):
     weights: str
 
 
+# families whose tokenizers tell how much of a text is read
+LONG_TEXTS = ("transformers", "sentence-transformers")
+
 HUB = "the cache of the Hugging Face hub, or `--weights FOLDER`"
 FAMILIES = {
     "timm": Family("NAME", ("picture",), HUB),
@@ -53,6 +56,7 @@ def load_encoder(
     precision: str = "auto",
     mirror: bool = False,
     projection: Path | str | None = None,
+    long: str | None = None,
 ) -> Features:
     """Load an encoder from this machine; nothing is ever downloaded.
 
@@ -74,6 +78,9 @@ def load_encoder(
         Average the features of each picture and of its mirror image.
     projection : path, optional
         An `.npy` file of a public matrix, (dim, new_dim), that features are multiplied by.
+    long : {"mean"}, optional
+        Features of a text that is longer than the encoder reads: the mean over windows of the text,
+        of length 1 if the encoder's rows are. By default the encoder reads the beginning.
 
     Returns
     -------
@@ -97,6 +104,16 @@ def load_encoder(
     if mirror and kind == "text":
         raise InputError("mirror=True is for pictures, and the source holds texts; leave it out")
 
+    if long not in (None, "mean"):
+        raise InputError(f"long={long!r} is unknown; pass 'mean', or leave it out")
+    if long is not None and family not in LONG_TEXTS:
+        raise InputError(
+            f"long={long!r} does not apply to {family}:, which does not tell how much of a text it"
+            f" reads; choose one of {', '.join(LONG_TEXTS)}"
+        )
+    if long is not None and kind == "picture":
+        raise InputError(f"long={long!r} is for texts, and the source holds pictures; leave it out")
+
     matrix = None if projection is None else read_projection(Path(projection))
     request = Request(
         name,
@@ -114,9 +131,11 @@ def load_encoder(
         facts["input"] = backbone.input.model_dump(mode="json")
     if mirror:
         facts["mirror"] = "mean of the features of the picture and of its mirror image"
+    if long is not None:
+        facts["long"] = "mean of the features of windows of the text"
     if projection is not None:
         facts["projection_sha256"] = file_hash(Path(projection))
-    return Features(backbone, mirror, matrix, facts)
+    return Features(backbone, mirror, matrix, long is not None, facts)
 
 
 def _family_and_name(encoder: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,14 @@ class Backbone(ABC):
     unit_rows: bool = False
     card: dict[str, Any]
 
+    def windows(self, text: str) -> list[str]:
+        """Cut a text into parts that the encoder reads whole.
+
+        A text that it reads whole is its only part. So is every text of an encoder that does not
+        tell how much it reads.
+        """
+        return [text]
+
     @abstractmethod
     def forward(self, inputs: Any) -> NDArray[np.float32]:
         """Compute the features, (n, dim), of an array that `PictureInput.scaled` returned, or of a
@@ -79,13 +88,14 @@ class Backbone(ABC):
 
 @dataclass
 class Features:
-    """A backbone, then the mean with mirrored pictures, then a projection by a public matrix, (dim,
-    new_dim).
+    """A backbone, then the mean with mirrored pictures or over the windows of a long text, then a
+    projection by a public matrix, (dim, new_dim).
     """
 
     backbone: Backbone
     mirror: bool = False
     projection: NDArray[np.float32] | None = None
+    long_mean: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
     _width: int = field(default=0, init=False, repr=False)
 
@@ -98,7 +108,7 @@ class Features:
         is projected later has the same rows.
         """
         if self.backbone.input is None:
-            rows = self._forward(list(batch))
+            rows = self._forward_texts(list(batch))
         else:
             rows = self._forward_pictures(self.backbone.input, np.asarray(batch))
         if self.projection is None:
@@ -112,6 +122,35 @@ class Features:
         with np.errstate(over="ignore"):
             rounded = rows.astype(dtype).astype(np.float32)
             return rounded @ self.projection
+
+    def is_longer(self, text: str) -> bool:
+        """Tell whether a text is longer than the encoder reads at once, as far as it tells."""
+        return len(self.backbone.windows(text)) > 1
+
+    def _forward_texts(self, texts: list[str]) -> NDArray[np.float32]:
+        """Compute the features of texts; with `long_mean`, a longer text gets the mean of its
+        windows, of length 1 if the encoder's rows are.
+        """
+        if not self.long_mean:
+            return self._forward(texts)
+        windows_by_text = [self.backbone.windows(text) for text in texts]
+        windows = list(chain.from_iterable(windows_by_text))
+        size = self.backbone.batch
+        blocks = [
+            self._forward(windows[first : first + size]) for first in range(0, len(windows), size)
+        ]
+        rows_of_windows = np.concatenate(blocks)
+
+        rows = np.empty((len(texts), rows_of_windows.shape[1]), np.float32)
+        first = 0
+        for place, parts in enumerate(windows_by_text):
+            mean = rows_of_windows[first : first + len(parts)].mean(axis=0)
+            norm = np.linalg.norm(mean)
+            if self.backbone.unit_rows and len(parts) > 1 and norm > 0:
+                mean = mean / norm
+            rows[place] = mean
+            first += len(parts)
+        return rows
 
     def _forward_pictures(self, input: PictureInput, batch: NDArray[Any]) -> NDArray[np.float32]:
         """Compute the features of prepared pictures; with `mirror`, the mean with mirror images."""

@@ -40,13 +40,15 @@ class Batch:
     `values` are pixels, (n, 3, height, width), texts, or features, (n, dim), of the n good records,
     and None while pixels lie in a file. `good` has the positions of these records in the batch,
     `contents` hashes of their content, and `faults` the positions of the other records, with the
-    reason why they cannot be used.
+    reason why they cannot be used. `n_longer` counts the texts that are longer than the encoder
+    reads at once.
     """
 
     values: Any
     good: list[int]
     contents: list[str]
     faults: list[tuple[int, str]]
+    n_longer: int = 0
 
 
 def encode_batches(
@@ -210,6 +212,8 @@ def _encode(batch: Batch, features: Features, dtype: np.dtype[Any]) -> Batch:
         return replace(batch, values=np.empty((0, 0), np.float32))
 
     if features.backbone.input is None:
+        n_longer = sum(map(features.is_longer, batch.values))
+        batch = replace(batch, n_longer=n_longer)
         rows = _encode_texts(features, batch.values, dtype)
     else:
         rows = features(batch.values, dtype)
@@ -228,6 +232,7 @@ def _encode(batch: Batch, features: Features, dtype: np.dtype[Any]) -> Batch:
         [batch.good[i] for i in usable_rows],
         [batch.contents[i] for i in usable_rows],
         sorted([*batch.faults, *new_faults]),
+        batch.n_longer,
     )
 
 

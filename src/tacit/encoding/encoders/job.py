@@ -98,6 +98,7 @@ class Shard:
 
     `good` has the places in the shard of the records that were encoded, `contents` hashes of their
     content, `faults` the places of other records with the reason, and `dim` the width of the rows.
+    `n_longer` counts the texts that are longer than the encoder reads at once, which is private.
     """
 
     number: int
@@ -105,6 +106,7 @@ class Shard:
     contents: list[str]
     faults: list[tuple[int, str]]
     dim: int
+    n_longer: int = 0
 
 
 @dataclass(frozen=True)
@@ -253,6 +255,10 @@ class Job:
                 listed.append((name, self.source.faults.get(place, reason)))
         return listed
 
+    def n_longer(self) -> int:
+        """Return the number of texts that are longer than the encoder reads at once."""
+        return sum(shard.n_longer for shard in self.shards())
+
     def assemble(self, folder: Path) -> None:
         """Put the store into `folder`, of links to the finished shards."""
         (folder / "shards").mkdir()
@@ -271,11 +277,14 @@ class Job:
         content_hash = combined_hash(
             record_hash for shard in self.shards() for record_hash in shard.contents
         )
-        source = {
+        source: dict[str, Any] = {
             "kind": self.source.kind,
             "public": self.options.public,
             "content_sha256": content_hash,
         }
+        records_are_public = self.options.public or self.options.declared_public
+        if records_are_public and self.n_longer():
+            source["longer_texts"] = self.n_longer()
         manifest = Manifest(
             rows=sum(file.rows for file in files),
             dim=dim,
@@ -322,8 +331,13 @@ class Job:
             if batch.good:
                 rows.append(batch.values.astype(self.dtype))
 
-        dim = rows[0].shape[1] if rows else 0
-        facts = {"good": good, "contents": contents, "faults": faults, "dim": dim}
+        facts = {
+            "good": good,
+            "contents": contents,
+            "faults": faults,
+            "dim": rows[0].shape[1] if rows else 0,
+            "n_longer": sum(batch.n_longer for batch in batches),
+        }
         if rows:
             self.checkpoint.write(f"{number:05d}.npy", np.concatenate(rows))
 

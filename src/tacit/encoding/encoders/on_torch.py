@@ -32,7 +32,8 @@ class OnTorch(Backbone):
 
     `run` maps a tensor of pictures, a list of texts, or what `tokenize` makes of texts, to a tensor
     of features. The `files` decide the features too: code, or those of a tokenizer. With `slices`,
-    several threads may run the module at once, each on a few pictures.
+    several threads may run the module at once, each on a few pictures. `cut` gives the windows of a
+    text; see `Backbone.windows`.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class OnTorch(Backbone):
         tokenize: Callable[[list[str]], Any] | None = None,
         files: Sequence[Path] = (),
         slices: bool = True,
+        cut: Callable[[str], list[str]] | None = None,
     ) -> None:
         torch = load_torch("encoders")
         self.device = _device(request.device)
@@ -54,6 +56,7 @@ class OnTorch(Backbone):
         self.run = run
         self.input = input
         self.tokenize = tokenize
+        self.cut = cut
         self.slices = slices and input is not None and self.device == "cpu"
         self.card = {
             "name": name,
@@ -63,6 +66,9 @@ class OnTorch(Backbone):
         }
         if files:
             self.card["files_sha256"] = combined_hash(file_hash(path) for path in files)
+
+    def windows(self, text: str) -> list[str]:
+        return [text] if self.cut is None else self.cut(text)
 
     def forward(self, inputs: Any) -> NDArray[np.float32]:
         if not self.slices:

@@ -2,12 +2,14 @@
 the model states.
 """
 
+from functools import partial
 from typing import Any
 
 from tacit.encoding.encoders.base import Backbone, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
 from tacit.encoding.encoders.transformers import quiet
 from tacit.encoding.encoders.weights import folder_of, loading, other_files
+from tacit.encoding.encoders.windows import windows
 
 HUB = "sentence-transformers"
 
@@ -30,6 +32,9 @@ def load(request: Request) -> Backbone:
             texts, batch_size=len(texts), convert_to_tensor=True, show_progress_bar=False
         )
 
-    backbone = OnTorch(module, run, request, name, files=other_files(folder))
+    cut = None
+    if module.max_seq_length is not None:
+        cut = partial(windows, module.tokenizer, module.max_seq_length)
+    backbone = OnTorch(module, run, request, name, files=other_files(folder), cut=cut)
     backbone.unit_rows = type(module[-1]).__name__ == "Normalize"
     return backbone

@@ -31,13 +31,14 @@ MOST_EXAMPLES = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """The store of a source, the number of records that were skipped as bad, and the number that an
-    earlier run had encoded.
+    """The store of a source, the number of records that were skipped as bad, the number that an
+    earlier run had encoded, and the number of texts that are longer than the encoder reads at once.
     """
 
     store: EmbeddingStore
     skipped: int
     reused: int
+    longer: int = 0
 
 
 def encode_to_stores(
@@ -98,6 +99,7 @@ def encode_to_stores(
             faults = {name: job.faults() for name, job in jobs.items()}
             _check_faults(faults_path, faults, jobs, options.skip_bad)
 
+            n_longer = {name: job.n_longer() for name, job in jobs.items()}
             with atomic_folder(folder, force=force, ours=is_replaceable) as temporary:
                 _assemble(jobs, temporary)
             for job in jobs.values():
@@ -111,7 +113,9 @@ def encode_to_stores(
     outcomes = {}
     for name in jobs:
         store = EmbeddingStore.open(folder / name)
-        outcomes[name] = Outcome(store, skipped=len(faults[name]), reused=n_reused[name])
+        outcomes[name] = Outcome(
+            store, skipped=len(faults[name]), reused=n_reused[name], longer=n_longer[name]
+        )
     return outcomes
 
 

@@ -18,6 +18,7 @@ from tacit.encoding.encoders.base import Backbone, OtherKindError, Request
 from tacit.encoding.encoders.on_torch import OnTorch, ready
 from tacit.encoding.encoders.pictures import PictureInput, picture_input
 from tacit.encoding.encoders.weights import folder_of, loading, other_files
+from tacit.encoding.encoders.windows import windows
 from tacit.errors import InputError
 
 RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
@@ -64,7 +65,15 @@ def load(request: Request) -> Backbone:
         tokenizer, padding=padding, truncation=True, max_length=longest, return_tensors="pt"
     )
     run = partial(_text_features, module)
-    return OnTorch(module, run, request, name, tokenize=tokenize, files=other_files(folder))
+    return OnTorch(
+        module,
+        run,
+        request,
+        name,
+        tokenize=tokenize,
+        files=other_files(folder),
+        cut=partial(windows, tokenizer, longest),
+    )
 
 
 @contextmanager
