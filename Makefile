@@ -7,7 +7,7 @@ MYPY := $(BIN)/mypy
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: bench-scale demo test test-all check quick-tests lowest newest coverage lint bench utility persons probabilities pate label-dp papers docs mutants hooks wheels release clean
+.PHONY: bench-scale demo test test-all check quick-tests lowest newest coverage lint bench utility persons probabilities pate label-dp tables papers docs mutants hooks wheels release clean
 
 demo: $(ENV)/.demo
 	$(BIN)/tacit demo --out demo --force
@@ -98,6 +98,10 @@ pate: $(ENV)/.dev
 
 label-dp: $(ENV)/.dev
 	$(BIN)/python benchmarks/label_dp/run.py $(DATA) --out label-dp
+
+# the other tools run in environments of their own, which are made in the user's cache folder
+tables: $(ENV)/.dev
+	$(BIN)/python benchmarks/tables/run.py $(DATA) --out tables
 
 # the quick plans of the papers, their claims, and the claims in docs/papers.md: minutes, resumable; the shared data is
 # beside this folder

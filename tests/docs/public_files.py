@@ -9,6 +9,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,20 @@ def mobilenet(folder: Path) -> None:
     (folder / "encoder.json").symlink_to(sidecar)
 
 
+def adult(folder: Path, part: str = "train") -> None:
+    """A fourth of the records of Adult."""
+    with gzip.open(_shared(f"adult_{part}.csv.gz"), "rt", encoding="utf-8") as source:
+        header, *records = source
+    text = header + "".join(records[::EVERY])
+    (folder / f"adult_{part}.csv").write_text(text, encoding="utf-8")
+
+
+def adult_schema(folder: Path) -> None:
+    """The schema of Adult that the benchmark has."""
+    schema = Path(__file__).resolve().parents[2] / "benchmarks" / "tables" / "adult.yaml"
+    (folder / "adult.yaml").symlink_to(schema)
+
+
 MAKERS: dict[str, Callable[[Path], None]] = {
     "train.csv": banking77,
     "categories.json": categories,
@@ -98,6 +113,9 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "mnist.npz": mnist,
     "CIFAR-10-dataset": cifar10,
     "encoder.onnx": mobilenet,
+    "adult_train.csv": adult,
+    "adult_test.csv": partial(adult, part="test"),
+    "adult.yaml": adult_schema,
 }
 
 
