@@ -31,18 +31,17 @@ pytestmark = [
 
 # plans of which a part is run: names of learners, budgets, imbalances (none: all), and the number of
 # claims that this part decides
-MEDIUM = ("rho=0.005", "rho=0.125", "rho=2")
 FRESH = {
     "headline": (("DP probe", "DPPL-Public"), ("rho=0.125", "rho=2"), (100,), 2),
-    "budgets": (("DPPL-Mean", "DPPL-Public", "DP-LS"), (*MEDIUM, "rho=32"), (), 4),
+    "budgets": (("DPPL-Mean", "DPPL-Public", "DP-LS"), ("rho=0.005", "rho=0.125", "rho=32"), (), 4),
     "minority": (
         ("DPPL-Mean", "DPPL-Public", "DPSGD-Global-Adapt"),
-        ("rho=0.125", "rho=0.5", "rho=2"),
+        ("rho=0.125", "rho=2"),
         (),
         2,
     ),
     "windows": ((), ("rho=0.005", "rho=0.125"), (), 1),
-    "top-k": ((), (), (), 1),
+    "top-k": ((), ("rho=0.0002", "rho=0.02", "rho=8"), (), 1),
     "public-size": ((), (), (), 1),
     "public-source": ((), (), (), 1),
     "coinpress": ((), (), (), 1),
