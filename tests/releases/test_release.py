@@ -372,7 +372,7 @@ def test_declared_counts_and_derived_classes_are_unprotected():
     ("rows", "message"),
     [
         (np.ones((2, 5)), stating("X", "(2, 5)", "(n, 12)")),
-        (np.ones(12), r"X has shape \(12,\)"),
+        (np.ones(12), "X has one dimension"),
         (np.full((2, 12), np.nan), "row 0 of X is not finite"),
         (np.array([[1.0] * 12, [np.inf] * 12]), "row 1 of X is not finite"),
         ([["a"] * 12], "X has dtype <U1, not numbers"),
