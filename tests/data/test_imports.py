@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 from messages import stating
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import identity_of, located, read_data, splits
+from tacit.data.streams import StreamedRows
 from tacit.errors import InputError, StoreError
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, size=(6, 4)).astype(np.float32)
@@ -264,6 +265,11 @@ def test_a_saved_hugging_face_dataset(tmp_path):
     declared = [NAMES[i] for i in Y], NAMES
     check(read_data(tmp_path / "pets"), *declared)
     check(read_data(tmp_path / "pets", x="embedding", y="label"), *declared)
+
+    assert isinstance(read_data(tmp_path / "pets", stream=True).x, StreamedRows)
+    columns = {"a": X[:, 0].tolist(), "b": X[:, 1].tolist(), "label": Y.tolist()}
+    datasets.Dataset.from_dict(columns).save_to_disk(tmp_path / "columns")
+    assert read_data(tmp_path / "columns").card["columns"] == ["a", "b"]
 
     both = tmp_path / "both"
     datasets.DatasetDict({"train": data, "test": data.select([2, 1])}).save_to_disk(both)

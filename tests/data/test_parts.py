@@ -6,6 +6,7 @@ import json
 import h5py
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -13,8 +14,11 @@ import pytest
 
 from messages import stating
 from tacit.data.embeddings import EmbeddingStore
+from tacit.data.ids import read_ids
 from tacit.data.imports import identity_of, read_data, splits
+from tacit.data.matrices import read_matrix
 from tacit.data.streams import StreamedRows
+from tacit.data.tables import is_table, open_table
 from tacit.errors import InputError
 
 rng = np.random.default_rng(0)
@@ -321,3 +325,54 @@ def test_texts_that_do_not_fit_are_refused(tmp_path):
     (tmp_path / "a.csv").rename(tmp_path / "label=ant" / "a.csv")
     with pytest.raises(InputError, match="write the column into the parts"):
         read_data(tmp_path)
+
+
+def test_tables_of_texts_in_parts_and_other_files(tmp_path):
+    table = pa.table({"text": np.char.add("note ", NUMBERS.astype(str)), "who": PERSONS})
+    folders = {name: tmp_path / name for name in ["parquet", "hive", "csv", "jsonl"]}
+    for folder in folders.values():
+        folder.mkdir()
+    for number in range(3):
+        part = table.slice(150 * number, 150)
+        pq.write_table(part, folders["parquet"] / f"part.{number}.parquet")
+        pyarrow.csv.write_csv(part, folders["csv"] / f"part-{number}.csv")
+        lines = "".join(json.dumps(row) + "\n" for row in part.to_pylist())
+        (folders["jsonl"] / f"part-{number}.jsonl").write_text(lines)
+    (folders["csv"] / "part-3.csv").touch()
+    (folders["csv"] / "_SUCCESS").touch()
+    (folders["hive"] / "who=p1").mkdir()
+    pq.write_table(table.select(["text"]), folders["hive"] / "who=p1" / "a.parquet")
+    pyarrow.feather.write_feather(table, tmp_path / "t.feather")
+    with h5py.File(tmp_path / "t.h5", "w") as file:
+        for name in table.column_names:
+            file[name] = table[name].to_pylist()
+        file["x"] = X
+
+    for path in [*folders.values(), tmp_path / "t.feather", tmp_path / "t.h5"]:
+        assert is_table(path)
+        read = open_table(path)
+        who = ["p1"] * 400 if path.name == "hive" else table["who"].to_pylist()
+        assert read.column("text") == table["text"].to_pylist()
+        assert read.count("text") == 400
+        assert read_ids(f"{path}#who") == who
+        chunks = list(read.records(["text", "who"], 64))
+        assert [len(chunk["who"]) for chunk in chunks] == [64] * 6 + [16]
+
+    # a folder of pictures may hold a table
+    (folders["csv"] / "a.png").touch()
+    assert not is_table(folders["csv"])
+    (folders["jsonl"] / "part-4.jsonl").write_text('{"other": "a"}\n')
+    with pytest.raises(InputError, match="other columns"):
+        open_table(folders["jsonl"])
+
+
+def test_votes_in_parts(tmp_path):
+    votes = pa.table({"anna": NUMBERS % 3, "bert": NUMBERS % 2})
+    (tmp_path / "parts").mkdir()
+    for number in range(2):
+        pq.write_table(votes.slice(200 * number, 200), tmp_path / "parts" / f"{number}.parquet")
+    pyarrow.feather.write_feather(votes, tmp_path / "votes.feather")
+    for path in [tmp_path / "parts", tmp_path / "votes.feather"]:
+        matrix = read_matrix(path, "votes")
+        assert np.array_equal(matrix, np.column_stack([NUMBERS % 3, NUMBERS % 2]))
+        assert matrix.dtype == np.int64

@@ -64,12 +64,17 @@ def read_ids(persons: str) -> Any:
 
 def _file_and_column(persons: str) -> tuple[Path, str | None] | None:
     """Return the file, and the column that FILE#COLUMN names; None if there is no such file."""
-    if Path(persons).is_file():
+    if Path(persons).is_file() or ("/" in persons and _is_folder(persons)):
         return Path(persons), None
     file, mark, column = persons.rpartition("#")
-    if mark and Path(file).is_file():
+    if mark and (Path(file).is_file() or _is_folder(file)):
         return Path(file), column
     return None
+
+
+def _is_folder(path: str) -> bool:
+    """Tell whether this is a folder of the parts of a table, or a saved one."""
+    return Path(path).is_dir() and is_table(Path(path))
 
 
 def _column(names: list[str], column: str | None, path: Path) -> str:

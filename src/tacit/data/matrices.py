@@ -1,8 +1,9 @@
 """Matrices of numbers from files, such as the votes of teachers: one row per line, one column each.
 
-`.npy` and `.npz` hold an array, Parquet a column for each or one column of lists, `.csv` and `.tsv`
-a header and numbers. Text may be compressed (`.csv.gz`). The index that pandas writes beside them
-is left out: a first column without a name, or `__index_level_0__` in Parquet.
+`.npy` and `.npz` hold an array, Parquet and Arrow (files or folders of parts) a column for each or
+one column of lists, `.csv` and `.tsv` a header and numbers. Text may be compressed (`.csv.gz`). The
+index that pandas writes beside them is left out: a first column without a name, or
+`__index_level_0__` in Parquet.
 """
 
 import re
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from tacit.data.arrays import choose, existing_here
 from tacit.data.formats import parts, table
-from tacit.data.formats.arrow import check_once, open_parquet
+from tacit.data.formats.arrow import arrow_faults, check_once
 from tacit.data.formats.npy import map_npy
 from tacit.data.formats.npz import Archive
 from tacit.data.formats.text import FEW
@@ -24,6 +25,9 @@ from tacit.errors import InputError, excerpt
 
 # the index of a data frame that pandas writes to Parquet
 _INDEX = re.compile(r"__index_level_\d+__")
+
+# rows of a table that are read at a time
+ROWS = 4096
 
 
 def read_matrix(path: Path, name: str) -> NDArray[Any]:
@@ -39,16 +43,19 @@ def read_matrix(path: Path, name: str) -> NDArray[Any]:
            [2, 2]])
     """
     ending = Path(existing_here(path).name.removesuffix(".gz")).suffix
+    if path.is_dir() and parts.is_parts(path) and not parts.are_texts(path):
+        return _of_parts(path, parts.open_parts(path, None))
     if ending == ".npy":
         return map_npy(path)
     if ending == ".npz":
         return _of_archive(path, name)
-    if ending == ".parquet":
-        return _of_parquet(path)
+    if ending in parts.KINDS:
+        return _of_parts(path, parts.one_part(path))
     if ending in (".csv", ".tsv"):
         return _of_text(path)
     raise InputError(
-        f"{path} has an unknown ending; give {name} as .npy, .npz, .csv, .tsv or .parquet"
+        f"{path} has an unknown ending; give {name} as .npy, .npz, .csv, .tsv, .parquet or"
+        " .feather, or a folder of such parts"
     )
 
 
@@ -65,13 +72,21 @@ def _of_archive(path: Path, name: str) -> NDArray[Any]:
     return array
 
 
-def _of_parquet(path: Path) -> NDArray[Any]:
-    with open_parquet(path) as file:
-        names = [name for name in file.schema_arrow.names if not _INDEX.fullmatch(name)]
-        for column in names:
-            check_once(names, column, path)
-        parts.check_sizes(path, file.schema_arrow, file.metadata.num_rows, names, [], None)
-        return table.matrix(file.read(names), names, path)
+def _of_parts(path: Path, table_parts: parts.Parts) -> NDArray[Any]:
+    names = [name for name in table_parts.schema.names if not _INDEX.fullmatch(name)]
+    if not names:
+        raise InputError(f"{path} has no columns; check how it was made")
+    for column in names:
+        check_once(names, column, path)
+    all(table_parts.types(names))
+    for part in table_parts.parts:
+        part.check(names, [], None)
+    with arrow_faults(path):
+        batches = table_parts.batches(names, ROWS)
+        blocks = list(table.blocks_of(batches, names[0], path))
+    if not blocks:
+        raise InputError(f"{path} has no rows; check how it was made")
+    return np.concatenate(blocks)
 
 
 def _of_text(path: Path) -> NDArray[Any]:

@@ -10,14 +10,14 @@ import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tacit.compute.documents import parse_json
 from tacit.compute.remote import RemotePath
 from tacit.data.arrays import existing
-from tacit.data.formats import huggingface
+from tacit.data.formats import hdf5, huggingface, parts
 from tacit.data.formats.arrow import as_python, check_once, holds_bytes, open_parquet
 from tacit.data.rows import one_line
 from tacit.errors import InputError, excerpt
@@ -60,8 +60,8 @@ class Table(ABC):
 
     def records(self, names: list[str], rows: int = CHUNK) -> Iterator[dict[str, list[Any]]]:
         """Values of several columns by name, `rows` at a time."""
-        for parts in zip(*(self.chunks(name, rows) for name in names), strict=True):
-            yield dict(zip(names, parts, strict=True))
+        for chunks in zip(*(self.chunks(name, rows) for name in names), strict=True):
+            yield dict(zip(names, chunks, strict=True))
 
     def column(self, name: str) -> list[Any]:
         """All values of a column."""
@@ -306,29 +306,126 @@ class SavedDataset(ArrowTable):
         return huggingface.data_files(self.path)
 
 
+class ArrowParts(ArrowTable):
+    """Parquet and Arrow files one below another, and columns that the names of their folders
+    state.
+    """
+
+    def __init__(self, path: Path, table_parts: parts.Parts) -> None:
+        self._parts = table_parts
+        super().__init__(path, table_parts.schema, table_parts.rows)
+
+    def chunks(
+        self, name: str, rows: int = CHUNK, *, check_all: bool = False
+    ) -> Iterator[list[Any]]:
+        self.place(name)
+        if check_all:
+            for _ in self._parts.batches(self._parts.parts[0].schema.names, rows):
+                pass
+        return _chunked(self._values(name, rows), rows)
+
+    def _values(self, name: str, rows: int) -> Iterator[Any]:
+        if name not in self._parts.parts[0].schema.names:
+            # a folder states it
+            yield from self._parts.column(name).to_pylist()
+            return
+        all(self._parts.types([name]))
+        for batch in self._parts.batches([name], rows):
+            yield from as_python(batch.column(0))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return self._parts.files
+
+
+class TextParts(Table):
+    """Files of text one below another, with the same columns."""
+
+    def __init__(self, path: Path, tables: list[Table]) -> None:
+        self.path = path
+        self._tables = tables
+        self.names = tables[0].names
+        for table in tables:
+            if table.names != self.names:
+                raise InputError(
+                    f"{table.path} has other columns than {tables[0].path}; write all parts with"
+                    " the same ones"
+                )
+
+    def chunks(
+        self, name: str, rows: int = CHUNK, *, check_all: bool = False
+    ) -> Iterator[list[Any]]:
+        all_chunks = (table.chunks(name, rows, check_all=check_all) for table in self._tables)
+        return _chunked(chain.from_iterable(chain.from_iterable(all_chunks)), rows)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return tuple(table.path for table in self._tables)
+
+
+class Hdf5(Table):
+    """The arrays of one axis in an HDF5 file, which are as long as one another."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.names = hdf5.column_names(path)
+
+    def chunks(
+        self, name: str, rows: int = CHUNK, *, check_all: bool = False
+    ) -> Iterator[list[Any]]:
+        self.place(name)
+        return hdf5.column_chunks(self.path, name, rows)
+
+
+def _arrow(path: Path) -> Table:
+    return ArrowParts(path, parts.one_part(path))
+
+
 KINDS: dict[str, Callable[[Path], Table]] = {
     ".csv": Csv,
     ".tsv": Csv,
     ".jsonl": JsonLines,
     ".ndjson": JsonLines,
     ".parquet": Parquet,
+    ".arrow": _arrow,
+    ".feather": _arrow,
+    ".ipc": _arrow,
+    ".h5": Hdf5,
+    ".hdf5": Hdf5,
 }
 
 
 def is_table(path: Path) -> bool:
-    """Tell whether `path` is a table by its ending, or a saved data set."""
+    """Tell whether `path` is a table by its ending, a saved data set, or a folder that holds the
+    parts of a table and nothing else.
+    """
     if path.is_dir():
-        return huggingface.is_dataset(path)
+        return huggingface.is_dataset(path) or _is_parts(path)
     return _ending(path) in KINDS
 
 
+def _is_parts(folder: Path) -> bool:
+    return parts.holds_parts_alone(folder) and not parts.splits(folder)
+
+
+def _open_parts(folder: Path) -> Table:
+    """Open a folder of parts; empty files of text are passed over."""
+    if not parts.are_texts(folder):
+        return ArrowParts(folder, parts.open_parts(folder, None))
+    paths = parts.text_paths(folder, None)
+    filled = [path for path in paths if path.stat().st_size > 0]
+    return TextParts(folder, [open_table(path) for path in filled or paths])
+
+
 def open_table(path: Path) -> Table:
-    """Open the table of a file, or of a folder that Hugging Face `datasets` saved; one at a URL is
-    copied to this machine.
+    """Open the table of a file, of a folder of parts, or of one that Hugging Face `datasets` saved;
+    a table at a URL is copied to this machine.
     """
     if isinstance(path, RemotePath):
         existing(path)
         path = path.copied()
+    if path.is_dir() and not huggingface.is_dataset(path) and _is_parts(path):
+        return _open_parts(path)
     if path.is_dir():
         return SavedDataset(path)
     ending = _ending(path)
@@ -342,7 +439,7 @@ def open_table(path: Path) -> Table:
 
 def _ending(path: Path) -> str:
     """Return the ending of a file's name, without that of its compression."""
-    return Path(path.name.removesuffix(".gz")).suffix
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 
 def _chunked(values: Iterator[T], rows: int) -> Iterator[list[T]]:

@@ -3,6 +3,7 @@ batch.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,6 @@ def read(
     path: Path, x: str | None, y: str | None, persons: str | None, width: int | None
 ) -> Arrays:
     """Read features, labels, ids of persons and the class list, whichever are there."""
-    check_installed("h5py")
-    import h5py
 
     def arrays(names: list[str]) -> list[Any]:
         """Return the features, to be read as they are asked for, and the other arrays."""
@@ -33,12 +32,37 @@ def read(
         features, *others = names
         return [_features(path, features), *(_array(file[name]) for name in others)]
 
+    with _opened(path) as file:
+        names = [name for name in file if _is_array(file, name)]
+        return from_named(path, names, lambda name: file[name].shape, arrays, x, y, persons, width)
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the names of the arrays of one axis, which must be of one length."""
+    with _opened(path) as file:
+        names = [name for name in file if _is_array(file, name) and file[name].ndim == 1]
+        if len({len(file[name]) for name in names}) > 1:
+            raise InputError(f"{path} has arrays of several lengths; give columns of one length")
+        return names
+
+
+def column_chunks(path: Path, name: str, rows: int) -> Iterator[list[Any]]:
+    """Yield the values of an array of one axis, `rows` at a time; bytes are texts."""
+    with _opened(path) as file:
+        n_rows = len(file[name])
+        for start in range(0, n_rows, rows):
+            yield _array(file[name], slice(start, start + rows)).tolist()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a file; errors within the block become one-line InputErrors."""
+    check_installed("h5py")
+    import h5py
+
     try:
         with h5py.File(path, "r") as file:
-            names = [name for name in file if _is_array(file, name)]
-            return from_named(
-                path, names, lambda name: file[name].shape, arrays, x, y, persons, width
-            )
+            yield file
     except InputError:
         raise
     except FAULTS as error:
@@ -74,11 +98,11 @@ def _features(path: Path, name: str) -> StreamedRows:
     return StreamedRows(blocks, shape, dtype)
 
 
-def _array(array: Any) -> NDArray[Any]:
-    """Return an array in memory; texts as objects."""
+def _array(array: Any, rows: slice | Any = ...) -> NDArray[Any]:
+    """Return rows of an array in memory; texts as objects."""
     import h5py
 
     if h5py.check_string_dtype(array.dtype) is not None:
         array = array.asstr()
-    values: NDArray[Any] = np.asarray(array[...])
+    values: NDArray[Any] = np.asarray(array[rows])
     return values

@@ -2,14 +2,16 @@
 
 import os
 import struct
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from tacit.compute.documents import read_object
-from tacit.data.arrays import Arrays, make_arrays
+from tacit.data.arrays import Arrays
 from tacit.data.formats import table as tables
-from tacit.data.formats.arrow import arrow_faults, as_numpy
+from tacit.data.formats.arrow import arrow_faults, is_list
+from tacit.data.formats.parts import Part, Parts
 from tacit.data.manifest import plain_name
 from tacit.data.sizes import check_width
 from tacit.errors import InputError, quoted
@@ -44,35 +46,44 @@ def read(
     """Read features, labels and ids of persons; the names of a `ClassLabel` column are the declared
     classes.
     """
-    table = read_table(folder)
-    with faults(folder):
-        features, label = tables.columns(table.schema, x, y, persons, folder)
-        other_columns = [name for name in (label, persons) if name is not None]
-        left_out = tables.left_out(table.schema, features, other_columns)
-        table = table.select([*features, *other_columns])
-
-        # offsets may point outside of the file
-        table.validate(full=True)
-
-        # the width of a single column of lists shows once it is read
-        if len(features) > 1:
-            check_width(folder, (table.num_rows, len(features)), width)
-        rows = tables.matrix(table, features, folder)
-        check_width(folder, rows.shape, width)
-        labels = None if label is None else tables.labels_of(table[label])
-        ids = None if persons is None else as_numpy(table[persons])
-
-    return make_arrays(
-        rows,
-        labels,
-        data_files(folder),
+    parts: list[Part] = [SavedPart(folder, path) for path in data_files(folder)]
+    _, label = tables.columns(parts[0].schema, x, y, persons, folder)
+    return tables.read_parts(
+        Parts(parts, [{}] * len(parts)),
+        folder,
         identity or folder.absolute().name,
+        x,
+        y,
+        persons,
+        width,
         classes=None if label is None else class_names(folder, label),
-        persons=ids,
         # a `ClassLabel` column holds positions
         label_kind="index",
-        left_out=left_out,
     )
+
+
+class SavedPart(Part):
+    """A file of a saved data set, memory-mapped."""
+
+    def __init__(self, folder: Path, path: Path) -> None:
+        self.path = path
+        self._folder = folder
+        with faults(folder):
+            self._table = _stream(path)
+            self.schema = self._table.schema
+            self.rows = self._table.num_rows
+
+    def batches(self, names: list[str], rows: int) -> Iterator[Any]:
+        with faults(self._folder):
+            for batch in self._table.select(names).to_batches(rows):
+                # offsets may point outside of the file
+                batch.validate(full=True)
+                yield batch
+
+    def check(self, features: list[str], other_columns: list[str], width: int | None) -> None:
+        """Refuse rows of another width; that of lists shows once they are read."""
+        if not is_list(self.schema.field(features[0]).type):
+            check_width(self._folder, (self.rows, len(features)), width)
 
 
 def data_files(folder: Path) -> tuple[Path, ...]:

@@ -249,6 +249,21 @@ def is_parts(folder: Path) -> bool:
     return folder.is_dir() and next(_found(folder), None) is not None
 
 
+def holds_parts_alone(folder: Path) -> bool:
+    """Tell whether all files of a folder are parts of a table, but for those whose names begin with
+    `_` or `.`, and there is one at least.
+    """
+    n_parts = 0
+    for path in folder.rglob("*"):
+        is_hidden = any(name.startswith(("_", ".")) for name in path.relative_to(folder).parts)
+        if is_hidden or path.is_dir():
+            continue
+        if path.suffix.lower() not in KINDS and ending(path) not in TEXTS:
+            return False
+        n_parts += 1
+    return n_parts > 0
+
+
 def are_texts(folder: Path) -> bool:
     """Tell whether the parts of a folder are text."""
     first = next(_found(folder), None)

@@ -21,6 +21,7 @@ from tacit.data.formats.arrow import (
     storage_type,
 )
 from tacit.data.formats.parts import Parts, one_part
+from tacit.data.labels import LabelKind
 from tacit.data.rows import BLOCK_VALUES, numeric_array
 from tacit.data.sizes import check_width
 from tacit.data.streams import StreamedRows
@@ -47,6 +48,9 @@ def read_parts(
     y: str | None,
     persons: str | None,
     width: int | None,
+    *,
+    classes: list[str] | None = None,
+    label_kind: LabelKind = "value",
 ) -> Arrays:
     """Read the parts of a table, one after another."""
     with arrow_faults(path):
@@ -70,8 +74,10 @@ def read_parts(
             labels,
             parts.files,
             identity,
+            classes=classes,
             card=card,
             persons=ids,
+            label_kind=label_kind,
             left_out=left_out(parts.schema, features, other_columns),
         )
 
