@@ -1,10 +1,13 @@
 """One good file or folder for each format that is read."""
 
+import gzip
 import json
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 from safetensors.numpy import save_file
 
@@ -90,6 +93,29 @@ def comma_separated(folder: Path) -> None:
     (folder / "named.csv").write_text(
         "\n".join([",".join([*map(str, range(X.shape[1])), "label"]), *named, ""])
     )
+
+
+def arrow(folder: Path) -> None:
+    table = pa.table({"x": list(X), "label": NAMES})
+    # packed batches may unpack to any size
+    pyarrow.feather.write_feather(table, folder / "t.feather", compression="uncompressed")
+    for number in range(2):
+        part = folder / "parts" / f"who={number}"
+        part.mkdir(parents=True)
+        pq.write_table(table, part / "part.parquet")
+
+
+def json_lines(folder: Path) -> None:
+    rows = zip(X.tolist(), NAMES, strict=True)
+    text = "".join(json.dumps({"x": row, "label": str(name)}) + "\n" for row, name in rows)
+    (folder / "rows.jsonl").write_text(text)
+    (folder / "packed.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def hdf5(folder: Path) -> None:
+    with h5py.File(folder / "t.h5", "w") as file:
+        file["x"] = X
+        file["y"] = Y
 
 
 def safetensors(folder: Path) -> None:
@@ -224,19 +250,8 @@ def sidecar(folder: Path) -> None:
 
 
 SEEDS = (
-    *(
-        store,
-        npy,
-        npz,
-        inside_npz,
-        parquet,
-        comma_separated,
-        safetensors,
-        huggingface,
-        release,
-        events,
-        ledger,
-        rehashed_ledger,
-    ),
+    *(store, npy, npz, inside_npz, parquet, comma_separated, safetensors, huggingface),
+    *(arrow, json_lines, hdf5),
+    *(release, events, ledger, rehashed_ledger),
     *(plan, cells, labels, label_parquet, votes, tables, pictures, sidecar),
 )

@@ -95,13 +95,19 @@ def _collected(
     values = rows.array()
     check_width(path, values.shape, width)
     found = {name: pa.chunked_array(chunks, types[name]) for name, chunks in others.items()}
+    try:
+        labels = None if label is None else labels_of(found[label])
+        ids = None if persons is None else as_numpy(found[persons])
+    except (ValueError, pa.ArrowException) as error:
+        # a text is not in UTF-8, which the parser does not check
+        raise _fault(path) from error
     return make_arrays(
         values,
-        None if label is None else labels_of(found[label]),
+        labels,
         tuple(paths),
         identity,
         card=None if is_list(types[features[0]]) else named_columns(features),
-        persons=None if persons is None else as_numpy(found[persons]),
+        persons=ids,
         left_out=left_out(schema, features, other_columns),
     )
 
@@ -135,11 +141,14 @@ def _tables(paths: list[Path], schema: Any) -> Iterator[Any]:
     for path in paths:
         try:
             for block in _blocks(path):
-                yield json.read_json(
+                table = json.read_json(
                     pa.BufferReader(block),
                     json.ReadOptions(block_size=BLOCK),
                     json.ParseOptions(explicit_schema=schema),
                 )
+                # decodes the names, which pyarrow does not check
+                _types(table.schema)
+                yield table
         except (*FAULTS, ValueError, pa.ArrowException) as error:
             # pyarrow's message may quote a value, which may be private
             raise _fault(path) from error
