@@ -223,6 +223,7 @@ def evaluate(expression: str) -> object:
             "mean": mean,
             "means": means,
             "deviations": deviations,
+            "errors": errors,
             "lines": lines,
             "promise": promise,
         },
@@ -267,6 +268,15 @@ def means(file: str, column: str, by: str, **where: str) -> list[float]:
 def deviations(file: str, column: str, by: str, **where: str) -> list[float]:
     """Return the standard deviations of a column by the values of other columns."""
     return [statistics.stdev(group) for group in groups(file, column, by, where)]
+
+
+def errors(file: str, column: str, by: str, **where: str) -> list[float]:
+    """Return the standard errors of the means of a column by the values of other columns."""
+    return [
+        statistics.stdev(group) / math.sqrt(len(group))
+        for group in groups(file, column, by, where)
+        if len(group) > 1
+    ]
 
 
 def groups(file: str, column: str, by: str, where: dict[str, str]) -> list[list[float]]:
