@@ -157,7 +157,7 @@ def _further_measures(plan: str, result: Result) -> dict[str, float]:
         radii = [sorted(step["radius"])[len(step["radius"]) // 2] for step in extra["steps_"]]
         return {"first radius": round(radii[0], 2), "last radius": round(radii[-1], 2)}
     if "answers_.answered" in extra:
-        return {"labels": sum(map(bool, extra["answers_.answered"]))}
+        return {"labels": extra["answers_.answered"]}
     if plan == "run-times":
         phases = json.loads(result.phases)
         seconds = {name: round(value, 4) for name, value in phases.items()}
