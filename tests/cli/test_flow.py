@@ -318,6 +318,22 @@ def test_import_writes_one_store_per_split(stores, run):
     assert tacit.EmbeddingStore.open("pair").classes == CLASSES
 
 
+def test_another_split_of_the_private_file_may_be_public(stores, run):
+    x, y = rows(np.random.default_rng(1), 30)
+    other, _ = rows(np.random.default_rng(2), 30)
+    np.savez("both.npz", train_x=x, train_y=y, test_x=other, test_y=y)
+    fit = "fit public both.npz --classes 3 --budget rho=0.4 --out release --public both.npz"
+    test = "--public-split test"
+    for same in (fit, f"{fit} --public-split train", f"{fit} {test} --x train_x --y train_y"):
+        status, _, err = run(same)
+        assert status == 2
+        assert "is the private data" in err
+    assert run(f"{fit} {test}")[0] == 0
+    # the records themselves, under another name
+    np.savez("both.npz", train_x=x, train_y=y, test_x=x, test_y=y)
+    assert run(f"{fit} {test} --force")[0] == 2
+
+
 def test_published_pairs_are_used_as_they_are(stores, run):
     Path("vit").mkdir()
     for split in ("train", "test"):

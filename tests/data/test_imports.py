@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from messages import stating
 from tacit.data.embeddings import EmbeddingStore
-from tacit.data.imports import identity_of, located, read_data, splits
+from tacit.data.imports import identity_of, located, read_data, split_within, splits
 from tacit.data.streams import StreamedRows
 from tacit.errors import InputError, StoreError
 
@@ -188,6 +188,8 @@ def test_npz_files_of_several_splits_are_read_by_role_or_by_name(tmp_path):
     assert np.array_equal(test.x, X[::-1])
     assert np.array_equal(test.labels, Y[::-1])
     assert (read_data(path, role="train").identity, test.identity) == ("pets", "pets-test")
+    assert np.array_equal(read_data(path, split="test", role="train").x, X[::-1])
+    assert split_within(path, "test", "train") == split_within(path, None, "test") == "test"
     # nothing is chosen for a caller that names neither
     refused("no array with a usual name for features; choose x from:", path)
     refused("no split 'dev'; choose split from: test, train", path, split="dev")

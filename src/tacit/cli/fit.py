@@ -125,7 +125,7 @@ def fit(
         Further parameters of the method, such as --k 5; `tacit fit METHOD --help` lists them.
     """
     from tacit.compute.atomic import check_writable
-    from tacit.data.imports import located, read_data
+    from tacit.data.imports import located, read_data, split_within
     from tacit.privacy.unit import Unit as KnownUnit
     from tacit.releases.provenance import encoder_facts, names_facts, public_facts
     from tacit.releases.reading import is_release
@@ -161,7 +161,14 @@ def fit(
     private = located(store, split)
     public_may_be_private = allow_overlap or KnownUnit(learner.unit).rows_public
     if public is not None and not public_may_be_private:
-        check_apart("public", located(public, public_split), private, UNPROTECTED)
+        # two splits of one file are different arrays, whose rows are compared at the fit
+        private_part = None
+        if x is None and y is None:
+            private_part = split_within(store, split, "train")
+        public_part = split_within(public, public_split, "train")
+        are_splits = private_part is not None and public_part is not None
+        if not are_splits or private_part == public_part:
+            check_apart("public", located(public, public_split), private, UNPROTECTED)
 
     with shown_progress(), _resumable(learner, out):
         data = read_data(store, x=x, y=y, persons=persons, split=split, role="train")

@@ -195,6 +195,16 @@ def located(path: str | Path, split: str | None = None) -> Path:
     return file
 
 
+def split_within(path: str | Path, split: str | None, role: str) -> str | None:
+    """Return the split that is read of a `.npz` file with arrays such as `train_x` and `test_x`;
+    None for other data, whose splits differ in their path, and for data at a URL.
+    """
+    file, split = _place(path, split)
+    if file.suffix != ".npz" or isinstance(file, RemotePath):
+        return None
+    return npz.split_of(file, split, role)
+
+
 def splits(folder: str | Path) -> list[str]:
     """Return the names of the splits in a folder of `.npy` files, of parts of a table, or of a
     saved `DatasetDict`; empty if it has none.
