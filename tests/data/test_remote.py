@@ -162,3 +162,18 @@ def test_splits_at_a_url(folder):
     with pytest.raises(LedgerError, match="not on this machine"):
         Ledger.beside("memory://split/data", "data")
     files.rm("/split", recursive=True)
+
+
+@pytest.mark.parametrize("key", ["store/../../out", "store/sub/../../../../out"])
+def test_no_name_in_a_bucket_leads_out_of_the_copy(folder, key):
+    files = fsspec.filesystem("memory")
+    files.pipe("/names/store/a.bin", b"content")
+    # as a bucket may name an object; `pipe` would resolve it
+    files.store[f"/names/{key}"] = files.store["/names/store/a.bin"]
+    try:
+        with pytest.raises(InputError, match=stating("'..'", "not read")):
+            as_path("memory://names/store").copied()
+    finally:
+        files.rm("/names", recursive=True)
+    with pytest.raises(InputError, match=stating("'..'")):
+        as_path("memory://names/..")

@@ -1,6 +1,7 @@
 """Rows of a table by a declared schema."""
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -132,6 +133,54 @@ def test_a_row_follows_from_its_record_alone():
     # True and 1 are equal in Python
     column = Category(("1",))
     assert active(column, True, 1) == active(column, True) + active(column, 1) == [1, 0]
+    # so are decimals that are written differently, and times of two zones
+    column = Category(("1.50",))
+    assert active(column, Decimal("1.5"), Decimal("1.50")) == [1, 0]
+    noon = datetime(2020, 1, 1, 12, tzinfo=UTC)
+    evening = noon.astimezone(timezone(timedelta(hours=6)))
+    assert noon == evening
+    assert active(Date(("hour",)), noon, evening) == [12, 18]
+
+
+@pytest.mark.parametrize("kind", ["arrow", "polars", "categorical"])
+def test_a_missing_cell_does_not_round_long_numbers_of_other_records(kind):
+    long = 2**53 + 1
+    table_of = {
+        "arrow": lambda cells: pa.table({"x": pa.array(cells, pa.int64())}),
+        "polars": lambda cells: pl.DataFrame({"x": cells}),
+        "categorical": lambda cells: pd.DataFrame({"x": pd.Categorical(cells)}),
+    }[kind]
+    levels = [str(long - 1), str(long)]
+    schema = TableSchema.parse({"columns": {"x": {"kind": "category", "levels": levels}}})
+    for cells in [[long, 5], [long, None]]:
+        assert schema.coded(table_of(cells)).codes[0] == 1
+
+
+def test_the_clock_time_of_a_zone_counts_in_every_kind_of_table():
+    schema = TableSchema.parse({"columns": {"x": {"kind": "date", "parts": ["hour"]}}})
+    noon = datetime(2020, 1, 1, 12, tzinfo=UTC)
+    zoned = pa.table({"x": pa.array([noon], pa.timestamp("us", tz="Asia/Tokyo"))})
+    for table in [zoned, zoned.to_pandas(), pl.from_arrow(zoned)]:
+        assert schema.coded(table).codes.tolist() == [[21]]
+
+
+def test_numbers_beyond_floats_go_to_the_last_cell():
+    assert active(Number(0, 10, cells=4), 10**400, -(10**400)) == [3, 0]
+    assert active(Category(("inf", "7")), 10**5000, 7) == [0, 1]
+
+
+def test_a_column_that_is_there_twice_is_refused():
+    schema = TableSchema.parse({"columns": {"x": {"kind": "number", "low": 0, "high": 1}}})
+    twice = pa.table([pa.array([1]), pa.array([2])], names=["x", "x"])
+    for table in [twice, pd.DataFrame([[1, 2]], columns=["x", "x"])]:
+        with pytest.raises(InputError, match=stating("'x' twice")):
+            schema.coded(table)
+
+
+def test_entries_have_names_of_their_own():
+    column = {"kind": "number", "edges": [1000000.1, 1000000.2, 1000000.3]}
+    schema = TableSchema.parse({"columns": {"x": column}})
+    assert schema.feature_names()[0] == "x = 1000000.1 to 1000000.2"
 
 
 def test_rows_are_made_as_they_are_read():
@@ -173,6 +222,14 @@ def test_it_is_written_and_read_again(tmp_path):
         ({"kind": "category", "levels": ["a", "a "]}, ("listed twice",)),
         ({"kind": "date", "parts": ["year"]}, ("no years", "public knowledge")),
         ({"kind": "date", "parts": ["minute"]}, ("'minute'",)),
+        ({"kind": "date", "parts": ["year"], "years": [0, 10]}, ("1 to 9999",)),
+        ({"kind": "category", "levels": ["a\n## b"]}, ("one line",)),
+        ({"kind": "category", "levels": ["\x1b[31m"]}, ("control characters",)),
+        ({"kind": "category", "levels": ["(missing)"]}, ("all columns do",)),
+        ({"kind": "category", "levels": ["?"]}, ("missing value too",)),
+        ({"kind": "number", "low": 0, "high": 10**400}, ("no number",)),
+        ({"kind": "number", "low": -1e308, "high": 1e308}, ("too far apart",)),
+        ({"kind": ["number"]}, ("has kind",)),
         ({"kind": "text"}, ("no encoder",)),
         ({"kind": "numbr"}, ("did you mean 'number'",)),
         ({"kind": "category", "level": ["a"]}, ("'level'", "did you mean 'levels'")),
@@ -180,7 +237,7 @@ def test_it_is_written_and_read_again(tmp_path):
 )
 def test_an_incomplete_or_malformed_column_is_refused_in_a_line(column, facts):
     with pytest.raises(InputError) as caught:
-        TableSchema.parse({"columns": {"x": column}}, "schema.yaml")
+        TableSchema.parse({"columns": {"x": column}, "missing": ["?"]}, "schema.yaml")
     said = str(caught.value)
     assert "\n" not in said
     assert "schema.yaml" in said

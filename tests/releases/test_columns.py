@@ -121,6 +121,8 @@ def test_cells_other_than_declared_are_counted(encoded):
         ({"columns": ["a"] * 12}, "do not fit width"),
         ({"columns": {"a": {"kind": "number"}}}, "no low"),
         ({"columns": {"a": {"kind": "ordered", "low": 0, "high": 1}}}, "do not fit width"),
+        ({"columns": {"a": {"kind": "category", "levels": ["a\n## 5. None"]}}}, "columns"),
+        ({"columns": {"a": {"kind": ["number"]}}}, "has kind"),
         ({"about_columns": "nothing"}, "publishes"),
         ({"missing_texts": "?"}, "missing_texts"),
     ],

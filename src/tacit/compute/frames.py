@@ -47,14 +47,14 @@ def column(table: Any, name: str) -> NDArray[Any]:
         values = _of_arrow(values)
     elif hasattr(values, "dtype") and hasattr(values, "array"):
         values = _of_pandas(values)
+    elif hasattr(values, "null_count"):
+        values = _of_polars(values)
     elif hasattr(values, "to_numpy"):
         values = values.to_numpy()
 
     if not isinstance(values, np.ndarray):
         # numpy would turn a list of numbers and texts into texts
-        objects = np.empty(len(values), dtype=object)
-        objects[:] = list(values)
-        values = objects
+        values = _objects(list(values))
     if values.ndim != 1:
         fault = f"column {quoted(name)} has {values.ndim} dimensions, not one"
         raise InputError(f"{fault}; give one value for each row")
@@ -79,6 +79,10 @@ def _of_pandas(series: Any) -> NDArray[Any]:
         return np.asarray(series.dt.tz_localize(None).to_numpy())
     if getattr(dtype, "kind", "O") in "iuf":
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+    if hasattr(dtype, "categories"):
+        # the code of a missing value is -1
+        categories = np.array([*dtype.categories, None], dtype=object)
+        return np.asarray(categories[series.cat.codes.to_numpy()])
     return np.asarray(series.to_numpy(dtype=object))
 
 
@@ -88,4 +92,32 @@ def _of_arrow(values: Any) -> NDArray[Any]:
         values = values.combine_chunks()
     if hasattr(values, "dictionary_decode"):
         values = values.dictionary_decode()
+    # the time that a clock at that place showed
+    is_zoned = getattr(values.type, "tz", None) is not None
+    if is_zoned or _rounds(str(values.type), values.null_count):
+        return _objects(values.to_pylist())
     return np.asarray(values.to_numpy(zero_copy_only=False))
+
+
+def _of_polars(series: Any) -> NDArray[Any]:
+    """Return a series of polars as an array."""
+    if getattr(series.dtype, "time_zone", None) is not None:
+        # the time that a clock at that place showed
+        series = series.dt.replace_time_zone(None)
+    if _rounds(str(series.dtype).lower(), series.null_count()):
+        return _objects(series.to_list())
+    return np.asarray(series.to_numpy())
+
+
+def _rounds(dtype: str, nulls: int) -> bool:
+    """Tell whether a missing value would turn whole numbers into floats, which round long ones: a
+    record would then decide about the cells of others.
+    """
+    return nulls > 0 and dtype in ("int64", "uint64")
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    """Return values as an array of objects, of shape (n,)."""
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects

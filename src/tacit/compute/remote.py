@@ -93,7 +93,8 @@ class RemotePath(PosixPath):
             user = start + at
             body = end
         host, *names = body.split("/")
-        return cls(_Root(scheme, user, host, mark + query), tuple(n for n in names if n))
+        root = _Root(scheme, user, host, mark + query)
+        return cls(root, _inside(tuple(name for name in names if name), f"a URL of {scheme}"))
 
     def __str__(self) -> str:
         return _text(self._root, self._names)
@@ -219,11 +220,16 @@ class RemotePath(PosixPath):
         folder = tempfile.TemporaryDirectory(prefix="tacit-")
         _copies.append(folder)
         names = [name for name in beside if self.with_name(name).is_file()]
-        for path in (self, *map(self.with_name, names)):
-            target = str(Path(folder.name) / path.name)
+        # Folders are listed by `rglob`, which refuses names that lead out of the copy.
+        for path in (self, *self.rglob(), *map(self.with_name, names)):
+            target = Path(folder.name) / path.relative_to(self.parent)
+            if path.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
             with path.faults():
                 filesystems = (self.filesystem, LocalFileSystem())
-                copy_files(path.key, target, *filesystems)
+                copy_files(path.key, str(target), *filesystems)
         return Path(folder.name) / self.name
 
     @property
@@ -277,9 +283,19 @@ class RemotePath(PosixPath):
             found = self.filesystem.get_file_info(FileSelector(self.key, recursive=recursive))
         n_folder = len(PurePosixPath(self.key).parts)
         for info in found:
-            names = PurePosixPath(info.path).parts[n_folder:]
+            names = _inside(PurePosixPath(info.path).parts[n_folder:], self)
             kind = "file" if info.type == FileType.File else "folder"
             yield RemotePath(self._root, (*self._names, *names), kind)
+
+
+def _inside(names: tuple[str, ...], where: object) -> tuple[str, ...]:
+    """Return names on the way to a file; refuse one that leads out of a folder.
+
+    A bucket may hold any names, and they become paths of this machine where data are copied.
+    """
+    if ".." in names:
+        raise InputError(f"{where} has the name '..' in a path, which is not read; rename the file")
+    return names
 
 
 def _text(root: "_Root", names: tuple[str, ...]) -> str:

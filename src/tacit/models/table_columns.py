@@ -133,9 +133,8 @@ class Number(Bounded):
 
     @property
     def levels_in_words(self) -> list[str]:
-        edges = self.edges
-        cells = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
-        return [*cells, MISSING]
+        words = _distinct_words(self.edges)
+        return [*(f"{low} to {high}" for low, high in pairwise(words)), MISSING]
 
     def coded(self, values: NDArray[Any], missing: Collection[str]) -> Coded:
         inside, absent, faults = self._bounded(values, missing)
@@ -353,6 +352,15 @@ class Embedded(Column):
 
     def declaration(self) -> dict[str, Any]:
         return {"kind": self.kind, "encoder": self.encoder}
+
+
+def _distinct_words(numbers: Floats) -> list[str]:
+    """Write numbers with six digits, or as many more as tell them apart."""
+    for digits in range(6, 18):
+        words = [f"{number:.{digits}g}" for number in numbers]
+        if len(set(words)) == len(words):
+            break
+    return words
 
 
 def texts_or_bytes(cells: Sequence[Any], missing: Collection[str]) -> list[Any]:

@@ -21,6 +21,7 @@ table.
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,8 @@ from tacit.compute.frames import column, column_names
 from tacit.errors import InputError, excerpt, nearest, quoted
 from tacit.models.table_columns import (
     CELLS,
+    MISSING,
+    OTHER,
     PARTS,
     Category,
     Codes,
@@ -51,6 +54,8 @@ from tacit.models.table_values import plain_text
 MOST_CELLS = 1000
 MOST_LEVELS = 10_000
 MOST_YEARS = 1000
+LAST_YEAR = 9999
+MOST_CHARACTERS = 4000  # of a name or a level
 MOST_BYTES = 1 << 20  # of a file
 PUBLIC_KNOWLEDGE = "declare it from public knowledge, such as a code book, not from the rows"
 
@@ -134,7 +139,10 @@ class TableSchema:
                 raise InputError(
                     f"{source}: {role} {quoted(name)} is among the columns too; leave it out there"
                 )
-        missing = tuple(plain_text(text) for text in parser.texts(declared.get("missing") or []))
+        missing = parser.texts(declared.get("missing") or [])
+        for name, part in features.items():
+            if isinstance(part, Category):
+                parser.check_levels(name, part.levels, missing)
         return cls(features, label, person, classes, missing, source)
 
     def declaration(self) -> dict[str, Any]:
@@ -193,6 +201,8 @@ class TableSchema:
                 fault = f"the table lacks the column {quoted(name)} that {self.source} declares"
                 listed = excerpt(", ".join(map(str, names)))
                 raise InputError(f"{fault}; it has {listed}")
+            if names.count(name) > 1:
+                raise InputError(f"the table has {quoted(name)} twice; name its columns apart")
 
     def coded(self, table: Any) -> CodedTable:
         """Return the codes of a table's cells; its columns are matched by name."""
@@ -281,21 +291,38 @@ class _Parser:
             return None
         if not isinstance(value, str):
             raise InputError(f"{self.source}: {key} {quoted(value)} must name a column; correct it")
-        return value
+        return self.one_line(value)
 
     def texts(self, values: Any) -> tuple[str, ...]:
         """Return a list of texts, each once."""
         if isinstance(values, str) or not isinstance(values, Sequence):
             fault = f"{self.source}: {quoted(values)} is no list"
             raise InputError(f"{fault}; write it as [first, second]")
-        listed = tuple(map(plain_text, values))
+        listed = tuple(self.one_line(plain_text(value)) for value in values)
         if len(set(listed)) < len(listed):
             text, _ = Counter(listed).most_common(1)[0]
             raise InputError(f"{self.source}: {quoted(text)} is listed twice; list it once")
         return listed
 
+    def one_line(self, text: str) -> str:
+        """Return a text that a release can state: on one line, without control characters."""
+        if len(text) > MOST_CHARACTERS or any(map(_is_control, text)):
+            rule = f"one line of {MOST_CHARACTERS} characters at most, without control characters"
+            raise InputError(f"{self.source}: {quoted(text)} must be {rule}; correct it")
+        return text
+
+    def check_levels(self, name: str, levels: Sequence[str], missing: Sequence[str]) -> None:
+        """Refuse levels that have the name of another one, or stand for a missing value."""
+        for level in levels:
+            if level in (MISSING, OTHER):
+                raise self.error(name, f"has the level {level}, as all columns do; leave it out")
+            if level in missing:
+                fault = f"has the level {quoted(level)}, which stands for a missing value too"
+                raise self.error(name, f"{fault}; leave it out here or under missing")
+
     def column(self, name: str, values: Any) -> Column:
         """Return a declared column."""
+        self.one_line(name)
         kinds = {
             "number": self._number,
             "ordered": self._ordered,
@@ -307,7 +334,7 @@ class _Parser:
         kind = values.get("kind") if isinstance(values, Mapping) else None
         if isinstance(values, Mapping) and _is_empty(kind):
             raise self.error(name, f"has no kind; choose from: {', '.join(kinds)}")
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             raise self.error(name, f"has kind {quoted(kind)}; {nearest(str(kind), tuple(kinds))}")
         return kinds[kind](name, values)
 
@@ -343,6 +370,8 @@ class _Parser:
         high = self._finite(name, "high", values["high"])
         if low >= high:
             raise self.error(name, f"has low {low:g} and high {high:g}; low must be below high")
+        if not math.isfinite(2 * (high - low)):
+            raise self.error(name, f"has low {low:g} and high {high:g}, too far apart; correct one")
         spacing = values.get("spacing")
         if _is_empty(spacing):
             spacing = "even"
@@ -379,8 +408,9 @@ class _Parser:
             if isinstance(years, str) or not isinstance(years, Sequence) or len(years) != 2:
                 raise self.error(name, f"has years {quoted(years)}; write [first, last]")
             first, last = (int(self._finite(name, "years", year)) for year in years)
-            if not 0 <= last - first < MOST_YEARS:
-                raise self.error(name, f"has years {first} to {last}; list the earlier one first")
+            if not (0 <= last - first < MOST_YEARS and first >= 1 and last <= LAST_YEAR):
+                rule = f"list the earlier one first, both from 1 to {LAST_YEAR}"
+                raise self.error(name, f"has years {first:g} to {last:g}; {rule}")
             bounds = (first, last)
         elif not _is_empty(years):
             raise self.error(name, "has years and no part year; leave years out")
@@ -408,11 +438,17 @@ class _Parser:
         """Return a declared number."""
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if isinstance(value, bool) or not math.isfinite(number):
             raise self.error(name, f"has {key} {quoted(value)}, which is no number; correct it")
         return number
+
+
+def _is_control(character: str) -> bool:
+    """Tell whether a character controls a terminal, ends a line or turns the writing direction."""
+    turns = "\u202a" <= character <= "\u202e" or "\u2066" <= character <= "\u2069"
+    return turns or unicodedata.category(character) in ("Cc", "Zl", "Zp")
 
 
 def _is_empty(value: Any) -> bool:

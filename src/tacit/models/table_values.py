@@ -7,6 +7,7 @@ missing values.
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Callable, Collection
 from datetime import date, datetime
@@ -23,6 +24,9 @@ Times = NDArray[np.datetime64]
 
 SECONDS = "datetime64[s]"
 NEVER = np.datetime64("NaT", "s")
+
+# types whose equal values have one reading
+READ_ONCE = (str, bytes, int, float, bool)
 
 
 class _Unreadable:
@@ -41,9 +45,20 @@ def plain_text(value: Any) -> str:
     if isinstance(value, bytes):
         return plain_text(value.decode("utf-8", "replace"))
     is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    if is_number and np.isfinite(float(value)) and float(value).is_integer():
+    if is_number and nearest_float(value).is_integer():
         return str(int(value))
+    # Python writes no number of more than 4300 digits
+    if isinstance(value, int) and math.isinf(nearest_float(value)):
+        return str(nearest_float(value))
     return str(value)
+
+
+def nearest_float(value: Any) -> float:
+    """Return a number as float64; one beyond its range is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def is_missing(value: Any, missing: Collection[str]) -> bool:
@@ -77,7 +92,7 @@ def numbers(values: NDArray[Any], missing: Collection[str]) -> tuple[Floats, int
         if is_missing(value, missing):
             return np.nan
         if isinstance(value, Real):
-            return float(value)
+            return nearest_float(value)
         if not isinstance(value, str | bytes) and not hasattr(value, "as_tuple"):
             return UNREADABLE
         text = plain_text(value)
@@ -140,18 +155,25 @@ def _time_of_text(text: str, form: str | None) -> datetime | None:
 
 
 def _read_each(values: NDArray[Any], read: Callable[[Any], Any]) -> NDArray[Any]:
-    """Read each cell, equal cells once; an array of objects of shape (n,)."""
+    """Read each cell, equal texts and numbers once; an array of objects of shape (n,)."""
     results = np.empty(len(values), dtype=object)
     # the type belongs to the key, since True and 1 are equal
     cache: dict[tuple[type, Any], Any] = {}
     for place, value in enumerate(values.tolist() if values.dtype.kind != "M" else values):
-        key = (type(value), value)
         try:
-            if key not in cache:
-                cache[key] = read(value)
+            hash(value)
         except TypeError as error:
             # lists and dicts
             fault = f"a cell is of type {quoted(type(value).__name__)}"
             raise InputError(f"{fault}; give a text, a number or a date in each") from error
+
+        # Equal cells of other types may be read differently: decimals 1.5 and 1.50, or times of
+        # two zones. A record would then decide about another one.
+        if type(value) not in READ_ONCE:
+            results[place] = read(value)
+            continue
+        key = (type(value), value)
+        if key not in cache:
+            cache[key] = read(value)
         results[place] = cache[key]
     return results

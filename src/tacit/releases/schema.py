@@ -235,6 +235,10 @@ class Contents(Model):
         return classes
 
 
+# a value of a declared column, such as its levels
+Declared = int | float | Text | list[int | float | Text]
+
+
 class TableContents(Contents):
     """Item 8 of a release that takes tables: its columns, by which new tables are matched.
 
@@ -243,7 +247,7 @@ class TableContents(Contents):
     texts that stand for missing values, and the name of the column of labels.
     """
 
-    columns: tuple[Text, ...] | dict[Text, dict[Text, JsonValue]]
+    columns: tuple[Text, ...] | dict[Text, dict[Text, Declared]]
     missing_texts: tuple[Text, ...] = ()
     label: Text = NOT_STATED
     about_columns: Literal[

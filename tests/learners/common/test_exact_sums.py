@@ -114,6 +114,9 @@ def test_a_part_without_records_adds_nothing():
     nothing = recipe.sums(np.zeros((0, WIDTH)), np.zeros(0))
     total = recipe.sums(X, Y)
     assert nothing.records == 0
+    # what a notebook shows
+    assert "records" not in repr(total)
+    assert "totals" not in repr(total)
     assert (total + nothing).packed() == total.packed()
 
 

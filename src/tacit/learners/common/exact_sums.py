@@ -15,7 +15,7 @@ import io
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -186,11 +186,12 @@ class Sums:
     """Exact integer sums of some of the records of a fit, by the name of their query; private.
 
     Sums of disjoint sets of records add up to those of all, in any order: `a + b`. `width` is the
-    number of columns of the records, `digest` that of the recipe.
+    number of columns of the records, `digest` that of the recipe. A notebook and a log show neither
+    the sums nor the number of records.
     """
 
-    totals: dict[str, Totals]
-    records: int
+    totals: dict[str, Totals] = field(repr=False)
+    records: int = field(repr=False)
     width: int
     digest: str
 
