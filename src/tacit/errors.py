@@ -48,6 +48,24 @@ class InputError(TacitError):
     """An array, file or label list does not have the required form."""
 
 
+class RowError(InputError):
+    """A row of data, whose number counts from 0, does not have the required form.
+
+    The message is `before`, the place of the row, and `after`; the place is "row N" until a reader
+    of text files names the line.
+    """
+
+    def __init__(self, before: str, row: int, after: str) -> None:
+        super().__init__(f"{before}row {row}{after}")
+        self.before = before
+        self.row = row
+        self.after = after
+
+    def __reduce__(self) -> tuple[type["RowError"], tuple[str, int, str]]:
+        # errors of other processes are copied by their arguments
+        return RowError, (self.before, self.row, self.after)
+
+
 class InputTypeError(InputError, TypeError):
     """An array holds objects that are no numbers; scikit-learn expects a TypeError then."""
 

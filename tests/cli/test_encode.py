@@ -231,7 +231,7 @@ def test_records_without_a_label_or_an_id_are_left_out(raw, run, ids):
     line = f"encode flat --labels flat.csv --encoder torch:means.Means --out store {ids}"
     status, _, err = run(line)
     assert (status, err.count("\n")) == (2, 1)
-    assert not lacking(err, "row 2", "no label")
+    assert not lacking(err, "line 4", "no label")
 
     status, _, err = run(f"{line} --skip-bad")
     assert status == 0, err

@@ -238,12 +238,12 @@ THIRDS = [1 / 3, 1 / 3, 1 / 3]
     [
         (
             [THIRDS, [0.5, 0.6, -0.1]],
-            ("--prior prior.npy", "row 2", "NaN"),
+            ("--prior prior.npy", "row 1", "NaN"),
         ),
-        ([[np.nan, 0.5, 0.5], THIRDS], ("--prior prior.npy", "row 1", "NaN")),
+        ([[np.nan, 0.5, 0.5], THIRDS], ("--prior prior.npy", "row 0", "NaN")),
         (
             [THIRDS, [0.5, 0.5, 0.5]],
-            ("--prior prior.npy", "row 2", "1.5"),
+            ("--prior prior.npy", "row 1", "1.5"),
         ),
         (
             [[0.5, 0.5], [0.5, 0.5]],
@@ -397,10 +397,10 @@ def test_research_noise_is_stamped(here, run):
     [
         ("id,y\n1,cat\n", "--column z", ("column 'z'", "t.csv")),
         ("y,y\ncat,cat\n", "", ("t.csv", "'y'")),
-        ("id,y\n1,cat\n2,cat,3\n", "", ("row 2", "3 cells", "2")),
-        ("id,y\n1,cow\n", "", ("row 1 has label 'cow'",)),
-        ("id,y\n1,cat\n2,\n", "", ("row 2 has label ''",)),
-        ("id,y\n1,nan\n", "", ("row 1 has label 'nan'",)),
+        ("id,y\n1,cat\n2,cat,3\n", "", ("line 3", "3 cells", "2")),
+        ("id,y\n1,cow\n", "", ("line 2 has label 'cow'",)),
+        ("id,y\n1,cat\n2,\n", "", ("line 3 has label ''",)),
+        ("id,y\n1,nan\n", "", ("line 2 has label 'nan'",)),
         ("id,y\n", "", ("no rows below its header",)),
         ("", "", ("t.csv", "empty")),
         ("id,y\n1,cat\n", "--budget epsilon=0", ("epsilon=0.0",)),

@@ -86,7 +86,7 @@ def test_votes_of_every_format_give_the_same_labels(ballots, run):
     ("file", "message"),
     [
         ("bare.csv", ("bare.csv", "header")),
-        ("gap.csv", ("gap.csv", "row 1", "column 1")),
+        ("gap.csv", ("gap.csv", "line 3", "column 2")),
         ("empty.csv", ("empty.csv has no rows",)),
         ("several.npz", ("several.npz", "a, b", "'votes'")),
         ("votes.txt", ("votes.txt", ".npy", ".parquet")),

@@ -32,7 +32,7 @@ def test_texts_may_be_an_index_and_no_votes(tmp_path):
     path.write_text(',"V1","V2"\n"a",1,2\n"b",3,4\n')
     assert read_matrix(path, "votes").tolist() == [[1, 2], [3, 4]]
     path.write_text(",V1,V2\na,1,2\nb,3,x\n")
-    with pytest.raises(InputError, match=stating("row 1", "no number", "column 2")):
+    with pytest.raises(InputError, match=stating("line 3", "no number", "column 3")):
         read_matrix(path, "votes")
 
 

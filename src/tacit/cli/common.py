@@ -150,7 +150,8 @@ def class_labels(
     labels = labels_of(data, path) if needed else data.labels
     if labels is None or classes is None:
         return labels
-    return values_of(labels, classes, kind_of(data, classes, kind))
+    with data.places.in_errors():
+        return values_of(labels, classes, kind_of(data, classes, kind))
 
 
 def kind_of(data: "Data", classes: Any, kind: str) -> "LabelKind":

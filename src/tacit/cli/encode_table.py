@@ -40,8 +40,9 @@ def encode_table(
     """Encode a table into a store; `others` are options that only apply to other encoders."""
     from tacit.compute.atomic import check_writable
     from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.ids import is_ids_file, read_ids
+    from tacit.data.ids import is_ids_file, places_of_ids, read_ids
     from tacit.data.manifest import is_store
+    from tacit.data.persons import stored_ids
     from tacit.encoding.table_encoder import with_encoders
     from tacit.encoding.table_file import read_records
     from tacit.models.table_schema import CodedRows, TableSchema
@@ -72,7 +73,8 @@ def encode_table(
         records = read_records(source, declared, label=label, person=person, classes=class_list)
         ids = records.persons
         if has_ids_file and persons is not None:
-            ids = read_ids(persons)
+            with places_of_ids(persons).in_errors():
+                ids = stored_ids(read_ids(persons), len(records.coded.codes))
         store = EmbeddingStore.write(
             out,
             CodedRows(declared, records.coded.codes),

@@ -93,7 +93,8 @@ def evaluate(
         if class_sizes is not None:
             sizes = _class_sizes(class_sizes, loaded.classes)
         predicted = loaded.predict(data.x)
-        scores = metrics.evaluate(truth, predicted, loaded.classes, sizes, data.persons)
+        with data.places.in_errors():
+            scores = metrics.evaluate(truth, predicted, loaded.classes, sizes, data.persons)
 
     if record:
         utility = utility_of(scores, data.identity, len(truth))

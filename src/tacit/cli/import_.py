@@ -163,18 +163,19 @@ def _write(
     """Write a store of the data; further options are those of `EmbeddingStore.write`."""
     from tacit.data.embeddings import EmbeddingStore
 
-    return EmbeddingStore.write(
-        folder,
-        _features(data),
-        data.labels,
-        persons=data.persons,
-        classes=classes,
-        card=data.card,
-        names=None if class_names is None else class_names.rows,
-        names_card=None if class_names is None else class_names.facts,
-        metadata=data.origin.columns(),
-        **options,
-    )
+    with data.places.in_errors():
+        return EmbeddingStore.write(
+            folder,
+            _features(data),
+            data.labels,
+            persons=data.persons,
+            classes=classes,
+            card=data.card,
+            names=None if class_names is None else class_names.rows,
+            names_card=None if class_names is None else class_names.facts,
+            metadata=data.origin.columns(),
+            **options,
+        )
 
 
 def _features(data: "Data") -> Any:

@@ -85,7 +85,7 @@ def _encoded(
     """Encode a table by the schema of a release."""
     from tacit.data.arrays import Arrays
     from tacit.data.formats.table import LABELS
-    from tacit.data.ids import is_ids_file, read_ids
+    from tacit.data.ids import is_ids_file, places_of_ids, read_ids
     from tacit.data.persons import stored_ids
     from tacit.data.tables import open_table
     from tacit.encoding.table_file import read_records
@@ -111,7 +111,8 @@ def _encoded(
 
     ids = records.persons
     if has_ids_file and persons is not None:
-        ids = stored_ids(read_ids(persons), len(records.coded.codes))
+        with places_of_ids(persons).in_errors():
+            ids = stored_ids(read_ids(persons), len(records.coded.codes))
     return Arrays(
         schema.rows(records.coded.codes),
         records.labels,
@@ -119,6 +120,7 @@ def _encoded(
         path.stem,
         table.files,
         persons=ids,
+        places=table.places,
     )
 
 

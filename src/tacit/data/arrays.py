@@ -23,6 +23,7 @@ from tacit.data.labels import (
 )
 from tacit.data.origin import Origin
 from tacit.data.persons import stored_ids
+from tacit.data.places import ROWS, Places
 from tacit.data.rows import as_rows
 from tacit.data.sizes import check_width
 from tacit.errors import InputError, excerpt
@@ -42,7 +43,7 @@ class Arrays:
     The other attributes are those of an `EmbeddingStore`; `x` is memory-mapped where the format
     allows it. Files carry no rows of class names. `label_kind` is "index" if the source states that
     whole numbers are positions in a class list, which it may not name. `left_out` has the columns
-    that are no features, each with the reason.
+    that are no features, each with the reason. `places` names the rows in messages.
     """
 
     x: Any = field(repr=False)
@@ -58,6 +59,7 @@ class Arrays:
     stated_origin: Origin | None = field(default=None, repr=False)
     label_kind: LabelKind = "value"
     left_out: tuple[str, ...] = ()
+    places: Places = ROWS
 
     @property
     def origin(self) -> Origin:
@@ -87,6 +89,7 @@ def make_arrays(
     persons: Any = None,
     label_kind: LabelKind = "value",
     left_out: Iterable[str] = (),
+    places: Places = ROWS,
 ) -> Arrays:
     """Make arrays of features, raw labels and ids; labels beside classes become the class values.
 
@@ -100,10 +103,15 @@ def make_arrays(
     x = as_rows(x, str(files[0]))
 
     class_values = None if classes is None else class_list(classes)
-    labels = None if y is None else clean_labels(y, len(x), class_values)
-    if labels is not None and class_values is not None:
-        labels = values_of(labels, class_values, label_kind)
-    ids = None if persons is None else stored_ids(persons, len(x))
+    labels = None
+    ids = None
+    with places.in_errors():
+        if y is not None:
+            labels = clean_labels(y, len(x), class_values)
+        if labels is not None and class_values is not None:
+            labels = values_of(labels, class_values, label_kind)
+        if persons is not None:
+            ids = stored_ids(persons, len(x))
     return Arrays(
         x,
         labels,
@@ -114,6 +122,7 @@ def make_arrays(
         persons=ids,
         label_kind=label_kind,
         left_out=tuple(left_out),
+        places=places,
     )
 
 

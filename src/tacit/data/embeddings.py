@@ -49,6 +49,7 @@ from tacit.data.manifest import (
 )
 from tacit.data.origin import RECORD, ROW, Origin
 from tacit.data.persons import stored_ids
+from tacit.data.places import ROWS
 from tacit.data.rows import as_rows
 from tacit.data.sharded import ShardedArray
 from tacit.data.writing import LABEL, PERSON
@@ -107,6 +108,9 @@ class EmbeddingStore:
 
     # labels of a store are values of its class list, or whole numbers without one
     label_kind: LabelKind = "value"
+
+    # its rows are numbered in messages
+    places = ROWS
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder

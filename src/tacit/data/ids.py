@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.formats.npy import map_npy
+from tacit.data.places import ROWS, Places
 from tacit.data.tables import is_table, open_table
 from tacit.errors import InputError
 
@@ -60,6 +61,17 @@ def read_ids(persons: str) -> Any:
             f"persons={persons} is not a readable text in UTF-8; give one id per line"
         ) from error
     return text.rstrip("\n").split("\n")
+
+
+def places_of_ids(persons: str) -> Places:
+    """Return the places of the ids in the file that `persons` names."""
+    file_and_column = _file_and_column(persons)
+    if file_and_column is None:
+        return ROWS
+    path, _ = file_and_column
+    if is_table(path):
+        return open_table(path).places
+    return ROWS if path.suffix == ".npy" else Places((path,), counts_empty=True)
 
 
 def _file_and_column(persons: str) -> tuple[Path, str | None] | None:

@@ -54,7 +54,7 @@ from tacit.data.formats import (
     text,
 )
 from tacit.data.formats.arrow import as_numpy
-from tacit.data.ids import is_ids_file, read_ids
+from tacit.data.ids import is_ids_file, places_of_ids, read_ids
 from tacit.data.manifest import NAME as MANIFEST
 from tacit.data.persons import stored_ids
 from tacit.data.rows import check_rows
@@ -160,14 +160,16 @@ def read_data(
         data = _with_card(data, Path(card), files[0])
 
     if persons is not None and column is None:
-        data = _with_persons(data, read_ids(persons))
+        with places_of_ids(persons).in_errors():
+            data = _with_persons(data, read_ids(persons))
     elif column is not None and isinstance(data, EmbeddingStore):
         # readers of files have read the column already
         data = _with_persons(data, _metadata_column(data, column))
 
     if check:
         source = data.folder if isinstance(data, EmbeddingStore) else data.files[0]
-        check_rows(data.x, name=str(source))
+        with data.places.in_errors():
+            check_rows(data.x, name=str(source))
     return data
 
 
@@ -450,6 +452,7 @@ def _with_card(data: Data, card: Path, path: Path) -> Arrays:
         data.persons,
         # labels beside a card are positions in its class list
         label_kind="index",
+        places=data.places,
     )
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InputError, quoted
+from tacit.errors import InputError, RowError, quoted
 
 ClassValue = int | str
 LabelKind = Literal["value", "index"]
@@ -180,7 +180,7 @@ def class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int
                 " list the numbers themselves as classes; VotingClassifier and the like number the"
                 f" classes, so give their learners classes={len(classes)}"
             )
-        raise InputError(f"row {row} has {fault}; {remedy}")
+        raise RowError("", row, f" has {fault}; {remedy}")
     return indices
 
 
@@ -344,7 +344,7 @@ def _codes(texts: NDArray[np.str_]) -> NDArray[np.uint32]:
 def _refuse_first(bad: NDArray[Any], fault: str, remedy: str) -> None:
     """Refuse the labels if one is bad; the error names the row of the first."""
     if bad.any():
-        raise InputError(f"row {int(bad.argmax())} {fault}; {remedy}")
+        raise RowError("", int(bad.argmax()), f" {fault}; {remedy}")
 
 
 def _refuse_numbers_beside_names(
@@ -354,10 +354,12 @@ def _refuse_numbers_beside_names(
     if not bad.any() or all(WHOLE_NUMBER.fullmatch(str(value)) for value in classes):
         return
     row = int(bad.argmax())
-    raise InputError(
-        f"row {row} has the whole number {labels[row]} as label beside class names"
+    raise RowError(
+        "",
+        row,
+        f" has the whole number {labels[row]} as label beside class names"
         f' ({_examples(classes)}); pass labels="index" (--labels index) if such labels are'
-        " positions in that list from 0, else list the numbers themselves as classes"
+        " positions in that list from 0, else list the numbers themselves as classes",
     )
 
 
@@ -375,8 +377,10 @@ def _refuse_unlisted(bad: NDArray[Any], labels: NDArray[Any], classes: list[Clas
         return
     row = int(bad.argmax())
     label = quoted(labels[row].item())
-    raise InputError(
-        f"row {row} has label {label}, not one of the {len(classes)} classes"
+    raise RowError(
+        "",
+        row,
+        f" has label {label}, not one of the {len(classes)} classes"
         f" ({_examples(classes)}); correct that row, or complete the list from public knowledge (a"
-        " code book, a form), not from the labels"
+        " code book, a form), not from the labels",
     )

@@ -21,7 +21,7 @@ from tacit.data.formats.npy import map_npy
 from tacit.data.formats.npz import Archive
 from tacit.data.formats.text import FEW
 from tacit.data.tables import Csv
-from tacit.errors import InputError, excerpt
+from tacit.errors import InputError, RowError, excerpt
 
 # the index of a data frame that pandas writes to Parquet
 _INDEX = re.compile(r"__index_level_\d+__")
@@ -90,7 +90,8 @@ def _of_parts(path: Path, table_parts: parts.Parts) -> NDArray[Any]:
 
 
 def _of_text(path: Path) -> NDArray[Any]:
-    rows = Csv(path).rows()
+    table = Csv(path)
+    rows = table.rows()
     header = next(rows, [])
 
     # pandas and R write the index of a data frame as a first column without a name
@@ -103,7 +104,8 @@ def _of_text(path: Path) -> NDArray[Any]:
         raise InputError(
             f"{path} begins with numbers and not with a header; name the columns in its first line"
         )
-    numbers = list(_numbers(rows, first, path))
+    with table.places.in_errors():
+        numbers = list(_numbers(rows, first, path))
     if not numbers:
         raise InputError(f"{path} has no rows; check how it was made")
     matrix = np.stack(numbers)
@@ -127,8 +129,9 @@ def _numbers(rows: Iterator[list[str]], first: int, path: Path) -> Iterator[NDAr
             column = next(
                 place for place, cell in enumerate(row) if place >= first and not _is_number(cell)
             )
-            fault = f"{path} row {number} has no number in column {column}"
-            raise InputError(f"{fault}; correct it, or drop columns that hold none") from error
+            fault = f" has no number in column {column + 1}"
+            remedy = "correct it, or drop columns that hold none"
+            raise RowError(f"{path} ", number, f"{fault}; {remedy}") from error
 
 
 def _is_number(cell: str) -> bool:

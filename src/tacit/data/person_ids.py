@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.foreign import of_tensor
-from tacit.errors import InputError
+from tacit.errors import InputError, RowError
 
 
 class PersonIdsWarning(UserWarning):
@@ -120,7 +120,7 @@ def _canonical_texts(texts: list[Any]) -> NDArray[Any]:
     forms = [form_of_text[text] for text in texts]
     if "" in form_of_text.values():
         row = forms.index("")
-        raise InputError(f"persons has an empty id (first: row {row}); {RULE}, none missing")
+        raise RowError("persons has an empty id (first: ", row, f"); {RULE}, none missing")
     if None in form_of_text.values():
         raise _inexact(forms.index(None))
     return _objects(forms)
@@ -178,20 +178,21 @@ def _check_float(value: float, row: int, limit: int) -> None:
     if abs(value) >= limit:
         raise _inexact(row, limit)
     if not value.is_integer():
-        raise InputError(f"persons has an id that is a fraction (first: row {row}); {RULE}")
+        raise RowError("persons has an id that is a fraction (first: ", row, f"); {RULE}")
 
 
 def _inexact(row: int, limit: int = FIRST_INEXACT) -> InputError:
-    fault = (
-        f"persons has a float of 2^{limit.bit_length() - 1} or more (first: row {row}), which may"
-        " be several ids"
+    return RowError(
+        f"persons has a float of 2^{limit.bit_length() - 1} or more (first: ",
+        row,
+        "), which may be several ids; give ids as texts or whole numbers, from before they were"
+        " floats",
     )
-    return InputError(f"{fault}; give ids as texts or whole numbers, from before they were floats")
 
 
 def _missing(row: int) -> InputError:
-    fault = f"persons has entries that are missing or of several types (first: row {row})"
-    return InputError(f"{fault}; {RULE}, none missing")
+    fault = "persons has entries that are missing or of several types (first: "
+    return RowError(fault, row, f"); {RULE}, none missing")
 
 
 def _check_types(values: list[Any], *allowed: type) -> None:

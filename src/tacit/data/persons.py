@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.data.labels import MOST_LETTERS
 from tacit.data.person_ids import RULE, PersonIdsWarning, canonical_ids, case_message
-from tacit.errors import InputError
+from tacit.errors import InputError, RowError
 from tacit.privacy.unit import Unit
 
 Integers = NDArray[np.int64]
@@ -193,9 +193,8 @@ def stored_ids(ids: Any, n: int) -> NDArray[Any]:
     can_be_stored = _is_storable_text if are_texts else _fits_64_bits
     for row, value in enumerate(id_list):
         if not can_be_stored(value):
-            fault = f"persons has an id that cannot be stored (row {row})"
             remedy = f"give texts of at most {MOST_LETTERS} letters, or whole numbers of 64 bits"
-            raise InputError(f"{fault}; {remedy}")
+            raise RowError("persons has an id that cannot be stored (", row, f"); {remedy}")
     return np.array(id_list, dtype=np.str_ if are_texts else np.int64)
 
 

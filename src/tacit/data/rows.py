@@ -14,7 +14,7 @@ from tacit.compute.bits import CACHED, all_finite, zero_rows
 from tacit.compute.features import array_of
 from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
-from tacit.errors import InputError, excerpt
+from tacit.errors import InputError, RowError, excerpt
 
 # values of a block that is read at a time
 BLOCK_VALUES = 1 << 22
@@ -166,4 +166,4 @@ def _refuse(bad: Any, start: int, name: str, fault: str) -> None:
     first.
     """
     if bad.any():
-        raise InputError(f"{name} row {start + int(bad.argmax())} {fault}")
+        raise RowError(f"{name} ", start + int(bad.argmax()), f" {fault}")

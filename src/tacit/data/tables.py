@@ -19,6 +19,7 @@ from tacit.compute.remote import RemotePath
 from tacit.data.arrays import existing
 from tacit.data.formats import hdf5, huggingface, parts
 from tacit.data.formats.arrow import as_python, check_once, holds_bytes, open_parquet
+from tacit.data.places import ROWS, Places
 from tacit.data.rows import one_line
 from tacit.errors import InputError, excerpt
 
@@ -83,6 +84,11 @@ class Table(ABC):
     def files(self) -> tuple[Path, ...]:
         """The files that hold the rows."""
         return (self.path,)
+
+    @property
+    def places(self) -> Places:
+        """Places of the rows, as messages name them."""
+        return ROWS
 
     def place(self, name: str) -> int:
         """Position of a column."""
@@ -155,18 +161,25 @@ class Csv(Table):
         try:
             width = None
             reader = csv.reader(_lines(self.path), strict=True, delimiter=delimiter)
-            for number, row in enumerate(reader):
+            line = 1
+            for row in reader:
                 width = width or len(row)
                 if len(row) != width:
                     cells = f"{len(row)} cells where the header has {width}"
-                    raise InputError(f"{self.path} row {number} has {cells}; correct it")
+                    raise InputError(f"{self.path} line {line} has {cells}; correct it")
                 yield row
+                # a cell with a line break takes several lines
+                line = reader.line_num + 1
         except InputError:
             raise
         except FAULTS as error:
             raise InputError(
                 f"{self.path} is not a CSV file in UTF-8 ({one_line(error)}); save it as one"
             ) from error
+
+    @property
+    def places(self) -> Places:
+        return Places((self.path,), has_header=True)
 
     def _records(self) -> Iterator[list[str]]:
         """Yield the rows without the header."""
@@ -187,12 +200,17 @@ class JsonLines(Table):
             # all earlier chunks are full
             for number, row in enumerate(chunk, n_earlier_chunks * rows):
                 if name not in row:
-                    raise InputError(f"{self.path} row {number} has no {name!r}; give one in each")
+                    place = self.places.of(number)
+                    raise InputError(f"{self.path} {place} has no {name!r}; give one in each")
             yield [row[name] for row in chunk]
 
     def records(self, names: list[str], rows: int = CHUNK) -> Iterator[dict[str, list[Any]]]:
         for chunk in _chunked(self._rows(), rows):
             yield {name: [row.get(name) for row in chunk] for name in names}
+
+    @property
+    def places(self) -> Places:
+        return Places((self.path,))
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         number = 0
@@ -361,6 +379,10 @@ class TextParts(Table):
     @property
     def files(self) -> tuple[Path, ...]:
         return tuple(table.path for table in self._tables)
+
+    @property
+    def places(self) -> Places:
+        return Places(self.files, has_header=self._tables[0].places.has_header)
 
 
 class Hdf5(Table):

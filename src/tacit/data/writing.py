@@ -20,7 +20,7 @@ from tacit.data.name_rows import rows_by_class
 from tacit.data.origin import ROW
 from tacit.data.persons import stored_ids
 from tacit.data.rows import checked_blocks, one_line
-from tacit.errors import InputError
+from tacit.errors import InputError, RowError
 
 # columns of the metadata
 LABEL = "label"
@@ -42,9 +42,11 @@ def label_indexes(
     too_wide = (labels < limits.min) | (labels > limits.max)
     if too_wide.any():
         row = int(too_wide.argmax())
-        fault = f"row {row} has label {labels[row]}, which exceeds 32 bits"
-        raise InputError(
-            f"{fault}; renumber the labels, or list the classes in classes= from public knowledge"
+        raise RowError(
+            "",
+            row,
+            f" has label {labels[row]}, which exceeds 32 bits; renumber the labels, or list the"
+            " classes in classes= from public knowledge",
         )
     return labels
 
@@ -156,7 +158,11 @@ def write_names(
     all_rows = np.concatenate(rows_of_classes)
     dtype = np.dtype(store.dtype)
     blocks = checked_blocks(all_rows, dtype=dtype, name="names")
-    _write_npy(folder / NAMES, blocks, all_rows.shape, dtype)
+    try:
+        _write_npy(folder / NAMES, blocks, all_rows.shape, dtype)
+    except RowError as error:
+        # no row of the records, whose places their readers know
+        raise InputError(str(error)) from error
 
     stored_names = StoredNames(
         file=stored_file(folder, NAMES, len(all_rows)),

@@ -83,11 +83,12 @@ def read_records(
 
     all_codes = np.concatenate(codes)
     labels = None
-    if label is not None:
-        labels = _labels(values[label], classes, path)
     persons = None
-    if person is not None:
-        persons = base.persons_of(values[person], len(all_codes), path)
+    with table.places.in_errors():
+        if label is not None:
+            labels = _labels(values[label], classes, path)
+        if person is not None:
+            persons = base.persons_of(values[person], len(all_codes), path)
     return TableRecords(
         CodedTable(all_codes, {name: dict(counts) for name, counts in faults.items()}),
         labels,

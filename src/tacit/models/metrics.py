@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.persons import person_codes
-from tacit.errors import InputError
+from tacit.errors import InputError, RowError
 
 MINORITY = 0.25
 BY_PERSON = "by the ratio estimator for clusters (Särndal, Swensson and Wretman 1992, section 5.6)"
@@ -71,11 +71,12 @@ def evaluate(
     if unknown.any():
         row = int(np.argmax(unknown))
         share = f"{unknown.sum()} of {len(truth)} rows"
-        fault = (
-            f"row {row} has label {truth[[row]].tolist()[0]!r}, not a class of the release"
-            f" ({share})"
+        raise RowError(
+            "",
+            row,
+            f" has label {truth[[row]].tolist()[0]!r}, not a class of the release ({share}); check"
+            " that this is the right test set, or drop such rows",
         )
-        raise InputError(f"{fault}; check that this is the right test set, or drop such rows")
 
     hits = (truth == predicted).astype(np.float64)
     accuracy = float(hits.mean())

@@ -73,6 +73,15 @@ def test_saved_data_sets(tmp_path):
         assert source.labels.tolist() == ["yes", "no"]
         assert (source.classes, source.classes_declared) == (["no", "yes"], True)
 
+    # Hugging Face marks a missing label with -1
+    unlabelled = {"text": ["a", "b", "c"], "label": [1, -1, 0]}
+    datasets.Dataset.from_dict(unlabelled, features=features).save_to_disk(tmp_path / "gap")
+    with pytest.raises(InputError, match=stating("row 1", "no label")):
+        open_source(tmp_path / "gap")
+    source = open_source(tmp_path / "gap", skip_bad=True)
+    assert source.faults == {1: "it has no label"}
+    assert source.labels[[0, 2]].tolist() == ["yes", "no"]
+
 
 @pytest.mark.parametrize(
     ("name", "data", "said"),
@@ -83,9 +92,9 @@ def test_saved_data_sets(tmp_path):
         ("t.csv", b'text,label\n"hello,1\n', "not a CSV file in UTF-8"),
         ("t.csv", b"text,label\n", "holds no rows"),
         ("t.csv", b"a,b\n1,2\n", stating("--x", "pictures", "texts")),
-        ("t.csv", b"text,label\nhello,\n", "row 0 has no label"),
+        ("t.csv", b"text,label\nhello,\n", "line 2 has no label"),
         ("t.jsonl", b'{"text": "a"}\nno\n', "line 2 is not JSON"),
-        ("t.jsonl", b'{"text": "a"}\n{}\n', "row 1 has no 'text'"),
+        ("t.jsonl", b'{"text": "a"}\n{}\n', "line 2 has no 'text'"),
         ("t.jsonl", b'{"text": "\xff"}\n', "not JSON in UTF-8"),
         ("t.jsonl", b"", "name the one of texts"),
         ("t.parquet", b"PAR1", "truncated or not a Parquet file"),
@@ -120,7 +129,7 @@ def test_errors_show_no_texts(tmp_path):
     def read():
         return list(open_source(tmp_path / "t.csv").records(0))
 
-    with pytest.raises(InputError, match=stating("row 2", "3 cells", "2")) as error:
+    with pytest.raises(InputError, match=stating("line 3", "3 cells", "2")) as error:
         read()
     assert "secret" not in str(error.value)
 
@@ -155,7 +164,7 @@ def test_a_column_names_the_persons(tmp_path):
     source = open_source(tmp_path / "t.csv", persons="id")
     assert (source.persons.tolist(), source.labels.tolist()) == (["patient-7731", "p2"], ["a", "b"])
     (tmp_path / "t.csv").write_text("text,label,id\nhello,a,patient-7731\nbye,b,\n")
-    with pytest.raises(InputError, match=stating("t.csv", "empty id", "row 1")):
+    with pytest.raises(InputError, match=stating("t.csv", "empty id", "line 3")):
         open_source(tmp_path / "t.csv", persons="id")
     with pytest.raises(InputError, match=stating("'who'", "--persons", "id, label, text")):
         open_source(tmp_path / "t.csv", persons="who")

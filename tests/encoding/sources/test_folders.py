@@ -250,9 +250,9 @@ def test_a_table_means_the_exact_name_first_and_never_one_of_several(tmp_path):
     assert [path.name for path in source.records(0)] == ["1.png", "1.png.png", "2.png"]
     assert source.labels.tolist() == [7, 8, 9]
     for text, said in (
-        ("2.png,A", "may be a/2.png or b/2.png"),
+        ("2.png,A", "line 2 names '2.png', which may be a/2.png or b/2.png"),
         ("1,A\n1.png,B", "twice"),
-        ("1.png,", "row 0 has no label"),
+        ("1.png,", "line 2 has no label"),
     ):
         table.write_text(f"file,label\n{text}\n", encoding="utf-8")
         with pytest.raises(InputError, match=said):

@@ -178,11 +178,11 @@ def test_float32_priors_mean_the_same():
     ("make", "message"),
     [
         (lambda: Blocks(0, [0.5, 0.5]), "epsilon=0"),
-        (lambda: Blocks(1, [0.5, 0.6]), stating("prior 0", "1.1")),
-        (lambda: Blocks(1, [[0.5, 0.5], [1.5, -0.5]]), stating("prior 1", "NaN")),
+        (lambda: Blocks(1, [0.5, 0.6]), stating("prior row 0", "1.1")),
+        (lambda: Blocks(1, [[0.5, 0.5], [1.5, -0.5]]), stating("prior row 1", "NaN")),
         (
             lambda: Blocks(1, np.array([[0.5, 0.5], [np.nan, 1]], np.float32)),
-            stating("prior 1", "NaN"),
+            stating("prior row 1", "NaN"),
         ),
         (lambda: Blocks(1, np.ones((2, 3, 1))), r"prior has shape \(2, 3, 1\)"),
         (lambda: Blocks(1, np.ones((0, 3))), r"prior has shape \(0, 3\)"),

@@ -72,8 +72,11 @@ def test_temperature_flattens_and_sharpens():
             "a row of the prior, 0 to 1",
         ),
         (lambda: priors.prior_of(np.full((2, 2), 0.5), [0, 1], 3, 2), "for each of 3 labels"),
-        (lambda: priors.prior_of([0.0, 0.0], None, 3, 2), stating("prior 0", "adds up to 0")),
-        (lambda: priors.prior_of([1.0, np.inf], None, 3, 2), stating("prior 0", "adds up to inf")),
+        (lambda: priors.prior_of([0.0, 0.0], None, 3, 2), stating("prior row 0", "adds up to 0")),
+        (
+            lambda: priors.prior_of([1.0, np.inf], None, 3, 2),
+            stating("prior row 0", "adds up to inf"),
+        ),
         (lambda: priors.clusters_of(np.ones((3, 2)), 4), "n_clusters=4"),
     ],
 )

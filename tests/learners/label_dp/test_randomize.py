@@ -157,7 +157,7 @@ def test_seeds_are_for_research_noise():
         ({"prior": [2, -0.5, -0.5], "randomizer": "rr-with-prior"}, "negative"),
         ({"prior": [0.5, 0.5, 0.5], "randomizer": "rr-with-prior"}, "adds up to 1.5"),
         ({"prior": [0.5, 0.25, 0.25]}, stating("prior=", "rr-top-k", "rr-with-prior", "blocks")),
-        ({"prior": [0.5, 0.5, 0.5], "randomizer": "blocks"}, "prior 0 adds up to 1.5, not 1"),
+        ({"prior": [0.5, 0.5, 0.5], "randomizer": "blocks"}, "prior row 0 adds up to 1.5, not 1"),
         (
             {"prior": [[0.5, 0.5, 0]] * 5, "randomizer": "blocks"},
             stating("prior", "5 rows", "300 labels"),

@@ -10,6 +10,7 @@ from tacit.data.arrays import Arrays, make_arrays, named_columns
 from tacit.data.formats.arrow import as_numpy, is_list
 from tacit.data.formats.table import blocks_of, columns, labels_of, left_out
 from tacit.data.formats.text import FAULTS, check_text, opened, stem
+from tacit.data.places import Places
 from tacit.data.sizes import check_width
 from tacit.data.streams import Spool
 from tacit.errors import InputError
@@ -109,6 +110,7 @@ def _collected(
         card=None if is_list(types[features[0]]) else named_columns(features),
         persons=ids,
         left_out=left_out(schema, features, other_columns),
+        places=Places(tuple(paths)),
     )
 
 

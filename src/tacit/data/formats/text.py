@@ -19,6 +19,7 @@ from tacit.data.arrays import Arrays, choose, make_arrays, named_columns
 from tacit.data.formats.arrow import as_numpy, check_once
 from tacit.data.formats.table import LABELS
 from tacit.data.labels import WHOLE_NUMBER
+from tacit.data.places import Places
 from tacit.data.sizes import check_unpacked, check_width
 from tacit.data.streams import Spool
 from tacit.errors import InputError
@@ -109,6 +110,7 @@ def read_files(
         identity,
         card=named_columns(features) if heading.in_file else None,
         persons=None if ids is None else as_numpy(_column(texts[ids])),
+        places=Places(tuple(paths), has_header=heading.in_file),
     )
 
 

@@ -183,7 +183,8 @@ class Job:
             classes = np.unique(self.labels).tolist()
 
         # refuses labels outside the list
-        label_indexes(self.labels, classes, self.label_kind)
+        with self.source.places.in_errors():
+            label_indexes(self.labels, classes, self.label_kind)
         if classes is not None:
             classes = class_list(classes)
         return classes, declared_classes is not None

@@ -11,7 +11,7 @@ from typing import Any
 from tacit.data import tables
 from tacit.data.arrays import existing_here
 from tacit.data.formats import huggingface
-from tacit.data.ids import is_ids_file, read_ids
+from tacit.data.ids import is_ids_file, places_of_ids, read_ids
 from tacit.encoding.sources import arrays, cifar, columns, folders, food101, mnist, stl10
 from tacit.encoding.sources.base import Faults, Source, persons_of
 from tacit.encoding.sources.tree import Tree, tree
@@ -88,7 +88,8 @@ def open_source(
     # `persons` names a file of ids, or else a column or array of the source
     if persons is not None and is_ids_file(persons):
         source = _open(path, split, table, x, y, None, persons_folder, public, faults)
-        ids = persons_of(read_ids(persons), len(source), persons, faults)
+        with places_of_ids(persons).in_errors():
+            ids = persons_of(read_ids(persons), len(source), persons, faults)
         source = replace(source, persons=ids, faults=faults or {})
     else:
         source = _open(path, split, table, x, y, persons, persons_folder, public, faults)

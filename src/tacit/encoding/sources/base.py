@@ -21,7 +21,8 @@ from tacit.data.labels import (
     values_of,
 )
 from tacit.data.persons import stored_ids
-from tacit.errors import InputError
+from tacit.data.places import ROWS, Places
+from tacit.errors import InputError, RowError
 
 Kind = Literal["picture", "text"]
 Record = Path | bytes | NDArray[Any] | str | None
@@ -69,6 +70,8 @@ class Source:
     faults : mapping of int to str
         Positions of records without a label or an id, which are to be left out, with the reason.
         They have the label and the id of another record in `labels` and `persons`.
+    places : Places
+        Places of the records, as messages about labels name them.
     hidden : int
         Which folder of each name is such an id, counted from 1, so that messages leave it out; 0
         for none.
@@ -88,6 +91,7 @@ class Source:
     hidden: int = 0
     label_kind: LabelKind = "value"
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
+    places: Places = ROWS
 
     def __len__(self) -> int:
         return len(self.names)
@@ -231,6 +235,8 @@ def _errors_name(where: Path | str) -> Iterator[None]:
     """Put the place of an error before its message."""
     try:
         yield
+    except RowError as error:
+        raise RowError(f"{where}: {error.before}", error.row, error.after) from error
     except (InputError, UnicodeError) as error:
         raise InputError(f"{where}: {error}") from error
 
@@ -241,9 +247,10 @@ def by_index(indexes: Any, classes: Sequence[ClassValue], where: Path | str) -> 
     outside = (indexes < 0) | (indexes >= len(classes))
     if outside.any():
         row = int(outside.argmax())
-        raise InputError(
-            f"{where} row {row} has label {indexes[row]} of {len(classes)} classes; get the file"
-            " again"
+        raise RowError(
+            f"{where} ",
+            row,
+            f" has label {indexes[row]} of {len(classes)} classes; get the file again",
         )
     values: NDArray[Any] = np.asarray(classes)[indexes]
     return values

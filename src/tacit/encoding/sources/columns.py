@@ -18,6 +18,8 @@ from tacit.errors import InputError, excerpt
 
 LABELS = ("label", "labels", "y", "target", "class", "category")
 TEXTS = ("text", "sentence", "document", "content", "review", "question")
+# label of a record without one, as Hugging Face `datasets` writes it beside class names
+NO_INDEX = -1
 PICTURES = ("image", "img", "picture", "pixels", "bytes", "x")
 
 
@@ -56,7 +58,8 @@ def read(
         if n_rows == 0:
             raise base.empty(path, "rows")
     else:
-        labels, classes = _labels_and_classes(table, label_column, path, faults)
+        with table.places.in_errors():
+            labels, classes = _labels_and_classes(table, label_column, path, faults)
         n_rows = len(labels)
 
     def records(start: int) -> Iterator[Record]:
@@ -68,7 +71,8 @@ def read(
 
     ids = None
     if person_column is not None:
-        ids = base.persons_of(table.column(person_column), n_rows, path, faults)
+        with table.places.in_errors():
+            ids = base.persons_of(table.column(person_column), n_rows, path, faults)
     return Source(
         "picture" if table.holds_bytes(content_column) else "text",
         Rows(n_rows),
@@ -79,6 +83,7 @@ def read(
         classes_declared=classes is not None,
         persons=ids,
         faults=faults or {},
+        places=table.places,
     )
 
 
@@ -93,8 +98,9 @@ def _labels_and_classes(
     if class_names is None:
         return base.class_values(values, len(values), path, faults), None
 
-    # labels are positions in the class list
+    # labels are positions in the class list, and -1 is no label
     classes = base.named_classes(class_names, path)
+    values = [None if value == NO_INDEX else value for value in values]
     indexes = base.class_values(values, len(values), path, faults)
     return base.by_index(indexes, classes, path), classes
 

@@ -22,7 +22,7 @@ from tacit.encoding.sources import base
 from tacit.encoding.sources.base import SPLITS, Faults, Source, file_stamp, named_classes, stamp
 from tacit.encoding.sources.columns import LABELS, choose_column
 from tacit.encoding.sources.tree import FAULTS, Tree, damaged
-from tacit.errors import InputError
+from tacit.errors import InputError, RowError
 
 PICTURES = (
     ".jpg",
@@ -367,16 +367,18 @@ def _read_by_table(
     row_names = [str(value).replace("\\", "/") for value in table.column(file_column)]
     if not row_names:
         raise InputError(f"{path} has no rows; give one for each picture")
-    picture_of_row = _pictures_of_rows(row_names, prefix, pictures, path)
+    with table.places.in_errors():
+        picture_of_row = _pictures_of_rows(row_names, prefix, pictures, path)
     _check_picture_of_row(picture_of_row, row_names, path, files.path)
 
     # pictures that the table does not name are left out; the table itself is in use
     left_out = [name for name in other_files if files.path / name != path]
     left_out += sorted(set(pictures) - set(picture_of_row))
-    labels = base.class_values(table.column(label_column), len(row_names), path, faults)
     ids = None
-    if person_column is not None:
-        ids = base.persons_of(table.column(person_column), len(row_names), path, faults)
+    with table.places.in_errors():
+        labels = base.class_values(table.column(label_column), len(row_names), path, faults)
+        if person_column is not None:
+            ids = base.persons_of(table.column(person_column), len(row_names), path, faults)
     return Source(
         "picture",
         row_names,
@@ -386,6 +388,7 @@ def _read_by_table(
         left_out=tuple(left_out),
         persons=ids,
         faults=faults or {},
+        places=table.places,
     )
 
 
@@ -419,9 +422,8 @@ def _pictures_of_rows(
         candidates = next((form[name] for form in forms if name in form), [])
         if len(candidates) > 1:
             either = " or ".join(candidates[:2])
-            raise InputError(
-                f"{path} row {row} names {name!r}, which may be {either}; give the path"
-            )
+            fault = f" names {name!r}, which may be {either}; give the path"
+            raise RowError(f"{path} ", row, fault)
         picture_of_row.append(candidates[0] if candidates else None)
     return picture_of_row
 

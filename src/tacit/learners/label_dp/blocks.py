@@ -82,7 +82,7 @@ class Blocks(Randomizer):
         self.partitions, self.n_blocks = partitions_of(rows, self.epsilon, first)
         if not self.n_blocks.all():
             first = int(np.argmin(self.n_blocks))
-            raise no_prior(rows[first].astype(np.float64), f"prior {first}")
+            raise no_prior(rows[first].astype(np.float64), f"prior row {first}")
         self._responses = block_response.BlockResponses(
             self.epsilon, self.partitions, self.n_blocks
         )

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tacit.data.formats.npy import map_npy
 from tacit.data.imports import read_data
+from tacit.data.places import ROWS, Places
 from tacit.data.sizes import quiet
 from tacit.errors import InputError
 
@@ -36,6 +37,11 @@ def read_prior(path: Path) -> NDArray[Any]:
         )
     rows: NDArray[Any] = prior
     return rows[0] if rows.ndim == 2 and len(rows) == 1 else rows
+
+
+def places_of_prior(path: Path) -> Places:
+    """Return the places of the rows of a prior in its file."""
+    return ROWS if path.suffix in (".npy", *ARRAYS) else Places((path,))
 
 
 def _numbers(path: Path) -> NDArray[np.float64]:

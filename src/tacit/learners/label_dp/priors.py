@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from tacit.errors import InputError
+from tacit.errors import InputError, RowError
 from tacit.learners.common.models import as_rows
 from tacit.learners.common.parameters import array_of, numbers_of, whole
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -276,19 +276,23 @@ def checked_prior(prior: Any, n_classes: int | None = None) -> Floats:
 
 
 def check_rows_of_prior(rows: Floats, name: str = "prior", first: int = 0) -> Floats:
-    """Refuse rows that are no probabilities, by a name and a number that counts from `first`."""
+    """Refuse rows that are no probabilities; the number of the first is `first`."""
     # NaN fails both.
     is_valid = np.all(rows >= 0, axis=1) & (np.abs(rows.sum(axis=1) - 1) <= TOLERANCE)
     if not is_valid.all():
         row = int(np.argmin(is_valid))
-        raise no_prior(rows[row], f"{name} {first + row}")
+        raise RowError(f"{name} ", first + row, _fault_of_prior(rows[row]))
     return rows
 
 
 def no_prior(row: Floats, name: str) -> InputError:
     """Say what is wrong with a row of a prior that has a negative entry or does not add up to 1."""
+    return InputError(name + _fault_of_prior(row))
+
+
+def _fault_of_prior(row: Floats) -> str:
     if not np.all(row >= 0):
-        return InputError(f"{name} has a negative or NaN entry; pass probabilities")
+        return " has a negative or NaN entry; pass probabilities"
     total = row.sum()
     remedy = "divide it by its sum" if 0 < total < np.inf else "pass probabilities"
-    return InputError(f"{name} adds up to {total:.8g}, not 1; {remedy}")
+    return f" adds up to {total:.8g}, not 1; {remedy}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.data.labels import class_indices, class_list, clean_labels
 from tacit.data.persons import persons_under
-from tacit.errors import InputError
+from tacit.errors import InputError, RowError
 from tacit.learners.common.parameters import array_of
 from tacit.learners.label_dp.blocks import Blocks
 from tacit.learners.label_dp.persons import OfPersons, by_size, event_of_person, share_of
@@ -391,6 +391,6 @@ def nearest(labels: NDArray[Any], values: NDArray[np.float64], start: int = 0) -
         raise InputError("labels are not numbers; pass numbers, or classes=...") from error
     if not np.isfinite(numbers).all():
         row = start + int(np.argmin(np.isfinite(numbers)))
-        raise InputError(f"row {row} has a label that is not finite; drop or correct it")
+        raise RowError("", row, " has a label that is not finite; drop or correct it")
     middles = (values[1:] + values[:-1]) / 2
     return np.asarray(np.searchsorted(middles, numbers, side="left"), dtype=np.int64)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from tacit.compute.atomic import atomic_file, check_writable, remove_parts
 from tacit.data.labels import class_list
 from tacit.data.tables import Csv, Parquet
-from tacit.errors import InputError, quoted
+from tacit.errors import InputError, RowError, quoted
 from tacit.learners.label_dp.persons import by_size, event_of_person, share_of
-from tacit.learners.label_dp.prior_files import read_prior
+from tacit.learners.label_dp.prior_files import places_of_prior, read_prior
 from tacit.learners.label_dp.priors import check_rows_of_prior, prior_table
 from tacit.learners.label_dp.randomize import (
     OF_BLOCKS,
@@ -225,7 +225,8 @@ def _priors(
     rows = read_prior(path)
     if rows.ndim == 1:
         return rows, None
-    _check_priors(rows, f"--prior {path}", randomizer, classes)
+    with places_of_prior(path).in_errors():
+        _check_priors(rows, f"--prior {path}", randomizer, classes)
     return rows[0], rows
 
 
@@ -234,9 +235,10 @@ def _count_labels(
 ) -> int:
     """Check every label of a table, and count them."""
     count = 0
-    for labels in source.chunks(column, CHUNK, check_all=True):
-        encode(labels, start=count + 1)
-        count += len(labels)
+    with source.places.in_errors():
+        for labels in source.chunks(column, CHUNK, check_all=True):
+            encode(labels, start=count)
+            count += len(labels)
     if count == 0:
         raise InputError(f"{table} has no rows below its header; give a table with labels")
     return count
@@ -360,7 +362,7 @@ class _Answers:
     def __call__(self, labels: list[Any]) -> list[Any]:
         start = self.position
         self.position += len(labels)
-        places = self.encode(labels, start=1)
+        places = self.encode(labels, start=start)
 
         positions = []
         answers = []
@@ -414,7 +416,7 @@ def _check_priors(priors: NDArray[Any], name: str, randomizer: str, classes: Any
     step = max(1, PRIORS // width)
     for start in range(0, len(priors), step):
         rows = np.asarray(priors[start : start + step], dtype=np.float64)
-        check_rows_of_prior(rows, f"{name} row", start + 1)
+        check_rows_of_prior(rows, name, start)
 
 
 def _check_options(
@@ -460,10 +462,10 @@ def _places_of_classes(labels: list[Any], listed: Any, start: int) -> Any:
     indices = np.array([places.get(text, -1) for text in texts], dtype=np.int64)
     if (indices < 0).any():
         row = int(np.argmax(indices < 0))
-        fault = f"row {start + row} has label {quoted(labels[row])}"
+        fault = f" has label {quoted(labels[row])}"
         rule = f"which is not among the {len(listed)} declared classes"
         remedy = "correct the row, or complete --classes from public knowledge, not from the labels"
-        raise InputError(f"{fault}, {rule}; {remedy}")
+        raise RowError("", start + row, f"{fault}, {rule}; {remedy}")
     return indices
 
 
@@ -477,8 +479,7 @@ def _number(label: Any, row: int) -> float:
     try:
         return float(label)
     except (TypeError, ValueError) as error:
-        fault = f"row {row} has a label that is not a number"
-        raise InputError(f"{fault}; drop or correct it") from error
+        raise RowError("", row, " has a label that is not a number; drop or correct it") from error
 
 
 def _facts(guarantee: Guarantee, mechanism: Any, listed: Any, arguments: dict[str, Any]) -> str:
