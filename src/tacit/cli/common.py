@@ -1,5 +1,5 @@
-"""Shared parts of commands: class lists, labels and ledgers from paths, and progress on the
-terminal.
+"""Shared parts of commands: class lists, labels and ledgers from paths, checks of outputs and of
+public rows, and lines on the terminal.
 """
 
 import math
@@ -246,7 +246,7 @@ def ledger_of(path: Path | None, store: Path, data: "Data") -> "Ledger | None":
 
 
 def is_covered(store: Path, data: "Data") -> bool:
-    """Tell whether a ledger counts what is spent on the data, be it found or not."""
+    """Tell whether a ledger counts what is spent on the data, be it lost or one of several."""
     try:
         return ledger_of(None, store, data) is not None
     except LedgerError:

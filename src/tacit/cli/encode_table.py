@@ -17,6 +17,7 @@ from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError, excerpt
 
 if TYPE_CHECKING:
+    from tacit.data.embeddings import EmbeddingStore
     from tacit.models.table_schema import TableSchema
 
 ENCODER = "table"
@@ -61,6 +62,7 @@ def encode_table(
 
     declared = with_encoders(TableSchema.read(schema))
     class_list = read_classes(classes)
+    # classes on the command line replace those of the schema
     if class_list is None and declared.classes is not None:
         class_list = class_values(list(declared.classes))
     label = None if public else y or declared.label
@@ -91,7 +93,19 @@ def encode_table(
             force=force,
         )
 
-    n_columns = len(declared.columns)
+    _say_facts(store, declared, out)
+    for line in records.coded.lines():
+        say(line)
+    left_out = [name for name in records.left_out if name not in (declared.label, declared.person)]
+    if left_out:
+        listed = excerpt(", ".join(left_out))
+        say(f"left out, since {schema} does not declare them: {listed}")
+    tell_of_case(store.persons)
+
+
+def _say_facts(store: "EmbeddingStore", schema: "TableSchema", out: Path) -> None:
+    """Say what a store holds: rows, columns of the table, and classes."""
+    n_columns = len(schema.columns)
     facts = [
         f"{store.rows} rows{number_of_persons(store.persons)} of width {store.dim}",
         f"{n_columns} columns",
@@ -103,13 +117,6 @@ def encode_table(
     else:
         facts.append("classes are not declared (declare public ones with --classes)")
     say(f"{out}: {', '.join(facts)}")
-    for line in records.coded.lines():
-        say(line)
-    left_out = [name for name in records.left_out if name not in (declared.label, declared.person)]
-    if left_out:
-        listed = excerpt(", ".join(left_out))
-        say(f"left out, since {schema} does not declare them: {listed}")
-    tell_of_case(store.persons)
 
 
 def _card(schema: "TableSchema", label: str | None) -> dict[str, Any]:

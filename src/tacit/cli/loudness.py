@@ -12,7 +12,7 @@ quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 @contextmanager
 def loudness_set(loudness: str, verb: str) -> Iterator[None]:
-    """Run a command "quiet" or "verbose", or, with an empty word, as it is by default."""
+    """Run the command `verb` "quiet" or "verbose"; an empty `loudness` is the default."""
     from tacit.cli.verbs import PRINTS_FACTS
     from tacit.compute.progress_display import hidden_progress
 
@@ -24,14 +24,14 @@ def loudness_set(loudness: str, verb: str) -> Iterator[None]:
         finally:
             quiet.reset(token)
     elif loudness == "verbose":
-        with _told():
+        with _explained():
             yield
     else:
         yield
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _explained() -> Iterator[None]:
     """Say on stderr where options came from, and how long the work took, by phase."""
     from tacit.cli import settings
     from tacit.compute.timing import timing

@@ -60,7 +60,8 @@ def schema(table: Path, /, *, out: Out, public: Path | None = None, force: Force
             continue
         declared, comment = _declared(private, sample, name)
         # `low: ,` and `levels: }` are to be filled in
-        n_open += ": }" in declared or ": ," in declared
+        if ": }" in declared or ": ," in declared:
+            n_open += 1
         lines.append(f"  {json.dumps(name, ensure_ascii=False)}: {declared}  # {comment}")
 
     lines += _label_lines(label)

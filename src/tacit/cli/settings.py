@@ -46,6 +46,8 @@ def from_environment_and_file(
 ) -> None:
     """Give options that the command line leaves out their value in the environment, or else in
     `tacit.toml`.
+
+    cyclopts calls it before each command; its parameters are those of cyclopts' `config`.
     """
     from cyclopts import Token
 

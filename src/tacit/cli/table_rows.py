@@ -5,7 +5,7 @@ names.
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.cli.common import check_encoder, say, tell_of_columns
 from tacit.compute.remote import RemotePath
@@ -14,7 +14,7 @@ from tacit.errors import excerpt, quoted
 if TYPE_CHECKING:
     from tacit.data.imports import Data
     from tacit.models.table_schema import TableSchema
-    from tacit.releases.columns import TableColumns
+    from tacit.releases.columns import ColumnNames, TableColumns
     from tacit.releases.release import Release
 
 
@@ -54,9 +54,9 @@ def data_for(
 
     columns = release.columns
     if isinstance(columns, TableSchema) and isinstance(path, RemotePath) and path.is_file():
-        # read twice below
+        # the table is opened several times below, and each time would copy it
         path = path.copied()
-    if isinstance(columns, TableSchema) and _is_table_of(columns, path):
+    if isinstance(columns, TableSchema) and _has_column_of(columns, path):
         return _encoded(release, columns, path, y, persons)
 
     # columns are selected by name below, so a file may have more than the release takes
@@ -70,7 +70,7 @@ def data_for(
     return data
 
 
-def _is_table_of(schema: "TableSchema", path: Path) -> bool:
+def _has_column_of(schema: "TableSchema", path: Path) -> bool:
     """Tell whether a path is a table on disk that has some column of the schema."""
     from tacit.data.tables import is_table, open_table
 
@@ -124,8 +124,8 @@ def _encoded(
     )
 
 
-def _in_order(columns: Any, given: Any, data: "Data", path: Path) -> "Data":
-    """Return data with the columns of the release, in its order."""
+def _in_order(columns: "ColumnNames", given: "ColumnNames", data: "Data", path: Path) -> "Data":
+    """Return data with the columns of the release, in its order; `given` are those of the data."""
     import numpy as np
 
     from tacit.data.arrays import Arrays

@@ -1,6 +1,7 @@
 """The sums of parts of the records: workers compute them, and the driver takes each part once.
 
-A worker may run a part twice, as after a failure or beside a slow twin, and a result may be lost.
+A part may run twice, after a failure or where a slow task has a second copy, and a result may be
+lost.
 The driver therefore knows which parts there are, and takes exactly one result of each.
 """
 
@@ -53,6 +54,7 @@ def total_of_parts(recipe: Any, results: Iterable[tuple[int, bytes]], parts: int
         If a part has no result, or two that differ.
     """
     total = recipe.zero()
+    # of packed sums, which are too large to keep for every part
     digests: dict[int, int] = {}
     for part, data in results:
         if not 0 <= part < parts:
@@ -84,6 +86,7 @@ def rows_of(table: Any, features: Columns) -> NDArray[Any]:
 def _rows_of_lists(column: Any, name: str) -> NDArray[Any]:
     """Rows of a column of lists of one length."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
     if not (is_list or pa.types.is_fixed_size_list(column.type)):
@@ -101,7 +104,7 @@ def _rows_of_lists(column: Any, name: str) -> NDArray[Any]:
             continue
         values = _numbers(chunk.flatten(), name)
         width = len(values) // len(chunk)
-        lengths = np.asarray(chunk.value_lengths()) if not _is_fixed(chunk) else np.array([width])
+        lengths = np.asarray(pc.list_value_length(chunk))
         if not (lengths == width).all():
             raise InputError(
                 f"column {quoted(name)} has rows of different lengths; keep those of one encoder"
@@ -110,28 +113,16 @@ def _rows_of_lists(column: Any, name: str) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.zeros((0, 1))
 
 
-def _is_fixed(chunk: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_fixed_size_list(chunk.type))
-
-
 def _numbers(column: Any, name: str) -> NDArray[Any]:
-    """Numbers of a column; without missing ones."""
+    """Numbers of a column, none of which may be missing."""
     if column.null_count:
         raise InputError(f"column {quoted(name)} has missing numbers; drop or fill those rows")
-    values = column.to_numpy(zero_copy_only=False) if _has_option(column) else column.to_numpy()
+    values = np.asarray(column)
     if values.dtype.kind not in "fiu":
         raise InputError(f"column {quoted(name)} has type {column.type}; pass numbers")
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float64)
-    return np.asarray(values)
-
-
-def _has_option(column: Any) -> bool:
-    import pyarrow as pa
-
-    return not isinstance(column, pa.ChunkedArray)
+    return values
 
 
 def labels_of(table: Any, label: str) -> NDArray[Any]:

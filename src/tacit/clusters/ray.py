@@ -35,7 +35,7 @@ from tacit.errors import InputError
 RETRIES = 3
 
 # steps of a plan that give a block the same records whenever it is computed
-_SAME_AGAIN = {
+_REPEATABLE = {
     "FromArrow",
     "FromBlocks",
     "FromItems",
@@ -48,7 +48,7 @@ _SAME_AGAIN = {
     "ReadFiles",
 }
 
-# of which classes a source that reads files is
+# classes of the sources that read files
 _FILES = {"FileBasedDatasource", "ParquetDatasource"}
 
 
@@ -100,6 +100,7 @@ def class_sums(
             try:
                 yield parts[ready], ray.get(ready)
             except ray.exceptions.RayTaskError as error:
+                # it wraps what was raised in the worker, such as a refusal of missing numbers
                 raise error.cause from None
 
     return total_of_parts(recipe, results(), len(blocks))
@@ -145,7 +146,7 @@ def check_plan(dataset: Any) -> None:
     while pending:
         step = pending.pop()
         name = type(step).__name__
-        if name not in _SAME_AGAIN:
+        if name not in _REPEATABLE:
             raise InputError(
                 f"the dataset has the step {name}, which may hand out records in another way when a"
                 " task runs again; write it to Parquet and read that"

@@ -32,7 +32,7 @@ from tacit.compute.extras import check_installed
 from tacit.errors import InputError
 
 # steps of a plan that give a partition the same records whenever it is computed
-_SAME_AGAIN = {
+_REPEATABLE = {
     "Project",
     "Filter",
     "SubqueryAlias",
@@ -43,7 +43,7 @@ _SAME_AGAIN = {
     "DataSourceV2Relation",
 }
 
-# what files are in a plan, in Spark's first and second interface of data sources
+# classes of the sources that read files, in both of Spark's interfaces of data sources
 _FILES = {"HadoopFsRelation", "FileTable"}
 _REMEDY = "write it to Parquet and read that, or pass frame.checkpoint()"
 
@@ -81,16 +81,17 @@ def class_sums(
 
     Notes
     -----
-    Partitions that run again, twins of slow tasks and lost results change nothing: each result
-    carries its partition, and exactly one of each is added. The driver receives 8 bytes for each
-    number of the sums from each partition; larger files, or `frame.coalesce` before a checkpoint,
-    make partitions fewer.
+    Partitions that run again, speculative copies of slow tasks and lost results change nothing:
+    each result carries its partition, and exactly one of each is added. The driver receives 8 bytes
+    for each number of the sums from each partition; larger files, or `frame.coalesce` before a
+    checkpoint, make partitions fewer.
     """
     refuse_person(person)
     check_plan(frame)
     recipe = learner.recipe(_width(frame, features))
     files = _states_of_files(frame)
 
+    # runs in an executor, whose modules are not those of the driver
     def sums_of(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow
         from pyspark import TaskContext
@@ -102,6 +103,7 @@ def class_sums(
 
     results = frame.mapInArrow(sums_of, "part long, sums binary")
     parts = results.rdd.getNumPartitions()
+    # binary columns arrive as bytearrays
     rows = ((row.part, bytes(row.sums)) for row in results.collect())
     total = total_of_parts(recipe, rows, parts)
     _check_unchanged(files, _states_of_files(frame))
@@ -153,6 +155,7 @@ def check_plan(frame: Any) -> None:
     while pending:
         plan = pending.pop()
         _check_step(plan)
+        # a sequence of Scala, over which Python cannot iterate
         children = plan.children()
         pending += [children.apply(index) for index in range(children.size())]
 
@@ -161,7 +164,7 @@ def _check_step(plan: Any) -> None:
     """Refuse a step of a plan that could hand out other records when it is computed again."""
     name = plan.nodeName()
     kind = plan.getClass().getSimpleName()
-    if kind not in _SAME_AGAIN:
+    if kind not in _REPEATABLE:
         raise InputError(
             f"the frame has the step {name}, which may hand out records in another way when a"
             f" task runs again; {_REMEDY}"
@@ -171,7 +174,7 @@ def _check_step(plan: Any) -> None:
             f"the step {name} of the frame has a value that differs when a task runs again;"
             f" {_REMEDY}"
         )
-    # one record can change what the query says of all others
+    # one record can change the result of such a query, and with it which others are selected
     if not plan.subqueries().isEmpty():
         raise InputError(
             f"the step {name} of the frame has a query in it, by which records depend on others;"

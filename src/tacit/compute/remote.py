@@ -88,8 +88,10 @@ class RemotePath(PosixPath):
         body, mark, query = rest.partition("?")
         user = ""
         start, at, end = body.rpartition("@")
+        # in other places `@` is a letter of a name, or hf's mark of a version
         is_user = at and "/" not in start and scheme != "memory" and scheme != "hf"
-        if ":" in start or is_user:
+        has_password = ":" in start
+        if has_password or is_user:
             user = start + at
             body = end
         host, *names = body.split("/")
@@ -172,15 +174,15 @@ class RemotePath(PosixPath):
 
     def exists(self, **options: Any) -> bool:
         """Tell whether a file or a folder is there."""
-        return self._found() is not None
+        return self._kind_there() is not None
 
     def is_file(self, **options: Any) -> bool:
         """Tell whether a file is there."""
-        return self._found() == "file"
+        return self._kind_there() == "file"
 
     def is_dir(self, **options: Any) -> bool:
         """Tell whether a folder is there, or files whose keys begin with its name."""
-        return self._found() == "folder"
+        return self._kind_there() == "folder"
 
     def stat(self, **options: Any) -> Any:
         """Return the size of a file."""
@@ -264,7 +266,7 @@ class RemotePath(PosixPath):
             return type(error).__name__
         return excerpt(" ".join(str(error).split())) or type(error).__name__
 
-    def _found(self) -> str | None:
+    def _kind_there(self) -> str | None:
         """Return what is at the path: a file, a folder, or nothing."""
         from pyarrow.fs import FileType
 
@@ -280,10 +282,10 @@ class RemotePath(PosixPath):
         if not self.is_dir():
             return
         with self.faults():
-            found = self.filesystem.get_file_info(FileSelector(self.key, recursive=recursive))
-        n_folder = len(PurePosixPath(self.key).parts)
-        for info in found:
-            names = _inside(PurePosixPath(info.path).parts[n_folder:], self)
+            entries = self.filesystem.get_file_info(FileSelector(self.key, recursive=recursive))
+        n_names_of_folder = len(PurePosixPath(self.key).parts)
+        for info in entries:
+            names = _inside(PurePosixPath(info.path).parts[n_names_of_folder:], self)
             kind = "file" if info.type == FileType.File else "folder"
             yield RemotePath(self._root, (*self._names, *names), kind)
 

@@ -5,9 +5,8 @@ list is a public fact if it was declared, and a fact about private records if it
 them.
 
 Labels and classes are compared as texts in Unicode NFC: 1 is the class "1", and neither "01" nor
-"1.0". Whole
-numbers are positions in the class list only where their source says so (a card, a `ClassLabel`, the
-owner's `labels="index"`).
+"1.0". Whole numbers are positions in the class list only where their source says so (a card, a
+`ClassLabel`, the owner's `labels="index"`).
 """
 
 import re

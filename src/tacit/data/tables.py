@@ -347,7 +347,7 @@ class ArrowParts(ArrowTable):
             # a folder states it
             yield from self._parts.column(name).to_pylist()
             return
-        all(self._parts.types([name]))
+        self._parts.check_has(name)
         for batch in self._parts.batches([name], rows):
             yield from as_python(batch.column(0))
 

@@ -100,6 +100,7 @@ def _runs(blocks: Iterator[Block], most: int) -> Iterator[Iterator[Block]]:
 
     A run must be read to its end before the next one is asked for.
     """
+    # the first block of the next run, which `run` sets once a run is full
     first = next(blocks, None)
     if first is None:
         yield iter(())

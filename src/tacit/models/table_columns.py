@@ -3,7 +3,7 @@
 A block has one unit of weight, whatever the cell holds: its Euclidean norm is 1. So a row of k
 columns has norm sqrt k, and no record weighs more than another. A missing value is a level of its
 own, the last entry of each block. A cell is first turned into codes, of which there are few, then
-into a block, which is wide.
+into a block, which is wide: so the codes of a large table fit the memory, where its rows would not.
 
 Guarantee: bounds, edges, levels and years are declared, hence public, and a row follows from its
 record alone. So encoding spends nothing and does not change what one record can move.
@@ -12,7 +12,7 @@ record alone. So encoding spends nothing and does not change what one record can
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -34,7 +34,7 @@ MISSING = "(missing)"
 OTHER = "(other)"
 EXAMPLES = 9  # numbers of an ordered column whose blocks are shown
 
-# entries of a part of a date, beside years
+# number of entries of each part of a date; that of years is declared
 PARTS = {"year": 0, "month": 12, "day": 31, "weekday": 7, "hour": 24}
 
 
@@ -337,7 +337,7 @@ class Embedded(Column):
 
     def coded(self, values: NDArray[Any], missing: Collection[str]) -> Coded:
         cells = values.tolist()
-        absent = np.array([cell is None for cell in texts_or_bytes(cells, missing)])
+        absent = np.array([_is_absent(cell, missing) for cell in cells])
         codes = np.zeros((len(cells), self.width), dtype=np.float32)
         codes[absent, -1] = 1
         present = np.flatnonzero(~absent)
@@ -363,12 +363,9 @@ def _distinct_words(numbers: Floats) -> list[str]:
     return words
 
 
-def texts_or_bytes(cells: Sequence[Any], missing: Collection[str]) -> list[Any]:
-    """Return cells as they are, and None where there is no value."""
-    kept = []
-    for cell in cells:
-        is_empty = cell is None or (isinstance(cell, float) and cell != cell)
-        if isinstance(cell, str):
-            is_empty = not cell.strip() or cell.strip() in missing
-        kept.append(None if is_empty else cell)
-    return kept
+def _is_absent(cell: Any, missing: Collection[str]) -> bool:
+    """Tell whether a cell of texts or pictures has no value."""
+    if isinstance(cell, str):
+        return not cell.strip() or cell.strip() in missing
+    is_nan = isinstance(cell, float) and cell != cell
+    return cell is None or is_nan

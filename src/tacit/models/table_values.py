@@ -11,6 +11,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Collection
 from datetime import date, datetime
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -93,7 +94,7 @@ def numbers(values: NDArray[Any], missing: Collection[str]) -> tuple[Floats, int
             return np.nan
         if isinstance(value, Real):
             return nearest_float(value)
-        if not isinstance(value, str | bytes) and not hasattr(value, "as_tuple"):
+        if not isinstance(value, str | bytes | Decimal):
             return UNREADABLE
         text = plain_text(value)
         # Python reads 1_000 as a number, and no other program does
@@ -159,11 +160,13 @@ def _read_each(values: NDArray[Any], read: Callable[[Any], Any]) -> NDArray[Any]
     results = np.empty(len(values), dtype=object)
     # the type belongs to the key, since True and 1 are equal
     cache: dict[tuple[type, Any], Any] = {}
-    for place, value in enumerate(values.tolist() if values.dtype.kind != "M" else values):
+    # datetime64 stays, since `tolist` makes nanoseconds whole numbers
+    cells = values if values.dtype.kind == "M" else values.tolist()
+    for place, value in enumerate(cells):
         try:
             hash(value)
         except TypeError as error:
-            # lists and dicts
+            # lists and dicts have no hash
             fault = f"a cell is of type {quoted(type(value).__name__)}"
             raise InputError(f"{fault}; give a text, a number or a date in each") from error
 

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from tacit.compute.remote import RemotePath
 from tacit.data.formats.arrow import arrow_faults, decoded, decoded_type, is_list
 from tacit.data.formats.footer import value_counts
+from tacit.data.labels import WHOLE_NUMBER
 from tacit.data.sizes import check_unpacked, check_width
 from tacit.errors import InputError
 
@@ -33,7 +34,6 @@ MISSING = "__HIVE_DEFAULT_PARTITION__"
 _SPLIT = re.compile(
     r"(train|training|test|testing|validation|valid|val|dev|eval)(?![a-z0-9])", re.I
 )
-_INTEGER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
 
 class Part(ABC):
@@ -147,7 +147,7 @@ KINDS: dict[str, type[ParquetPart] | type[ArrowPart]] = {
 }
 
 
-# text, which is not streamed from where it is: the rows are collected as it is parsed
+# endings of text, whose rows are collected as it is parsed, and not streamed
 TEXTS = (
     *(".csv", ".tsv", ".csv.gz", ".tsv.gz"),
     *(".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
@@ -184,14 +184,20 @@ class Parts:
 
     def types(self, names: list[str]) -> Iterator[Any]:
         """Yield the types of some columns in each part; a part that lacks one is refused."""
+        for name in names:
+            self.check_has(name)
         for part in self.parts:
             for name in names:
-                if name not in part.schema.names:
-                    raise InputError(
-                        f"{part.path} has no column {name!r}, which other parts have; write all"
-                        " parts with the same columns"
-                    )
                 yield part.schema.field(name).type
+
+    def check_has(self, name: str) -> None:
+        """Refuse parts of which one lacks a column."""
+        for part in self.parts:
+            if name not in part.schema.names:
+                raise InputError(
+                    f"{part.path} has no column {name!r}, which other parts have; write all parts"
+                    " with the same columns"
+                )
 
     def batches(self, names: list[str], rows: int) -> Iterator[Any]:
         """Yield batches of at most so many rows of columns that the parts hold."""
@@ -205,7 +211,7 @@ class Parts:
 
         if name in self._partitions[0] and name not in self.parts[0].schema.names:
             return self._stated(name)
-        all(self.types([name]))
+        self.check_has(name)
         tables = []
         for part in self.parts:
             tables.append(pa.table({"values": pa.chunked_array(part.column(name))}))
@@ -236,7 +242,7 @@ class Parts:
         """Tell whether all values of a folder are integers as they are usually written: 01 is a
         text.
         """
-        return all(_INTEGER.fullmatch(partition[name]) for partition in self._partitions)
+        return all(WHOLE_NUMBER.fullmatch(partition[name]) for partition in self._partitions)
 
 
 def one_part(path: Path) -> Parts:
@@ -246,7 +252,7 @@ def one_part(path: Path) -> Parts:
 
 def is_parts(folder: Path) -> bool:
     """Tell whether a folder holds parts of a table."""
-    return folder.is_dir() and next(_found(folder), None) is not None
+    return folder.is_dir() and next(_part_paths(folder), None) is not None
 
 
 def holds_parts_alone(folder: Path) -> bool:
@@ -255,8 +261,7 @@ def holds_parts_alone(folder: Path) -> bool:
     """
     n_parts = 0
     for path in folder.rglob("*"):
-        is_hidden = any(name.startswith(("_", ".")) for name in path.relative_to(folder).parts)
-        if is_hidden or path.is_dir():
+        if _is_hidden(path, folder) or path.is_dir():
             continue
         if path.suffix.lower() not in KINDS and ending(path) not in TEXTS:
             return False
@@ -266,7 +271,7 @@ def holds_parts_alone(folder: Path) -> bool:
 
 def are_texts(folder: Path) -> bool:
     """Tell whether the parts of a folder are text."""
-    first = next(_found(folder), None)
+    first = next(_part_paths(folder), None)
     return first is not None and ending(first) in TEXTS
 
 
@@ -276,7 +281,7 @@ def splits(folder: Path) -> list[str]:
     """
     if not folder.is_dir():
         return []
-    names = {_split(path.relative_to(folder)) for path in _found(folder)}
+    names = {_split(path.relative_to(folder)) for path in _part_paths(folder)}
     if names <= {None}:
         return []
     if None in names:
@@ -356,15 +361,19 @@ def _open(path: Path) -> Part:
     return KINDS[path.suffix.lower()](path)
 
 
-def _found(folder: Path) -> Iterator[Path]:
+def _is_hidden(path: Path, folder: Path) -> bool:
+    """Tell whether a name on the way from the folder to a path begins with `_` or `.`."""
+    return any(name.startswith(("_", ".")) for name in path.relative_to(folder).parts)
+
+
+def _part_paths(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder that are parts of a table, in no order: text only if there are
     no others.
     """
     texts = []
     n_others = 0
     for path in folder.rglob("*"):
-        is_hidden = any(name.startswith(("_", ".")) for name in path.relative_to(folder).parts)
-        if is_hidden:
+        if _is_hidden(path, folder):
             continue
         if path.suffix.lower() in KINDS and path.is_file():
             n_others += 1
@@ -377,7 +386,7 @@ def _found(folder: Path) -> Iterator[Path]:
 
 def _ordered(folder: Path, split: str | None) -> list[Path]:
     """Return the parts of a folder, or of one of its splits, in the order of their paths."""
-    paths = [path for path in _found(folder) if _split(path.relative_to(folder)) == split]
+    paths = [path for path in _part_paths(folder) if _split(path.relative_to(folder)) == split]
     return sorted(paths, key=lambda path: _natural(path.relative_to(folder)))
 
 

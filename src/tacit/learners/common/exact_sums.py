@@ -175,7 +175,7 @@ def blocks_of(records: Any, label: str) -> Iterator[Block]:
 
 
 def _copied(totals: Totals) -> Totals:
-    """Sums that a release may overwrite."""
+    """Sums that a release may overwrite; those of `Wide` integers are never overwritten."""
     if isinstance(totals, Wide):
         return totals
     return totals.copy()
@@ -368,7 +368,7 @@ class SumsClassifier(PrivateClassifier):
         worker.classes_ = listed_classes(self.classes)
         check_width(width)
 
-        # one row and no labels: decisions are made by public facts, and `check` makes them so too
+        # one row and no labels are enough: `_prepare` decides by public facts, as for `check`
         row = np.broadcast_to(np.ones(1), (1, width))
         prepared = worker._prepare(row, np.zeros(0, dtype=np.int64))
         no_records = replace(prepared, X=np.zeros((0, width)))

@@ -236,9 +236,9 @@ class Filter:
         # other noise is not priced at an order
         if not isinstance(self.aggregator, GNMax):
             return events
-        return [self._at_own_order(group, event, delta) for group, event in enumerate(events)]
+        return [self._at_suitable_order(group, event, delta) for group, event in enumerate(events)]
 
-    def _at_own_order(self, group: int, event: Event, delta: float) -> Event:
+    def _at_suitable_order(self, group: int, event: Event, delta: float) -> Event:
         """Return an event of what a group spent, priced at the order that suits its epsilon."""
         # about the epsilon of the labels, from their zCDP; the order needs no more precision
         rho = LEAST * event.rho
@@ -253,6 +253,7 @@ class Filter:
             return event
         repriced = copy(self)
         repriced.allowances = [allowance] * len(self.allowances)
+        # cached prices are those at the other order
         repriced.prices = {}
         return repriced.events()[group]
 

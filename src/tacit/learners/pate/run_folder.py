@@ -101,6 +101,8 @@ def _charge_text(name: str) -> str:
 class RunFolder:
     """The folder of a fit; it is made readable by its owner alone. Without a path, nothing is read
     or written.
+
+    Several votings of the same teachers share a folder: `voting_seed` tells their files apart.
     """
 
     def __init__(self, path: Path | str | None, voting_seed: int = 0) -> None:
@@ -115,7 +117,7 @@ class RunFolder:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             _make_private(self.path)
-            for name in (*self._tables(), f"voting{self.suffix}.npz", self._answers()):
+            for name in (*self._tables(), self._arrays(), self._answers()):
                 if (self.path / name).is_dir():
                     raise IsADirectoryError(0, f"{name} in it is a folder")
         except OSError as error:
@@ -126,6 +128,10 @@ class RunFolder:
     def _answers(self) -> str:
         """Name of the file that states what the answers are."""
         return f"voting{self.suffix}.json"
+
+    def _arrays(self) -> str:
+        """Name of the file of the answers."""
+        return f"voting{self.suffix}.npz"
 
     def _table(self, name: str) -> str:
         """Name of the file of a table."""
@@ -162,7 +168,7 @@ class RunFolder:
         if self.path is None or not Checkpoint(self.path).has(self._answers()):
             return None
         path = self.path / self._answers()
-        arrays_path = path.with_suffix(".npz")
+        arrays_path = self.path / self._arrays()
         try:
             document = read_json(path)
             run_before, votes, charges, stated_hash = (document[name] for name in FIELDS)
@@ -218,7 +224,7 @@ class RunFolder:
 
         # answers count once the document is there, so it comes last
         checkpoint = Checkpoint(self.path, private=True)
-        checkpoint.write(f"voting{self.suffix}.npz", arrays.getvalue())
+        checkpoint.write(self._arrays(), arrays.getvalue())
         checkpoint.write(self._answers(), json.dumps(document).encode() + b"\n")
 
     def write_tables(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
