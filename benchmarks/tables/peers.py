@@ -4,8 +4,8 @@ python benchmarks/tables/peers.py FOLDER
 
 run.py calls `scores`, which makes the environment and runs this file in it. FOLDER then holds
 task.json, train.csv and test.csv (the columns of the schema), and rows.npz (the same records as
-rows of `TableEncoder`); the file scores.npz is written there. All bounds are those of the schema,
-so that no peer reads private records for them.
+rows of `TableEncoder`, and as codes of the schema); the file scores.npz is written there. All
+bounds are those of the schema, so that no peer reads private records for them.
 """
 
 import json
@@ -75,27 +75,48 @@ def explainable_boosting(folder: Path, task: dict[str, Any]) -> tuple[Any, Any]:
         return model.fit(train, file["y"]), test
 
 
-def diffprivlib_model(folder: Path, task: dict[str, Any]) -> tuple[Any, Any]:
-    """Fit a classifier of diffprivlib on rows of the schema; return it and the test rows."""
-    from diffprivlib.models import LogisticRegression, RandomForestClassifier
+def logistic_regression(folder: Path, task: dict[str, Any]) -> tuple[Any, Any]:
+    """Fit diffprivlib's logistic regression on rows of the schema; return it and the test rows."""
+    from diffprivlib.models import LogisticRegression
 
-    common = {"epsilon": task["epsilon"], "random_state": task["seed"]}
-    if task["method"] == LOGISTIC:
-        model = LogisticRegression(data_norm=task["norm"], max_iter=1000, **common)
-    else:
-        model = RandomForestClassifier(bounds=(-1, 1), classes=[0, 1], **common)
+    model = LogisticRegression(
+        epsilon=task["epsilon"],
+        data_norm=task["norm"],
+        max_iter=1000,
+        random_state=task["seed"],
+    )
     with np.load(folder / "rows.npz") as file:
         # norms of rows are compared with data_norm, so they are computed in float64
         return model.fit(file["x"].astype(float), file["y"]), file["test_x"].astype(float)
 
 
+def random_forest(folder: Path, task: dict[str, Any]) -> tuple[Any, Any]:
+    """Fit diffprivlib's random forest on codes; return it and the codes of the test records.
+
+    A code is the number of a level or a cell. The forest draws its splits at random, and a random
+    split of a one-hot entry says little.
+    """
+    from diffprivlib.models import RandomForestClassifier
+
+    low, high = np.array(task["ranges_of_codes"], float).T
+    model = RandomForestClassifier(
+        epsilon=task["epsilon"], bounds=(low, high), classes=[0, 1], random_state=task["seed"]
+    )
+    with np.load(folder / "rows.npz") as file:
+        # a missing number of an ordered column counts as the lowest
+        codes, test_codes = (
+            np.nan_to_num(file[name].astype(float), nan=-1) for name in ("codes", "test_codes")
+        )
+        return model.fit(codes, file["y"]), test_codes
+
+
+FITS = {EBM: explainable_boosting, LOGISTIC: logistic_regression, FOREST: random_forest}
+
+
 def main(folder: Path) -> None:
     """Fit the peer of a task, and write its scores of the test records."""
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
-    if task["method"] == EBM:
-        model, records = explainable_boosting(folder, task)
-    else:
-        model, records = diffprivlib_model(folder, task)
+    model, records = FITS[task["method"]](folder, task)
     second_class = model.predict_proba(records)[:, 1]
     np.savez(folder / "scores.npz", scores=second_class, predictions=model.predict(records))
 

@@ -32,7 +32,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 
 import tacit
-from tacit.models.table_columns import Bounded
+from tacit.models.table_columns import Bounded, Ordered
 from tacit.models.table_schema import TableSchema
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -162,7 +162,9 @@ def of_peer(
     schema = TableSchema.of(schema_file(name))
     types = {}
     bounds = {}
+    ranges_of_codes = []
     for column, part in schema.columns.items():
+        ranges_of_codes.append((-1, 1) if isinstance(part, Ordered) else (0, part.width - 1))
         types[column] = "nominal"
         if isinstance(part, Bounded):
             types[column] = "continuous"
@@ -173,6 +175,7 @@ def of_peer(
         "seed": seed,
         "types": types,
         "bounds": bounds,
+        "ranges_of_codes": ranges_of_codes,
         "norm": float(np.sqrt(len(schema.columns))),
     }
 
@@ -183,7 +186,14 @@ def of_peer(
                 writer = csv.writer(file)
                 writer.writerow(columns)
                 writer.writerows(zip(*columns.values(), strict=True))
-        np.savez(folder / "rows.npz", x=split.rows, y=split.labels, test_x=split.test_rows)
+        np.savez(
+            folder / "rows.npz",
+            x=split.rows,
+            y=split.labels,
+            test_x=split.test_rows,
+            codes=schema.coded(split.columns).codes,
+            test_codes=schema.coded(split.test_columns).codes,
+        )
         return peers.scores(method, folder, task)
 
 
