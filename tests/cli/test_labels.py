@@ -141,6 +141,13 @@ def test_labels_and_features_of_the_wrong_kind_get_the_right_reason(here, run):
     Path("texts.csv").write_text("text,label\nhello,1\nworld,0\n")
     refused(run, "import texts.csv --out s", "line 2, column 1", "encode texts first")
 
+    # several columns are a table
+    commands = ("tacit schema", "tacit encode", "--encoder table")
+    Path("table.csv").write_text("job,age,label\nbaker,31,1\nclerk,42,0\n")
+    refused(run, "fit noisy-sum table.csv --budget rho=1 --out r", "table.csv line 2", *commands)
+    pq.write_table(pa.table({"job": list("abcdef"), "age": [*range(6)]}), "table.parquet")
+    refused(run, "fit noisy-sum table.parquet --budget rho=1 --out r", "texts (job)", *commands)
+
 
 def test_arrays_of_the_wrong_kind_get_the_right_reason(tmp_path):
     model = tacit.NoisySumPrototypes("rho=1", classes=[0, 1])

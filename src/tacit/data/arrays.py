@@ -227,6 +227,14 @@ def features_missing(names: list[str], path: Path) -> InputError:
     )
 
 
+def commands_of_a_table(path: Path) -> str:
+    """Return the commands that make rows of a table with texts, for messages."""
+    return (
+        f"tacit schema {path} --out schema.yaml, then tacit encode {path} --encoder table"
+        " --schema schema.yaml"
+    )
+
+
 def existing(path: Path | str) -> Path:
     """Return `path` if a file or a folder is there; an error if not."""
     path = as_path(path)

@@ -122,7 +122,7 @@ def numeric_array(values: Any, name: str) -> NDArray[Any]:
     if is_text:
         raise InputError(
             f"{name} holds texts, and features are numbers; encode texts first (tacit.Encoder,"
-            " tacit encode)"
+            " tacit encode), or a table with tacit.TableEncoder"
         )
     if array.dtype.kind not in "biuf":
         raise InputError(

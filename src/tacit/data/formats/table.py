@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.arrays import Arrays, choose, features_missing, make_arrays, named_columns
+from tacit.data.arrays import (
+    Arrays,
+    choose,
+    commands_of_a_table,
+    features_missing,
+    make_arrays,
+    named_columns,
+)
 from tacit.data.formats.arrow import (
     arrow_faults,
     as_numpy,
@@ -178,10 +185,10 @@ def columns(
         texts = excerpt(
             ", ".join(field.name for field in candidates if _is_text(_value_type(field.type)))
         )
-        raise InputError(
-            f"{path} has texts ({texts}) and no columns of floats or lists; encode texts first:"
-            f" tacit encode {path} --encoder sentence-transformers:NAME"
-        )
+        remedy = f"encode texts first: tacit encode {path} --encoder sentence-transformers:NAME"
+        if len(candidates) > 1:
+            remedy = f"encode the table first: {commands_of_a_table(path)}"
+        raise InputError(f"{path} has texts ({texts}) and no columns of floats or lists; {remedy}")
     else:
         raise features_missing(names, path)
 

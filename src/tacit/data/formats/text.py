@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from tacit.data.arrays import Arrays, choose, make_arrays, named_columns
+from tacit.data.arrays import Arrays, choose, commands_of_a_table, make_arrays, named_columns
 from tacit.data.formats.arrow import as_numpy, check_once
 from tacit.data.formats.table import LABELS
 from tacit.data.labels import WHOLE_NUMBER
@@ -220,9 +220,11 @@ def _check_cells(path: Path, names: list[str], features: list[str]) -> None:
         for column in feature_columns:
             if not _NUMBER.fullmatch(cells[column]):
                 fault = f"{path} line {line}, column {column + 1} is not a number"
+                remedy = "encode texts first (tacit encode)"
+                if len(features) > 1:
+                    remedy = "encode a table with texts first: " + commands_of_a_table(path)
                 raise InputError(
-                    f"{fault}; write rows of numbers with commas between them, and encode texts"
-                    " first (tacit encode)"
+                    f"{fault}; write rows of numbers with commas between them, or {remedy}"
                 )
 
 

@@ -193,7 +193,10 @@ def _one_line(error: Exception) -> InputError:
     message = next(iter(str(error).splitlines()), "").rstrip(":. ")
     # These messages of numpy and scikit-learn quote an entry, or say nothing to a user.
     if "could not convert" in message or "invalid literal" in message:
-        message = "X has an entry that is not a number: encode texts first (tacit.Encoder)"
+        message = (
+            "X has an entry that is not a number: encode texts first (tacit.Encoder), or a table"
+            " with tacit.TableEncoder"
+        )
     if "inhomogeneous" in message:
         message = "X has entries of different lengths"
     if isinstance(error, OverflowError):
