@@ -53,6 +53,7 @@ with open(sys.argv[2], "w") as file:
 
 PRIVATE = "--budget rho=0.5"
 SESSION = {
+    "methods": [],
     "schema table.csv --out schema.yaml": ["schema.yaml"],
     "import rows.npy labels.npy --classes 2 --out all": ["all"],
     "split all --n-public 20 --n-test 20 --out parts": ["parts"],
