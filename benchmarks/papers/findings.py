@@ -2,7 +2,7 @@
 
 An inequality between two methods holds where the mean difference over seeds, paired by seed, is
 larger than two standard errors, and larger than a margin below which test sets cannot tell methods
-apart.
+apart. The better method must also exceed chance by as much: otherwise the two are level.
 """
 
 import math
@@ -18,29 +18,58 @@ ERRORS = 2.0
 # accuracies that differ by less are level
 MARGIN = 0.005
 
+# classes of the data sets, whose inverse is the accuracy of a guess
+CLASSES = {
+    "adult": 2,
+    "banking77": 77,
+    "cifar10": 10,
+    "cifar100": 100,
+    "fashion-mnist": 10,
+    "mnist": 10,
+}
+ACCURACIES = ("balanced", "minority")
+
+# outcomes of a comparison; a claim that compares no two methods holds or does not hold
 HOLDS = "holds"
-IN_PART = "holds in part"
+LEVEL = "level"
+BEHIND = "behind"
 FAILS = "does not hold"
+OUTCOMES = (HOLDS, LEVEL, BEHIND, FAILS)
+
+# the kind of a finding with different outcomes, one of which is HOLDS
+IN_PART = "holds in part"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Mean scores of two methods, and the standard error of the difference over seeds."""
+    """Mean scores of two methods, and the standard error of the difference over seeds.
+
+    A method that is no better than a guess is not ahead: `left_is_chance` and `right_is_chance`.
+    """
 
     left: float
     right: float
     error: float
     margin: float = MARGIN
+    left_is_chance: bool = False
+    right_is_chance: bool = False
 
     @property
     def ahead(self) -> bool:
         """True if the left method is ahead beyond noise."""
-        return self.left - self.right > self._least
+        return self.left - self.right > self._least and not self.left_is_chance
 
     @property
     def behind(self) -> bool:
         """True if the left method is behind beyond noise."""
-        return self.right - self.left > self._least
+        return self.right - self.left > self._least and not self.right_is_chance
+
+    @property
+    def outcome(self) -> str:
+        """HOLDS if the left method is ahead, LEVEL or BEHIND."""
+        if self.ahead:
+            return HOLDS
+        return BEHIND if self.behind else LEVEL
 
     @property
     def _least(self) -> float:
@@ -49,29 +78,29 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Finding:
-    """Truths by group and step, such as imbalance and budget, and the figures behind them.
+    """Outcomes by group and step, such as imbalance and budget, and the figures behind them.
 
     Steps are in order; a claim without groups has one group with an empty name.
     """
 
-    truths: Mapping[str, Mapping[str, bool]]
+    outcomes: Mapping[str, Mapping[str, str]]
     figures: str
 
     @property
     def kind(self) -> str:
-        """HOLDS, IN_PART or FAILS."""
-        truths = [truth for group in self.truths.values() for truth in group.values()]
-        if all(truths):
-            return HOLDS
-        return IN_PART if any(truths) else FAILS
+        """The outcome if all steps share it; otherwise IN_PART if the claim holds at any step."""
+        if len(self._distinct) == 1:
+            (outcome,) = self._distinct
+            return outcome
+        return IN_PART if HOLDS in self._distinct else FAILS
 
     @property
     def verdict(self) -> str:
-        """The kind, and where a claim holds in part, where that is."""
-        if self.kind != IN_PART:
+        """The outcomes and where they apply, or one outcome if all steps share it."""
+        if len(self._distinct) == 1:
             return self.kind
         groups_by_extent: dict[str, list[str]] = {}
-        for group, steps in self.truths.items():
+        for group, steps in self.outcomes.items():
             groups_by_extent.setdefault(extent(steps), []).append(group)
         words = [
             f"{_joined(groups)}: {extent_words}" if any(groups) else extent_words
@@ -79,26 +108,67 @@ class Finding:
         ]
         return "; ".join(words)
 
-
-def _joined(groups: Sequence[str]) -> str:
-    """Return the names of groups, the word "imbalance" once."""
-    first, *others = groups
-    return ", ".join([first, *(name.removeprefix("imbalance ") for name in others)])
+    @property
+    def _distinct(self) -> frozenset[str]:
+        return frozenset(one for group in self.outcomes.values() for one in group.values())
 
 
-def extent(truths: Mapping[str, bool]) -> str:
-    """Return at which of the ordered steps a claim holds."""
-    steps = list(truths)
-    right = [step for step in steps if truths[step]]
-    if len(right) == len(steps):
-        return HOLDS
-    if not right:
-        return FAILS
-    if right == steps[: len(right)] and len(right) > 1:
-        return f"holds up to {right[-1]}"
-    if right == steps[-len(right) :] and len(right) > 1:
-        return f"holds from {right[0]} on"
-    return f"holds at {', '.join(right)}"
+def _joined(names: Sequence[str]) -> str:
+    """Return a list of names in words, with what they all begin with named once."""
+    first, *others = names
+    for beginning in ("imbalance ", "e = ", "epsilon = "):
+        if first.startswith(beginning):
+            others = [name.removeprefix(beginning) for name in others]
+    return " and ".join(filter(None, [", ".join([first, *others[:-1]]), *others[-1:]]))
+
+
+def extent(outcomes: Mapping[str, str]) -> str:
+    """Return at which of the ordered steps a claim holds, and which outcomes the others have."""
+    steps = list(outcomes)
+    present = [outcome for outcome in OUTCOMES if outcome in outcomes.values()]
+    if len(present) == 1:
+        return present[0]
+    return ", ".join(
+        f"{outcome} {_places(steps, [step for step in steps if outcomes[step] == outcome])}"
+        for outcome in present
+    )
+
+
+def _places(steps: Sequence[str], places: Sequence[str]) -> str:
+    """Return in words which of the steps these are, with ranges of three or more, or at an end."""
+    if places[0].partition(" ")[0] not in ("e", "epsilon", "imbalance"):
+        return f"at {_joined(places)}"
+
+    alone = []
+    ranges = []
+    for run in _runs(steps, places):
+        if len(run) == 1 or (len(run) == 2 and steps[0] != run[0] and steps[-1] != run[-1]):
+            alone += run
+        elif run[0] == steps[0]:
+            ranges.append(f"up to {run[-1]}")
+        elif run[-1] == steps[-1]:
+            ranges.append(f"from {run[0]} on")
+        else:
+            ranges.append(f"from {run[0]} to {run[-1].rpartition(' ')[2]}")
+    singles = [f"at {_joined(alone)}"] if alone else []
+    return " and ".join([*singles, *ranges])
+
+
+def _runs(steps: Sequence[str], places: Sequence[str]) -> list[list[str]]:
+    """Return the places in runs of steps that follow each other."""
+    runs: list[list[str]] = []
+    for step, before in zip(steps, ["", *steps], strict=False):
+        if step in places:
+            if before in places:
+                runs[-1].append(step)
+            else:
+                runs.append([step])
+    return runs
+
+
+def holds(truths: Mapping[str, bool]) -> dict[str, str]:
+    """Return the outcomes of a claim that compares no two methods."""
+    return {step: HOLDS if truth else FAILS for step, truth in truths.items()}
 
 
 def compare(
@@ -115,10 +185,28 @@ def compare(
         raise LookupError(f"{left} and {right} have different seeds")
 
     differences = [left_scores[seed] - right_scores[seed] for seed in left_scores]
-    error = 0.0
-    if len(differences) > 1:
-        error = stdev(differences) / math.sqrt(len(differences))
-    return Comparison(fmean(left_scores.values()), fmean(right_scores.values()), error, margin)
+    data = cells.where(**left).rows[0].data
+    chance = 0.0
+    if measure in ACCURACIES and data in CLASSES:
+        chance = 1 / CLASSES[data]
+    return Comparison(
+        fmean(left_scores.values()),
+        fmean(right_scores.values()),
+        _error(differences),
+        margin,
+        _is_chance(list(left_scores.values()), chance, margin),
+        _is_chance(list(right_scores.values()), chance, margin),
+    )
+
+
+def _error(values: Sequence[float]) -> float:
+    """Return the standard error of the mean."""
+    return stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+
+
+def _is_chance(scores: Sequence[float], chance: float, margin: float) -> bool:
+    """Return true if scores do not exceed the accuracy of a guess beyond noise."""
+    return fmean(scores) - chance <= max(ERRORS * _error(scores), margin)
 
 
 def epsilon_words(budget: str) -> str:
@@ -167,9 +255,9 @@ def along_budgets(
     }
 
 
-def ahead(comparisons: Mapping[str, Comparison]) -> dict[str, bool]:
-    """Return at which steps the left method is ahead."""
-    return {step: comparison.ahead for step, comparison in comparisons.items()}
+def outcomes(comparisons: Mapping[str, Comparison]) -> dict[str, str]:
+    """Return at which steps the left method is ahead, level or behind."""
+    return {step: comparison.outcome for step, comparison in comparisons.items()}
 
 
 def ahead_by_imbalance(
@@ -180,14 +268,14 @@ def ahead_by_imbalance(
     measure: str = "balanced",
     budgets: Sequence[str] = (),
 ) -> Finding:
-    """Return where a learner is ahead of another, by imbalance and budget."""
-    truths = {}
+    """Return where a learner is ahead of another, level or behind, by imbalance and budget."""
+    by_imbalance = {}
     figures = []
     for imbalance in imbalances:
         place = {"imbalance": imbalance}
         comparisons = along_budgets(
             cells, {"learner": left, **place}, {"learner": right, **place}, measure, budgets
         )
-        truths[f"imbalance {imbalance}"] = ahead(comparisons)
+        by_imbalance[f"imbalance {imbalance}"] = outcomes(comparisons)
         figures.append(f"imbalance {imbalance}: {pairs(comparisons)}")
-    return Finding(truths, f"{left}/{right} by e; {'; '.join(figures)}")
+    return Finding(by_imbalance, f"{left}/{right} by e; {'; '.join(figures)}")

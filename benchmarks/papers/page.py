@@ -16,13 +16,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from claims import (
     CLAIMS,
     LABELS,
+    NOT_TRIED,
     PATE,
     PROTOTYPES,
     Claim,
     public_beats_probe,
     public_beats_probe_on_small_classes,
 )
-from findings import IN_PART, Finding, epsilon_words, private_budgets, share
+from findings import Finding, epsilon_words, private_budgets, share
 from stored import (
     BENCHMARKS,
     QUICK,
@@ -139,20 +140,16 @@ def _headline_sentences(cells: Cells) -> Iterator[str]:
         f" {_headline_verdict(utility, public_beats_probe)}."
     )
     yield (
-        "The paper's encoder is ViT-H-14, and its probe stays at .32 to .44 from e = 0.2 on, while"
-        " ours improves with the budget."
+        "The paper's encoder is ViT-H-14, and its probe has about .44 on balanced data and .32 at"
+        " imbalance 100 from e = 0.2 on, while ours improves with the budget."
     )
 
 
 def _headline_verdict(cells: Cells, find: Callable[[Cells], Finding]) -> str:
-    """Return where the headline holds and where not, with the seeds and the budgets behind this."""
-    finding = find(cells)
-    elsewhere = ", and does not hold elsewhere" if finding.kind == IN_PART else ""
+    """Return the verdict on the headline, with the seeds and the budgets behind it."""
+    verdict = find(cells).verdict
     budgets = [epsilon_words(one).removeprefix("e = ") for one in private_budgets(cells)]
-    return (
-        f"**{finding.verdict}**{elsewhere} ({len(cells.distinct('seed'))} seeds, e ="
-        f" {', '.join(budgets)})"
-    )
+    return f"**{verdict}** ({len(cells.distinct('seed'))} seeds, e = {', '.join(budgets)})"
 
 
 # of the budgets of the headline, those in its table: e = 0.1, 0.5, 2, 8 and no privacy
@@ -185,6 +182,9 @@ def _tables(cells: Cells) -> Iterator[str]:
                 figures = "" if finding is None else finding.figures
                 texts = (claim.text, claim.place, f"**{verdict}**", figures, f"`{claim.plan}`")
                 yield f"| {' | '.join(texts)} |"
+        for one in NOT_TRIED:
+            if one.paper == title:
+                yield f"| {one.text} | {one.place} | **not tried here** | {one.reason} | |"
         yield ""
 
 
@@ -201,13 +201,12 @@ def _runs() -> Iterator[str]:
     yield ""
     seconds = sum(run.processor_seconds for run in read_runs().values())
     yield (
-        "Seconds are those of processors, as `make papers` measures them: on two free cores it"
-        f" takes half of their sum, {seconds} s. A run with fewer cells than its plan was"
-        " interrupted; `make papers` computes the others. A benchmark's hash is that of its"
-        " `cells.csv`."
+        f"Times are CPU seconds, {seconds} s in total; two free cores take about half that. A"
+        " run with fewer cells than its plan was interrupted; `make papers` computes the others. A"
+        " benchmark's hash is that of its `cells.csv`."
     )
     yield ""
-    yield "| plan | cells | hash of the plan | date | version | processor seconds |"
+    yield "| plan | cells | hash of the plan | date | version | CPU seconds |"
     yield "|---|---|---|---|---|---|"
     for run in read_runs().values():
         yield (

@@ -29,10 +29,10 @@ def papers(monkeypatch):
         sys.modules.pop(name, None)
 
 
-def row(stored, learner, seed, balanced, budget="rho=0.125"):
+def row(stored, learner, seed, balanced, budget="rho=0.125", data="made up"):
     return stored.Row(
         plan="headline",
-        data="made up",
+        data=data,
         encoder="none",
         learner=learner,
         public="",
@@ -55,7 +55,7 @@ def test_the_page_is_what_the_stored_results_give(papers):
 def test_every_claim_gets_the_kind_of_verdict_that_it_expects(papers):
     assert papers["run"].unexpected(papers["page"].all_cells()) == []
     counts = Counter(claim.paper for claim in papers["claims"].CLAIMS)
-    assert [*counts.values()] == [23, 8, 8]
+    assert [*counts.values()] == [25, 8, 8]
 
 
 def test_claims_read_plans_that_are_there_and_runs_say_how_many_cells_they_have(papers):
@@ -110,21 +110,44 @@ def test_ahead_is_beyond_two_standard_errors_of_paired_seeds(papers):
         comparison((0.5, 0.6), (0.4,))
 
 
-def test_verdicts_say_where_a_claim_holds(papers):
+def test_a_method_that_does_not_exceed_chance_is_not_ahead(papers):
+    def outcome(better, worse, data):
+        rows = [row(papers["stored"], "a", seed, value, data=data) for seed, value in better]
+        rows += [row(papers["stored"], "b", seed, value, data=data) for seed, value in worse]
+        cells = papers["stored"].Cells(rows)
+        first = papers["findings"].compare(cells, {"learner": "a"}, {"learner": "b"})
+        second = papers["findings"].compare(cells, {"learner": "b"}, {"learner": "a"})
+        return first.outcome, second.outcome
+
+    low = ((0, 0.0), (1, 0.0))
+    assert outcome(((0, 0.012), (1, 0.014)), low, "cifar100") == ("level", "level")
+    assert outcome(((0, 0.022), (1, 0.024)), low, "cifar100") == ("holds", "behind")
+    # chance is .1 there
+    assert outcome(((0, 0.022), (1, 0.024)), low, "cifar10") == ("level", "level")
+
+
+def test_verdicts_say_where_a_claim_holds_is_level_and_is_behind(papers):
     findings = papers["findings"]
+    outcomes = {"h": "holds", "l": "level", "b": "behind", "f": "does not hold"}
 
-    def verdict(*truths):
-        return findings.extent(dict(zip("abcd", truths, strict=True)))
+    def verdict(letters, beginning="e = "):
+        return findings.extent({f"{beginning}{n}": outcomes[x] for n, x in enumerate(letters)})
 
-    assert verdict(True, True, True, True) == "holds"
-    assert verdict(False, False, False, False) == "does not hold"
-    assert verdict(True, True, False, False) == "holds up to b"
-    assert verdict(False, False, True, True) == "holds from c on"
-    assert verdict(True, False, True, False) == "holds at a, c"
+    assert verdict("hhhh") == "holds"
+    assert verdict("llll") == "level"
+    assert verdict("ffff") == "does not hold"
+    assert verdict("hhbb") == "holds up to e = 1, behind from e = 2 on"
+    assert verdict("hlbb") == "holds at e = 0, level at e = 1, behind from e = 2 on"
+    assert verdict("bhhb") == "holds at e = 1 and 2, behind at e = 0 and 3"
+    assert verdict("bhhhbh") == "holds at e = 5 and from e = 1 to 3, behind at e = 0 and 4"
+    assert verdict("hhf", "method ") == "holds at method 0 and method 1, does not hold at method 2"
 
-    both = findings.Finding({"10": {"a": True, "b": True}, "50": {"a": False, "b": False}}, "")
+    both = findings.Finding({"10": {"a": "holds"}, "50": {"a": "level"}, "99": {"a": "holds"}}, "")
     assert both.kind == findings.IN_PART
-    assert both.verdict == "10: holds; 50: does not hold"
+    assert both.verdict == "10 and 99: holds; 50: level"
+    neither = findings.Finding({"": {"e = 1": "level", "e = 2": "behind"}}, "")
+    assert neither.kind == "does not hold"
+    assert neither.verdict == "level at e = 1, behind at e = 2"
     assert findings.epsilon_words("rho=0.005") == "e = 0.1"
 
 

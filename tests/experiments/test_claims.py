@@ -45,7 +45,12 @@ FRESH = {
     "public-size": ((), (), (), 1),
     "public-source": ((), (), (), 1),
     "coinpress": ((), (), (), 1),
-    "encoders": (("DPPL-Mean", "DPPL-Public"), ("rho=0.00005", "rho=0.125", "inf"), (10,), 1),
+    "encoders": (
+        ("DPPL-Mean", "DPPL-Public", "DPPL-Mean, one step, rescaled"),
+        ("rho=0.00005", "rho=0.005", "rho=0.125", "inf"),
+        (10,),
+        1,
+    ),
     "projection": (("DPPL-Public", "Projected public rows"), (), (), 1),
     "run-times": ((), (), (), 2),
 }
