@@ -14,7 +14,7 @@ from tacit.data.labels import class_list
 from tacit.data.rows import as_rows, checked_blocks
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.encoders.base import Features, OtherKindError
-from tacit.encoding.encoders.batches import encode_records
+from tacit.encoding.encoders.batches import encode_records, warn_of_cut
 from tacit.encoding.sources.base import Source, stamp
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats, unit_rows
@@ -150,7 +150,8 @@ def encode_names(
     features = load_text_side(encoder, **options) if isinstance(encoder, str) else encoder
 
     # (classes * templates, dim), the rows of a class one after another
-    rows = encode_records(list(source.names), features, batch)
+    rows, n_cut = encode_records(list(source.names), features, batch)
+    warn_of_cut(n_cut, "shorten them", stacklevel=2)
     return list(rows.reshape(-1, len(templates), rows.shape[1]))
 
 

@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.encoders.base import Features
-from tacit.encoding.encoders.estimator import encode
-from tacit.models.table_columns import Embedded, Encode
+from tacit.encoding.encoders.batches import warn_of_cut
+from tacit.encoding.encoders.estimator import encode_and_count
+from tacit.models.table_columns import CUT_OFF, Embedded, Encode
 from tacit.models.table_schema import TableSchema
 
 
@@ -75,12 +76,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         ------
         InputError
             If a column is missing, or the schema is incomplete.
+
+        Warns
+        -----
+        UserWarning
+            If texts are longer than their encoder reads, with their number.
         """
         schema = self.loaded_schema()
-        return schema.rows(schema.coded(X).codes)
+        coded = schema.coded(X)
+        n_cut = sum(faults.get(CUT_OFF, 0) for faults in coded.faults.values())
+        warn_of_cut(n_cut, "shorten them", stacklevel=2)
+        return schema.rows(coded.codes)
 
     def faults(self, X: Any) -> list[str]:
-        """Return a line for each column with cells out of bounds or of no declared level.
+        """Return a line for each column with cells out of bounds, of no declared level, or longer
+        than their encoder reads.
 
         The counts are exact, so those of private records are for their owner alone.
         """
@@ -132,10 +142,11 @@ def _load(column: Embedded) -> tuple[Encode, int]:
     is_text = column.kind == "text"
     features: Features = load_encoder(column.encoder, kind="text" if is_text else "picture")
 
-    def encoded(records: list[Any]) -> NDArray[np.float32]:
-        return encode(records, features)
+    def encoded(records: list[Any]) -> tuple[NDArray[np.float32], int]:
+        return encode_and_count(records, lambda kind: features)
 
     # a picture of stripes: encoders refuse one of a single colour
     picture = np.resize(np.arange(0, 250, 7, dtype=np.uint8), (32, 32, 3))
     probe: list[Any] = ["text"] if is_text else [picture]
-    return encoded, encoded(probe).shape[1]
+    rows, _ = encoded(probe)
+    return encoded, rows.shape[1]

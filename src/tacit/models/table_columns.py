@@ -25,8 +25,11 @@ from tacit.errors import InputError
 from tacit.models.table_values import Floats, numbers, texts, times
 
 Codes = NDArray[np.float32]
-Encode = Callable[[list[Any]], NDArray[Any]]
-"""A function from texts or pictures to features, (n, dim)."""
+Encode = Callable[[list[Any]], tuple[NDArray[Any], int]]
+"""A function from texts or pictures to features, (n, dim), and the number of texts of which the
+encoder reads the beginning only.
+"""
+CUT_OFF = "longer than the encoder reads, cut off at its end"
 
 Spacing = Literal["even", "log"]
 CELLS = 16
@@ -341,11 +344,13 @@ class Embedded(Column):
         codes = np.zeros((len(cells), self.width), dtype=np.float32)
         codes[absent, -1] = 1
         present = np.flatnonzero(~absent)
+        n_cut = 0
         if len(present) and self.encode is not None:
-            features = np.asarray(self.encode([cells[row] for row in present]), np.float64)
+            rows, n_cut = self.encode([cells[row] for row in present])
+            features = np.asarray(rows, np.float64)
             lengths = np.linalg.norm(features, axis=1, keepdims=True)
             codes[present, :-1] = features / np.where(lengths > 0, lengths, 1)
-        return Coded(codes, {})
+        return Coded(codes, {CUT_OFF: n_cut})
 
     def fill(self, codes: Codes, block: NDArray[np.float32]) -> None:
         block[:] = codes

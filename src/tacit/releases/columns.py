@@ -126,7 +126,8 @@ def warn_of_cells(coded: CodedTable, *, stacklevel: int) -> None:
     lines = coded.lines()
     if lines:
         warnings.warn(
-            f"cells other than declared, taken as the nearest cell, {quoted('(other)')} or missing:"
+            "cells other than declared, taken as the nearest cell,"
+            f" {quoted('(other)')}, missing or cut off:"
             f" {'; '.join(lines)}",
             UserWarning,
             stacklevel=stacklevel + 1,

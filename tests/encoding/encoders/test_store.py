@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -19,11 +20,13 @@ from PIL import Image
 from messages import stating
 from tacit import EmbeddingStore
 from tacit.compute.atomic import _HOST as HOST
+from tacit.encoding import table_encoder
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.encoders.store import Options, encode_to_stores
 from tacit.encoding.encoders.windows import windows
 from tacit.encoding.sources import open_source
 from tacit.errors import InputError
+from tacit.models.table_columns import CUT_OFF
 
 CLASSES = ["cat", "dog"]
 
@@ -545,6 +548,33 @@ def test_longer_texts_are_counted_and_averaged(sentence_model, tmp_path):
     assert "windows" in windows.store.card["encoder"]["long"]
     public, _ = encoded(None, "public", public=True)
     assert public.store.card["source"]["longer_texts"] == 2
+
+
+def test_longer_texts_are_counted_in_a_warning_in_python(sentence_model, monkeypatch):
+    import tacit
+
+    texts = ["a b", "c " * 32 + "b " * 32, "b " * 33]
+    name = "sentence-transformers:x"
+    options = {"weights": sentence_model, "precision": "float32"}
+    with pytest.warns(UserWarning, match="reads, .*: 2; pass long='mean'"):
+        beginning = tacit.Encoder(name, **options).transform(texts)
+    with pytest.warns(UserWarning, match=": 2;"):
+        assert (tacit.encode(texts, name, **options) == beginning).all()
+
+    features = load_encoder(name, kind="text", **options)
+    monkeypatch.setattr(table_encoder, "load_encoder", lambda name, kind: features)
+    encoder = tacit.TableEncoder({"columns": {"notes": {"kind": "text", "encoder": name}}})
+    with pytest.warns(UserWarning, match=": 2;"):
+        rows = encoder.transform({"notes": [*texts, None]})
+    assert np.allclose(rows[:3, :-1], beginning, atol=1e-5)
+    assert encoder.faults({"notes": texts[1:2]}) == [f"column 'notes': 1 {CUT_OFF}"]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        means = tacit.Encoder(name, **options, long="mean").transform(texts)
+        tacit.encode(texts[:1], name, **options)
+    assert np.allclose(means[0], beginning[0], atol=1e-5)
+    assert not np.allclose(means[1], beginning[1], atol=1e-2)
 
 
 def test_windows_end_between_words():

@@ -6,6 +6,7 @@ bits.
 
 import hashlib
 import os
+import warnings
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
@@ -28,6 +29,8 @@ from tacit.errors import InputError
 
 # batches that each worker decodes in advance
 AHEAD = 2
+
+CUT_REMEDY = "pass long='mean' for the mean over their windows, or shorten them"
 
 # niceness of workers, so that the encoder comes first
 NICE = 5
@@ -83,8 +86,9 @@ def encode_batches(
 
 def encode_records(
     records: Sequence[Record], features: Features, batch: int | None = None, workers: int = 0
-) -> NDArray[np.float32]:
-    """Return the rows of records of the kind that the encoder takes, (n, dim).
+) -> tuple[NDArray[np.float32], int]:
+    """Return the rows of records of the kind that the encoder takes, (n, dim), and the number of
+    texts that it does not read to their end.
 
     Raises InputError if a record cannot be encoded.
     """
@@ -92,6 +96,7 @@ def encode_records(
     encoded_batches = encode_batches(batches, features, np.dtype(np.float32), workers)
     rows: list[NDArray[np.float32]] = []
     n_encoded = 0
+    n_longer = 0
     for encoded in progress(
         encoded_batches, "encoding", len(records), lambda encoded: len(encoded.good)
     ):
@@ -102,7 +107,19 @@ def encode_records(
             )
         rows.append(encoded.values)
         n_encoded += len(encoded.good)
-    return np.concatenate(rows)
+        n_longer += encoded.n_longer
+    return np.concatenate(rows), 0 if features.long_mean else n_longer
+
+
+def warn_of_cut(n_cut: int, remedy: str = CUT_REMEDY, *, stacklevel: int) -> None:
+    """Warn of texts that an encoder did not read to their end."""
+    if n_cut:
+        warnings.warn(
+            f"texts that are longer than the encoder reads, and were cut off at their end: {n_cut};"
+            f" {remedy}",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from tacit.compute.progress import progress
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.encoders.base import BATCH, Features
-from tacit.encoding.encoders.batches import check_workers, encode_records
+from tacit.encoding.encoders.batches import check_workers, encode_records, warn_of_cut
 from tacit.encoding.encoders.pictures import Unreadable, rgb_pixels
 from tacit.encoding.sources.arrays import are_pictures, check_pixels, picture
 from tacit.encoding.sources.base import Kind, Record
@@ -47,7 +47,7 @@ def encode(
     workers : int
         Processes that decode pictures.
     **options
-        Of `load_encoder`: weights, sidecar, device, precision, mirror, projection.
+        Of `load_encoder`: weights, sidecar, device, precision, mirror, projection, long.
 
     Returns
     -------
@@ -59,6 +59,12 @@ def encode(
         If the encoder is unknown or its weights are not on this machine, or a record cannot be
         decoded or encoded.
 
+    Warns
+    -----
+    UserWarning
+        If texts are longer than the encoder reads, with their number; `long="mean"` reads all of
+        them.
+
     Examples
     --------
     >>> import numpy as np, tacit
@@ -69,9 +75,9 @@ def encode(
     check_workers(workers)
     if isinstance(encoder, str):
         load = partial(_load, encoder, options)
-        return _encode_by_features(images, load, batch, workers)
+        return _encode_by_features(images, load, batch, workers, stacklevel=2)
     if isinstance(encoder, Features):
-        return _encode_by_features(images, lambda kind: encoder, batch, workers)
+        return _encode_by_features(images, lambda kind: encoder, batch, workers, stacklevel=2)
 
     if options:
         raise InputError(
@@ -98,7 +104,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     encoder : str or callable
         As in `tacit.encode`.
-    weights, sidecar, device, precision, mirror, projection
+    weights, sidecar, device, precision, mirror, projection, long
         As in `tacit.encoding.encoders.load_encoder`.
     batch, workers : int
         As in `tacit.encode`.
@@ -128,6 +134,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     projection: Any = None
     batch: int | None = None
     workers: int = 0
+    long: str | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Do nothing; an encoder is public and fixed."""
@@ -138,7 +145,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.encoder, str):
             return encode(X, self.encoder, batch=self.batch, workers=self.workers)
         check_workers(self.workers)
-        return _encode_by_features(X, self._features, self.batch, self.workers)
+        return _encode_by_features(X, self._features, self.batch, self.workers, stacklevel=2)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -173,9 +180,27 @@ def _load(encoder: str, options: dict[str, Any], kind: Kind) -> Features:
 
 
 def _encode_by_features(
-    images: Any, load: Callable[[Kind], Features], batch: int | None, workers: int
+    images: Any,
+    load: Callable[[Kind], Features],
+    batch: int | None,
+    workers: int,
+    *,
+    stacklevel: int,
 ) -> NDArray[np.float32]:
-    """Encode records by an encoder that is loaded for their kind; (n, dim)."""
+    """Encode records by an encoder that is loaded for their kind, (n, dim), and warn of texts that
+    it does not read to their end.
+    """
+    rows, n_cut = encode_and_count(images, load, batch, workers)
+    warn_of_cut(n_cut, stacklevel=stacklevel + 1)
+    return rows
+
+
+def encode_and_count(
+    images: Any, load: Callable[[Kind], Features], batch: int | None = None, workers: int = 0
+) -> tuple[NDArray[np.float32], int]:
+    """Return the rows of records, (n, dim), by an encoder that is loaded for their kind, and the
+    number of texts that it does not read to their end.
+    """
     kind, records = _records(images)
     features = load(kind)
     takes_texts = features.backbone.input is None
