@@ -151,7 +151,7 @@ def test_an_import_that_fails_later_names_the_extra(stores, run, monkeypatch):
     def fails(*_, **__):
         raise ModuleNotFoundError("No module named 'vl_convert'", name="vl_convert.part")
 
-    monkeypatch.setattr("tacit.data.imports.splits", fails)
+    monkeypatch.setattr("tacit.data.locations.splits", fails)
     refused(run, "import private --out new", "vl_convert is not installed", "'.[experiments]'")
 
 

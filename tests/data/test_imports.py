@@ -10,7 +10,8 @@ from safetensors.numpy import save_file
 
 from messages import stating
 from tacit.data.embeddings import EmbeddingStore
-from tacit.data.imports import identity_of, located, read_data, split_within, splits
+from tacit.data.imports import identity_of, read_data, split_within
+from tacit.data.locations import located, splits
 from tacit.data.streams import StreamedRows
 from tacit.errors import InputError, StoreError
 

@@ -15,7 +15,8 @@ import pytest
 from messages import stating
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.ids import read_ids
-from tacit.data.imports import identity_of, read_data, splits
+from tacit.data.imports import identity_of, read_data
+from tacit.data.locations import splits
 from tacit.data.matrices import read_matrix
 from tacit.data.streams import StreamedRows
 from tacit.data.tables import is_table, open_table

@@ -15,7 +15,8 @@ from s3_server import ACCESS_KEY, s3_server
 from tacit.cli.main import main
 from tacit.compute.remote import RemotePath, as_path
 from tacit.data.embeddings import EmbeddingStore
-from tacit.data.imports import identity_of, located, read_data, splits
+from tacit.data.imports import identity_of, read_data
+from tacit.data.locations import located, splits
 from tacit.errors import InputError, LedgerError
 from tacit.privacy.ledger import Ledger
 

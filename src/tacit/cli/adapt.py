@@ -54,7 +54,8 @@ def adapt(
         are refused.
     """
     from tacit.compute.atomic import check_writable
-    from tacit.data.imports import located, read_data
+    from tacit.data.imports import read_data
+    from tacit.data.locations import located
     from tacit.releases.adapting import adapt as adapted_to
     from tacit.releases.provenance import public_facts
     from tacit.releases.reading import is_release

@@ -271,7 +271,7 @@ def tell_of_ledger(path: Path, data: "Data", part: Path) -> None:
     """Say how fits on a part of the data are charged to the ledger of the data, if there is one,
     and note it there.
     """
-    from tacit.data.imports import located
+    from tacit.data.locations import located
     from tacit.privacy.ledger_note import note
 
     try:

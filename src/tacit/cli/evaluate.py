@@ -165,7 +165,7 @@ def _print_scores(scores: "Scores") -> None:
 
 def _check_public(store: Path, split: str | None, data: "Data", *, public_test: bool) -> None:
     """Refuse to record figures on rows that a ledger covers, or that nobody declared public."""
-    from tacit.data.imports import located
+    from tacit.data.locations import located
     from tacit.data.manifest import NAME
 
     place = located(store, split)

@@ -125,7 +125,8 @@ def fit(
         Further parameters of the method, such as --k 5; `tacit fit METHOD --help` lists them.
     """
     from tacit.compute.atomic import check_writable
-    from tacit.data.imports import located, read_data, split_within
+    from tacit.data.imports import read_data, split_within
+    from tacit.data.locations import located
     from tacit.privacy.unit import Unit as KnownUnit
     from tacit.releases.provenance import encoder_facts, names_facts, public_facts
     from tacit.releases.reading import is_release

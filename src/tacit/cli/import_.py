@@ -86,7 +86,8 @@ def import_(
     """
     from tacit.compute.atomic import atomic_folder, remove_parts
     from tacit.data.ids import is_ids_file
-    from tacit.data.imports import located, read_data, splits
+    from tacit.data.imports import read_data
+    from tacit.data.locations import located, splits
     from tacit.data.manifest import holds_stores
 
     if not files:

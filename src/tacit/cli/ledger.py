@@ -52,7 +52,8 @@ def ledger(
         Start a ledger of these data: in a new --file, in one that has entries of other data only,
         or, for a store whose ledger is lost, beside the store.
     """
-    from tacit.data.imports import identity_of, located
+    from tacit.data.imports import identity_of
+    from tacit.data.locations import located
     from tacit.privacy.account import balance, figure
     from tacit.privacy.allowance import free
 

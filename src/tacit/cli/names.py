@@ -37,8 +37,9 @@ def names_for(option: str | None, data: "Data", classes: Any, store: Path) -> "C
         If names are the records themselves, no class list is declared, or the names do not have its
         classes.
     """
-    from tacit.data.imports import located, read_data
+    from tacit.data.imports import read_data
     from tacit.data.labels import class_list
+    from tacit.data.locations import located
     from tacit.data.names import carried_names, check_through, names_of
     from tacit.data.overlap import encoded_alike
 

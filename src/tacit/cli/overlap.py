@@ -49,7 +49,8 @@ def overlap(
         Overwrite the output.
     """
     from tacit.compute.atomic import check_writable
-    from tacit.data.imports import located, read_data
+    from tacit.data.imports import read_data
+    from tacit.data.locations import located
     from tacit.data.overlap import overlap as compare
 
     paths = [path for path in (private, public) if path is not None]

@@ -67,7 +67,8 @@ def split(
         Overwrite the output.
     """
     from tacit.compute.atomic import atomic_folder, remove_parts
-    from tacit.data.imports import located, read_data
+    from tacit.data.imports import read_data
+    from tacit.data.locations import located
     from tacit.data.manifest import holds_stores
     from tacit.data.splits import split as deal
 

@@ -59,7 +59,8 @@ def subset(
     """
     from tacit.compute.atomic import check_writable, remove_parts
     from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.imports import located, read_data
+    from tacit.data.imports import read_data
+    from tacit.data.locations import located
     from tacit.data.manifest import dtype_of, is_store
 
     if imbalance is None and rows is None:

@@ -39,7 +39,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tacit.compute.remote import RemotePath, as_path
-from tacit.data.arrays import COLUMNS, Arrays, choose, existing, make_arrays
+from tacit.data.arrays import COLUMNS, Arrays, choose, make_arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.formats import card as cards
 from tacit.data.formats import (
@@ -55,6 +55,7 @@ from tacit.data.formats import (
 )
 from tacit.data.formats.arrow import as_numpy
 from tacit.data.ids import is_ids_file, places_of_ids, read_ids
+from tacit.data.locations import chosen_split, located, location_and_split, splits
 from tacit.data.manifest import NAME as MANIFEST
 from tacit.data.persons import stored_ids
 from tacit.data.rows import check_rows
@@ -177,127 +178,26 @@ def identity_of(path: str | Path, split: str | None = None) -> str:
     """Return the name under which a ledger knows the private data at `path`, without reading
     them.
     """
-    path, split = _place(path, split)
+    path, split = location_and_split(path, split)
     if path.is_file() and parts.ending(path) in SUFFIXES:
         return text.stem(path)
     if (path / MANIFEST).exists():
         return EmbeddingStore.open(path).identity
     if splits(path):
-        return _split_identity(path, _chosen_split(path, split))
+        return _split_identity(path, chosen_split(path, split))
     if huggingface.is_dataset(path) or parts.is_parts(path):
         return path.absolute().name
     raise _unknown(path)
-
-
-def located(path: str | Path, split: str | None = None) -> Path:
-    """Return the path of the data: `path` itself, or the store or `.npy` file of one split of a
-    folder.
-    """
-    file, _ = _place(path, split)
-    return file
 
 
 def split_within(path: str | Path, split: str | None, role: str) -> str | None:
     """Return the split that is read of a `.npz` file with arrays such as `train_x` and `test_x`;
     None for other data, whose splits differ in their path, and for data at a URL.
     """
-    file, split = _place(path, split)
+    file, split = location_and_split(path, split)
     if file.suffix != ".npz" or isinstance(file, RemotePath):
         return None
     return npz.split_of(file, split, role)
-
-
-def splits(folder: str | Path) -> list[str]:
-    """Return the names of the splits in a folder of `.npy` files, of parts of a table, or of a
-    saved `DatasetDict`; empty if it has none.
-    """
-    folder = as_path(folder)
-    is_whole = (folder / MANIFEST).exists() or huggingface.is_dataset(folder)
-    if is_whole:
-        return []
-    if huggingface.is_dataset_dict(folder):
-        return huggingface.splits(folder)
-    return npy.splits(folder) or parts.splits(folder)
-
-
-def _place(path: str | Path, split: str | None) -> tuple[Path, str | None]:
-    """Return the file or folder to read, and the split to choose in it.
-
-    The split is None where the store or file holds nothing else, or none was asked for.
-    """
-    path, split = _split_in_name(as_path(path), split)
-    existing(path)
-
-    stores = sorted(manifest.parent.name for manifest in path.glob(f"*/{MANIFEST}"))
-    if stores:
-        if split not in stores:
-            raise InputError(f"{path} holds the stores {_with_warning(stores)}; choose a split")
-        return path / split, None
-
-    # only splits that are .npy files have a place of their own
-    is_store = (path / MANIFEST).exists()
-    is_saved = huggingface.is_dataset(path) or huggingface.is_dataset_dict(path)
-    if is_store or is_saved or not path.is_dir():
-        return path, split
-    names = npy.splits(path)
-    choice_is_open = split is None and len(names) > 1
-    if not names or choice_is_open:
-        # no data, or several splits: whoever reads the folder refuses it
-        return path, split
-
-    # a split of one file is that file; one of a pair of files is read by its name
-    split = _chosen_split(path, split)
-    file = npy.published(path, split)
-    if file is None:
-        return path, split
-    return file, None
-
-
-def _split_in_name(path: Path, split: str | None) -> tuple[Path, str | None]:
-    """Return folder and split of `FOLDER#SPLIT`, unless a file has that name."""
-    name, mark, part = str(path).rpartition("#")
-    if not mark or path.exists():
-        return path, split
-    folder = Path(name)
-    if isinstance(path, RemotePath):
-        folder = path.with_name(path.name.removesuffix(mark + part))
-    if split is not None:
-        raise InputError(
-            f"split={split} does not apply to {path}, which names one; leave one of them out"
-        )
-    if not folder.is_dir():
-        raise InputError(
-            f"{path}: {folder} is not a folder with splits; check its name, or leave #{part} out"
-        )
-    return folder, part
-
-
-def _chosen_split(folder: Path, split: str | None) -> str:
-    """Return the split of that name, or else the only one whose name ends in it."""
-    names = splits(folder)
-    if split in names:
-        return split
-    matching = names
-    if split is not None:
-        matching = [name for name in names if name.endswith(f"_{split}")]
-    if len(matching) == 1:
-        return matching[0]
-
-    fault = "several splits"
-    if not matching:
-        fault = f"no split {split!r}"
-    elif split:
-        fault = f"several splits for {split!r}"
-    raise InputError(f"{folder} has {fault}; choose split from: {_with_warning(matching or names)}")
-
-
-def _with_warning(splits: list[str]) -> str:
-    """Return names of splits as text, with a warning of those that serve to test."""
-    text = ", ".join(splits)
-    test_splits = [name for name in splits if "test" in name.lower()]
-    if test_splits:
-        text += f" (never learn from {', '.join(test_splits)})"
-    return text
 
 
 def _split_identity(folder: Path, split: str) -> str:
@@ -314,7 +214,7 @@ def _read_path(
     role: str | None,
 ) -> Data:
     """Read one file or folder; `persons` is a column or array of it."""
-    path, split = _place(path, split)
+    path, split = location_and_split(path, split)
     path = _on_this_machine(path)
     if path.is_dir():
         return _read_folder(path, x, y, persons, split, width)
@@ -363,14 +263,14 @@ def _read_folder(
         _refuse_options(path, split=split)
         return huggingface.read(path, x, y, persons, width=width)
     if huggingface.is_dataset_dict(path):
-        name = _chosen_split(path, split)
+        name = chosen_split(path, split)
         identity = _split_identity(path, name)
         return huggingface.read(path / name, x, y, persons, identity=identity, width=width)
 
     if npy.splits(path):
         _refuse_options(path, x=x, y=y)
         _refuse_column(path, persons)
-        name = _chosen_split(path, split)
+        name = chosen_split(path, split)
         features = path / f"{name}_x.npy"
         labels = path / f"{name}_y.npy"
         return npy.read(
@@ -396,7 +296,7 @@ def _read_parts(
     name = None
     identity = path.absolute().name
     if parts.splits(path):
-        name = _chosen_split(path, split)
+        name = chosen_split(path, split)
         identity = _split_identity(path, name)
     else:
         _refuse_options(path, split=split)

@@ -18,8 +18,9 @@ from tacit.data.digits import load_digits_split
 from tacit.data.formats.npz import Archive
 from tacit.data.ids import is_ids_file, read_ids
 from tacit.data.imbalance import imbalanced_subset
-from tacit.data.imports import Data, read_data, splits
+from tacit.data.imports import Data, read_data
 from tacit.data.labels import ClassValue, encode_labels
+from tacit.data.locations import splits
 from tacit.data.names import carried_names, check_through, names_of
 from tacit.data.overlap import holds_private, shared_persons
 from tacit.data.rows import check_rows
