@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 import tacit
 from messages import stating
 from tacit.errors import InputError, ReleaseError
-from tacit.releases.columns import ColumnNames
+from tacit.models.table_schema import TableSchema
+from tacit.releases.columns import ColumnNames, unsafe_encoder
 from tacit.releases.release import Release
 
 RNG = np.random.default_rng(0)
@@ -153,3 +154,23 @@ def test_a_schema_of_its_own_kind_only_is_carried(encoded):
     pipeline = make_pipeline(Other(SCHEMA), tacit.NoisySumPrototypes("rho=1", classes=["s", "l"]))
     with pytest.raises(ReleaseError, match="Other"):
         Release.of(pipeline.fit(TABLE, ["s", "l"] * 500))
+
+
+def test_a_release_runs_no_code_that_its_document_names(encoded, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_code.py").write_text("raise SystemExit('code of a release ran')\n")
+    (tmp_path / "folder").mkdir()
+    folder = Release.of(encoded, name="churn").save(tmp_path / "release")
+    path = folder / "release.json"
+    document = json.loads(path.read_text())
+    for encoder in ["torch:own_code.model", "onnx:a.onnx", "timm:/a", "transformers:folder"]:
+        document["contents"]["columns"] = {"a": {"kind": "text", "encoder": encoder}}
+        path.write_text(json.dumps(document))
+        release = Release.load(folder)
+        with pytest.raises(InputError, match=stating(encoder, "runs no code", "TableEncoder")):
+            release.predict({"a": ["x"]})
+        with pytest.raises(ReleaseError, match="encoder"):
+            release.coefficients()
+        assert release.predict(np.ones((1, release.width))).shape == (1,)
+    named = {"columns": {"a": {"kind": "image", "encoder": "timm:vit_tiny.augreg_in21k"}}}
+    assert unsafe_encoder(TableSchema.parse(named)) is None

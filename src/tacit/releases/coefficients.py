@@ -25,7 +25,7 @@ from tacit.models.rows import Floats
 from tacit.models.scaling import Scaling
 from tacit.models.table_columns import Embedded
 from tacit.models.table_schema import TableSchema
-from tacit.releases.columns import TableColumns, loaded
+from tacit.releases.columns import TableColumns, loaded, unsafe_encoder
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -34,6 +34,8 @@ def unreadable(columns: TableColumns | None, decision: Decision, arrays: Arrays)
     """Describe why levels have no coefficients; None if they have."""
     if not isinstance(columns, TableSchema):
         return "states no schema of a table"
+    if unsafe_encoder(columns) is not None:
+        return "names an encoder that is code or a file of one machine"
     if Scaling.stated(arrays) is not None:
         return "scales rows by public statistics before it decides"
     is_cosine = (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tacit.compute.frames import column_names, reordered, text_names
@@ -14,6 +16,10 @@ from tacit.models.table_schema import CodedTable, TableSchema
 from tacit.releases.schema import NOT_STATED, Contents, TableContents
 
 MOST_LISTED = 3  # columns that a message names
+
+# families of encoders whose models are public ones, and the form of their names
+BY_NAME = ("timm", "torchvision", "open_clip", "transformers", "sentence-transformers", "edges")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 
 
 @dataclass(frozen=True)
@@ -94,12 +100,38 @@ def columns_misfit(contents: Contents) -> str | None:
 
 
 def loaded(schema: TableSchema) -> TableSchema:
-    """Return a schema with the encoders of its texts and pictures, if it has some."""
+    """Return a schema with the encoders of its texts and pictures, if it has some.
+
+    Raises
+    ------
+    InputError
+        If an encoder is code or a file of this machine, which no document may choose to run.
+    """
     if not any(isinstance(part, Embedded) for part in schema.columns.values()):
         return schema
+    unsafe = unsafe_encoder(schema)
+    if unsafe is not None:
+        raise InputError(
+            f"the release names the encoder {quoted(unsafe)}, and a release runs no code or file of"
+            " this machine; if you trust it, encode the table with tacit.TableEncoder, and pass"
+            " the rows"
+        )
     from tacit.encoding.table_encoder import with_encoders
 
     return with_encoders(schema)
+
+
+def unsafe_encoder(schema: TableSchema) -> str | None:
+    """Return the first encoder that is no model of a public library by its name, but code or a file
+    of this machine; None if there is none.
+    """
+    for part in schema.columns.values():
+        if isinstance(part, Embedded):
+            family, _, name = part.encoder.partition(":")
+            is_name = NAME.fullmatch(name) is not None and ".." not in name
+            if family not in BY_NAME or not is_name or Path(name).exists():
+                return part.encoder
+    return None
 
 
 def rows_of(columns: TableColumns | None, X: Any, *, stacklevel: int) -> Any:
