@@ -195,6 +195,8 @@ def results_of_one(folder: Path, where: str = "") -> list[Result]:
 
 def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> pa.Table:
     """Return the results in a folder as a table; see `read_results`."""
+    # before the folder is read, so that a missing library is named first, as by all commands
+    check_installed("duckdb")
     folders = folders_of(Path(folder))
     if not folders:
         raise InputError(
@@ -202,7 +204,7 @@ def query(folder: Path | str, where: str = "", columns: Sequence[str] = ()) -> p
             " FOLDER`)"
         )
 
-    files = [path for one in folders for path in files_of(one)]
+    files = [path for folder_of_plan in folders for path in files_of(folder_of_plan)]
     # plans may have a cell in common, which each of them computed
     order = "plan, key" if len(folders) > 1 else "key"
     return _query(files, where, columns, order)
