@@ -231,12 +231,13 @@ def share(score: float) -> str:
 
 
 def pairs(comparisons: Mapping[str, Comparison]) -> str:
-    """Return "left/right" for each step."""
-    return " ".join(
-        f"{step.removeprefix('e = ').removeprefix('epsilon = ')}:"
-        f" {share(comparison.left)}/{share(comparison.right)}"
-        for step, comparison in comparisons.items()
-    )
+    """Return "left/right" for each step, with a mark if neither exceeds chance."""
+    words = []
+    for step, one in comparisons.items():
+        name = step.removeprefix("e = ").removeprefix("epsilon = ")
+        mark = " (chance)" if one.left_is_chance and one.right_is_chance else ""
+        words.append(f"{name}: {share(one.left)}/{share(one.right)}{mark}")
+    return " ".join(words)
 
 
 def along_budgets(

@@ -125,6 +125,11 @@ def test_a_method_that_does_not_exceed_chance_is_not_ahead(papers):
     # chance is .1 there
     assert outcome(((0, 0.022), (1, 0.024)), low, "cifar10") == ("level", "level")
 
+    comparison = papers["findings"].Comparison(0.01, 0.0, 0.0, 0.005, True, True)
+    assert papers["findings"].pairs({"e = 0.1": comparison}) == "0.1: .010/.000 (chance)"
+    seen = replace(comparison, left_is_chance=False)
+    assert papers["findings"].pairs({"e = 0.1": seen}) == "0.1: .010/.000"
+
 
 def test_verdicts_say_where_a_claim_holds_is_level_and_is_behind(papers):
     findings = papers["findings"]
