@@ -237,7 +237,7 @@ def test_parquet_with_a_column_for_each_feature(tmp_path):
             {"a": [[1.0], [2.0]], "b": [[1.0], [2.0]]},
             stating("several columns of lists", "a, b"),
         ),
-        ({"a": [[1.0], [1.0, 2.0]]}, stating("row 1", "2 values", "'a'", "row 0")),
+        ({"a": [[1.0], [1.0, 2.0]]}, stating("row 1", "2 values", "'a'", "first row")),
         ({"a": [[1.0], None]}, stating("row 1", "no value", "column 'a'")),
         ({"a": [[1.0], [None]]}, "row 1 is not finite"),
         ({"a": [["p"], ["q"]]}, "encode texts first"),

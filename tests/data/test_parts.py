@@ -146,7 +146,7 @@ def test_splits_of_a_folder_are_not_read_together(tmp_path):
     ("second", "message"),
     [
         ({"v": [[1.0]], "label": ["ant"]}, stating("b.parquet", "no column 'x'")),
-        ({"x": [[1.0]], "label": ["ant"]}, stating("row 2", "1 values", "row 0", "4")),
+        ({"x": [[1.0]], "label": ["ant"]}, stating("row 2", "1 values", "first row", "4")),
         ({"x": [[1.0] * 4], "label": [1]}, stating("'label'", "several types")),
     ],
 )

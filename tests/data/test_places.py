@@ -53,6 +53,7 @@ def test_errors_of_rows_are_copied_whole_and_named_once(tmp_path):
         ("t.csv", "a,label\n1,cat\n\nnan,cat\n", "t.csv line 4 is not finite"),
         ("t.tsv", "1.5\t2\n0\t0\n", "t.tsv line 2 is all zeros"),
         ("t.jsonl", '{"x": [1.0]}\n\n{"x": [0.0]}\n', "t.jsonl line 3 is all zeros"),
+        ("t.jsonl", '{"x": [1.0]}\n\n{"x": [1.0, 2.0]}\n', "t.jsonl line 3 has 2 values"),
     ],
 )
 def test_files_of_text_are_named_by_line(tmp_path, name, text, place):

@@ -82,14 +82,16 @@ def _collected(
                 chunks.extend(table[name].chunks)
             yield from table.select(features).to_batches()
 
+    places = Places(tuple(paths))
     try:
         dtype = None
-        for block in blocks_of(tables(), features[0], path):
-            dtype = dtype or block.dtype
-            if block.dtype != dtype:
-                # a missing value among whole numbers
-                raise _fault(path)
-            rows.append(block)
+        with places.in_errors():
+            for block in blocks_of(tables(), features[0], path):
+                dtype = dtype or block.dtype
+                if block.dtype != dtype:
+                    # a missing value among whole numbers
+                    raise _fault(path)
+                rows.append(block)
     except _OtherTypesError:
         return None
 
@@ -110,7 +112,7 @@ def _collected(
         card=None if is_list(types[features[0]]) else named_columns(features),
         persons=ids,
         left_out=left_out(schema, features, other_columns),
-        places=Places(tuple(paths)),
+        places=places,
     )
 
 

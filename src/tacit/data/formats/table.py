@@ -32,7 +32,7 @@ from tacit.data.labels import LabelKind
 from tacit.data.rows import BLOCK_VALUES, numeric_array
 from tacit.data.sizes import check_width
 from tacit.data.streams import StreamedRows
-from tacit.errors import InputError, excerpt, quoted
+from tacit.errors import InputError, RowError, excerpt, quoted
 
 # usual names of a column of labels
 LABELS = ("label", "labels", "y", "target", "class")
@@ -282,9 +282,11 @@ def _flattened(
         if is_other_length.any():
             place = int(is_other_length.argmax())
             row = start + place // n_lists_of_row
-            raise InputError(
-                f"{path} row {row} has {lengths[place]} values in {quoted(name)}, row 0 has"
-                f" {length}; make them equal"
+            raise RowError(
+                f"{path} ",
+                row,
+                f" has {lengths[place]} values in {quoted(name)}, the first row has {length}; make"
+                " them equal",
             )
         shape = (*shape, length)
         n_lists_of_row *= max(1, length)
@@ -299,9 +301,10 @@ def _refuse_other_shape(
 ) -> None:
     """Refuse rows, from row `start` on, of another shape than those before."""
     if axes is not None and shape != axes:
-        raise InputError(
-            f"{path} row {start} has shape {shape} in {quoted(name)}, row 0 has {axes}; make them"
-            " equal"
+        raise RowError(
+            f"{path} ",
+            start,
+            f" has shape {shape} in {quoted(name)}, the first row has {axes}; make them equal",
         )
 
 
@@ -310,7 +313,8 @@ def _refuse_missing(column: Any, name: str, path: Path, start: int, n_of_row: in
     if column.null_count:
         place = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
         row = start + place // n_of_row
-        raise InputError(f"{path} row {row} has no value in column {quoted(name)}; drop that row")
+        fault = f" has no value in column {quoted(name)}; drop that row"
+        raise RowError(f"{path} ", row, fault)
 
 
 def _numbers(column: Any) -> NDArray[Any]:
