@@ -106,7 +106,7 @@ def _on_both_data_sets(cells: Cells, measure: str) -> Finding:
             )
             name = f"{names[data]}, imbalance {imbalance}"
             verdicts[name] = outcomes(comparisons)
-            shown = {step: one for step, one in comparisons.items() if step in SHOWN}
+            shown = {step: comparisons[step] for step in comparisons if step in SHOWN}
             figures.append(f"{name}: {pairs(shown)}")
     return Finding(verdicts, f"{PUBLIC}/{PROBE} by e; {'; '.join(figures)}")
 
@@ -123,7 +123,9 @@ def prototypes_beat_probe_on_balanced_data(cells: Cells) -> Finding:
     verdicts = {}
     figures = []
     # those of e = 1 at most
-    budgets = [one for one in private_budgets(cells) if one in (SMALLEST, "rho=0.125", "rho=0.5")]
+    budgets = [
+        budget for budget in private_budgets(cells) if budget in (SMALLEST, "rho=0.125", "rho=0.5")
+    ]
     for method in (PUBLIC, MEAN):
         comparisons = along_budgets(
             cells,
@@ -200,8 +202,10 @@ def mean_reaches_its_limit(cells: Cells) -> Finding:
 def probe_is_flat(cells: Cells) -> Finding:
     cells = cells.where(data="cifar100")
     place = {"learner": PROBE, "imbalance": 1}
-    budgets = [one for one in private_budgets(cells) if one not in ("rho=5e-05", SMALLEST)]
-    scores = {epsilon_words(one): cells.mean("balanced", budget=one, **place) for one in budgets}
+    budgets = [budget for budget in private_budgets(cells) if budget not in ("rho=5e-05", SMALLEST)]
+    scores = {
+        epsilon_words(budget): cells.mean("balanced", budget=budget, **place) for budget in budgets
+    }
     first = next(iter(scores.values()))
     truths = {step: abs(score - first) < 0.02 for step, score in list(scores.items())[1:]}
     words = " ".join(f"{step.removeprefix('e = ')}: {share(one)}" for step, one in scores.items())
@@ -214,7 +218,7 @@ def probe_is_flat(cells: Cells) -> Finding:
 def top_k_beats_public(cells: Cells) -> Finding:
     cells = cells.where(data="cifar100")
     imbalances = _imbalances(cells)
-    budgets = [one for one in private_budgets(cells) if epsilon_words(one) in SHOWN]
+    budgets = [budget for budget in private_budgets(cells) if epsilon_words(budget) in SHOWN]
     return ahead_by_imbalance(cells, "DPPL-Public Top-5", PUBLIC, imbalances, budgets=budgets)
 
 
@@ -672,9 +676,9 @@ def labels_cost_less_than_records(cells: Cells) -> Finding:
     for data in ("mnist", "fashion-mnist"):
         place = cells.where(data=data)
         budgets = [
-            one
-            for one in ("epsilon=1", "epsilon=2")
-            if place.where(learner=DP_SGD, budget=one).rows
+            budget
+            for budget in ("epsilon=1", "epsilon=2")
+            if place.where(learner=DP_SGD, budget=budget).rows
         ]
         comparisons = along_budgets(
             place, {"learner": "rr with clusters"}, {"learner": DP_SGD}, budgets=budgets

@@ -148,7 +148,7 @@ def _headline_sentences(cells: Cells) -> Iterator[str]:
 def _headline_verdict(cells: Cells, find: Callable[[Cells], Finding]) -> str:
     """Return the verdict on the headline, with the seeds and the budgets behind it."""
     verdict = find(cells).verdict
-    budgets = [epsilon_words(one).removeprefix("e = ") for one in private_budgets(cells)]
+    budgets = [epsilon_words(budget).removeprefix("e = ") for budget in private_budgets(cells)]
     return f"**{verdict}** ({len(cells.distinct('seed'))} seeds, e = {', '.join(budgets)})"
 
 

@@ -48,7 +48,7 @@ def run(
 
     # the day of the newest cell, since earlier runs may have left cells
     date = max((result.started for result in results), default="")[:10]
-    one = stored.Run(
+    stored_run = stored.Run(
         plan=name,
         cells=len(rows),
         of=len(state.cells),
@@ -57,7 +57,7 @@ def run(
         version=__version__,
         processor_seconds=round(spent),
     )
-    return rows, one
+    return rows, stored_run
 
 
 def sweep(plan: Path, folder: Path, data: Path, jobs: int) -> float:
@@ -108,8 +108,10 @@ def main() -> None:
         if not arguments.only or path.stem in arguments.only:
             # run times are measured on a machine that does nothing else
             jobs = 1 if path.stem == "run-times" else arguments.jobs
-            rows, one = run(path.stem, arguments.data, arguments.work, jobs, arguments.collect)
-            store(rows, [one])
+            rows, stored_run = run(
+                path.stem, arguments.data, arguments.work, jobs, arguments.collect
+            )
+            store(rows, [stored_run])
 
     page.write()
     lines = unexpected(page.all_cells())
