@@ -23,8 +23,12 @@ from mechanisms.exact_votes import (
 from messages import stating
 from tacit.errors import BudgetError, InputError
 from tacit.learners.pate import collectors, voting
+from tacit.learners.pate.aggregators import GNMax
+from tacit.learners.pate.filter import Filter, allowance_of
 from tacit.learners.pate.voting import Voting
 from tacit.mechanisms.noise import SAMPLERS
+from tacit.privacy.budget import Budget
+from tacit.privacy.events import FilteredVotes
 
 COLLECTORS = ("gnmax", "upsampling", "vanishing", "weighting")
 DELTA = 1e-5
@@ -382,6 +386,31 @@ def test_groups_with_the_same_votes_state_the_same_spent_epsilon():
     # by the order of a budget of 6 it would be .25 more
     assert spent == pytest.approx([alone.spent_.epsilon(1e-5)] * 2, rel=0.02)
     assert list(together.costs[-1].epsilon.values()) == spent
+
+
+def test_what_was_spent_covers_every_payer_at_its_own_order():
+    """Of two payers the one that spent less at the order of the budget may have spent more at the
+    order that suits what was spent, and less zCDP.
+    """
+    sigma = 14.0
+    budgets = {"a": 8.0}
+    holds = collectors.holds_of([["a"], ["a"]], list(budgets))
+    gnmax = GNMax(sigma)
+    allowances = {"a": allowance_of(Budget.approx(8.0, DELTA), gnmax)}
+    account = Filter(collectors.VanishingCollector(budgets, holds), gnmax, allowances)
+
+    spent = [(2.0, 10), (1.0, 41)]
+    for payer, (sensitivity, n_queries) in enumerate(spent):
+        sensitivities = np.zeros((2, 1))
+        sensitivities[payer] = sensitivity
+        account.charge(sensitivities, np.ones(n_queries, dtype=bool))
+
+    (event,) = account.spent_events(DELTA)
+    assert isinstance(event, FilteredVotes)
+    assert event.order > 2 * allowances["a"].order
+    costs = [n * own_costs(event.order, s, sigma, math.inf)[0] for s, n in spent]
+    assert costs[1] < costs[0] <= event.divergence <= 1.01 * costs[0]
+    assert event.rho >= 41 / (2 * sigma**2) * (1 - 1e-9)
 
 
 def test_limits_end_the_voting():

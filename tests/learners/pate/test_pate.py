@@ -2,6 +2,7 @@
 
 import csv
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -280,6 +281,11 @@ def test_several_votings_of_the_same_teachers_differ_and_each_is_charged(tmp_pat
     assert charges(ledger) == 2
     rows = [table(tmp_path, name)[0]["voting_seed"] for name in ("votings", "votings-1")]
     assert rows == ["0", "1"]
+    # answers of one voting are not those of another
+    for suffix in ("json", "npz"):
+        shutil.copy(tmp_path / f"voting.{suffix}", tmp_path / f"voting-2.{suffix}")
+    with pytest.raises(InputError, match=stating("other votes or settings")):
+        voted(2)
 
 
 def table(folder, name):

@@ -320,7 +320,7 @@ def test_data_frames_and_tensors_of_public_and_test_rows():
         np.testing.assert_array_equal(model.answers_.labels, of_arrays.answers_.labels)
         np.testing.assert_array_equal(model.votes_.accuracies, of_arrays.votes_.accuracies)
         np.testing.assert_array_equal(model.coefficients_, of_arrays.coefficients_)
-    with pytest.raises(TacitError, match=stating("public", "dtype object")):
+    with pytest.raises(TacitError, match=stating("public", "texts")):
         pate().fit(X, Y, public=pd.DataFrame({"a": ["x"], "b": [1], "c": [2]}))
 
 
