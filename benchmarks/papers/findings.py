@@ -128,10 +128,13 @@ def extent(outcomes: Mapping[str, str]) -> str:
     present = [outcome for outcome in OUTCOMES if outcome in outcomes.values()]
     if len(present) == 1:
         return present[0]
-    return ", ".join(
-        f"{outcome} {_places(steps, [step for step in steps if outcomes[step] == outcome])}"
+    places = {
+        outcome: _places(steps, [step for step in steps if outcomes[step] == outcome])
         for outcome in present
-    )
+    }
+    if present == [HOLDS, FAILS]:
+        return f"holds only {places[HOLDS]}"
+    return ", ".join(f"{outcome} {words}" for outcome, words in places.items())
 
 
 def _places(steps: Sequence[str], places: Sequence[str]) -> str:

@@ -145,7 +145,8 @@ def test_verdicts_say_where_a_claim_holds_is_level_and_is_behind(papers):
     assert verdict("hlbb") == "holds at e = 0, level at e = 1, behind from e = 2 on"
     assert verdict("bhhb") == "holds at e = 1 and 2, behind at e = 0 and 3"
     assert verdict("bhhhbh") == "holds at e = 5 and from e = 1 to 3, behind at e = 0 and 4"
-    assert verdict("hhf", "method ") == "holds at method 0 and method 1, does not hold at method 2"
+    assert verdict("ffhh") == "holds only from e = 2 on"
+    assert verdict("hhb", "method ") == "holds at method 0 and method 1, behind at method 2"
 
     both = findings.Finding({"10": {"a": "holds"}, "50": {"a": "level"}, "99": {"a": "holds"}}, "")
     assert both.kind == findings.IN_PART
