@@ -404,17 +404,16 @@ def projection_is_worse(cells: Cells) -> Finding:
             steps = {}
             for budget in private_budgets(cells):
                 place = cells.where(imbalance=imbalance, budget=budget)
-                without = place.mean("balanced", learner=alone)
-                shares = [
-                    place.mean("balanced", learner=name)
+                with_layer = {
+                    name: place.mean("balanced", learner=name)
                     for name in place.distinct("learner")
                     if name.startswith(f"{layer}, share")
-                ]
-                steps[epsilon_words(budget)] = without > max(shares)
-                figures.append(f"{share(without)}/{share(max(shares))}")
-            verdicts[f"{alone}, imbalance {imbalance}"] = holds(steps)
-    words = f"without/with the best share of the layer, in that order: {' '.join(figures)}"
-    return Finding(verdicts, words)
+                }
+                best = max(with_layer, key=lambda name: with_layer[name])
+                steps[epsilon_words(budget)] = compare(place, {"learner": alone}, {"learner": best})
+            verdicts[f"{alone}, imbalance {imbalance}"] = outcomes(steps)
+            figures.append(f"{alone}, imbalance {imbalance}: {pairs(steps)}")
+    return Finding(verdicts, f"without/with the best share of the layer by e; {'; '.join(figures)}")
 
 
 def means_are_learned_fastest(cells: Cells) -> Finding:
