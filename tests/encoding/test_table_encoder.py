@@ -44,6 +44,9 @@ def test_pictures_in_a_column_go_through_their_encoder_and_are_joined():
     assert rows[1, -1] == 1
     assert not rows[1, 7:-1].any()
     assert np.allclose((rows.astype(np.float64) ** 2).sum(axis=1), 3, atol=1e-5)
+    # whatever stands for a missing value
+    absent = {"age": [1] * 3, "plan": ["free"] * 3, "photo": [pd.NA, float("nan"), pd.NaT]}
+    assert (encoder.transform(absent) == rows[1]).all()
     assert len(encoder.get_feature_names_out()) == rows.shape[1]
 
 

@@ -373,4 +373,6 @@ def _is_absent(cell: Any, missing: Collection[str]) -> bool:
     if isinstance(cell, str):
         return not cell.strip() or cell.strip() in missing
     is_nan = isinstance(cell, float) and cell != cell
-    return cell is None or is_nan
+    # by its name: comparing pandas.NA with anything gives no truth value
+    is_pandas_na = type(cell).__name__ in ("NAType", "NaTType")
+    return cell is None or is_nan or is_pandas_na
