@@ -135,10 +135,11 @@ release: $(ENV)/bin/python
 clean:
 	rm -rf .venv .venv-lowest .venv-lowest.txt .venv-newest coverage .coverage demo dist docs/_build docs/generated
 
+# hatchling builds tacit, and setuptools PySpark, which comes as an archive of sources
 $(ENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(ENV)
-	$(PIP_INSTALL) hatchling editables
+	$(PIP_INSTALL) hatchling editables setuptools
 
 $(ENV)/.demo: EXTRA := .[experiments]
 $(ENV)/.dev: EXTRA := .[dev]
