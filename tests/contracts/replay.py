@@ -30,7 +30,12 @@ from tacit.mechanisms import top_k, unary
 from tacit.mechanisms.noise import NoiseSource, ResearchNoise
 from tacit.privacy.events import Gaussian, Laplace, NoisyArgmax, NoisyCheck, PureDP
 
-PRIVATE = {"votes_", "consensus_", "internal_"}  # attributes that are documented as private
+PRIVATE = {
+    "votes_",
+    "consensus_",
+    "internal_",
+    "parts_",
+}  # attributes that are documented as private
 
 
 class LeakError(AssertionError):

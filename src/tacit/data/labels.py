@@ -10,7 +10,6 @@ Labels and classes are compared as texts in Unicode NFC: 1 is the class "1", and
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date, time, timedelta
@@ -20,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.texts import BLOCK, code_points, composed, composed_texts, nfc
 from tacit.errors import InputError, RowError, quoted
 
 ClassValue = int | str
@@ -28,16 +28,10 @@ LabelKind = Literal["value", "index"]
 MOST_CLASSES = 1_000_000
 MOST_LETTERS = 500
 
-# labels that are checked together
-BLOCK = 1 << 16
-
 DATES = (
     "labels are dates or times, which are no classes; name another column of labels, or make texts"
     " of a few declared periods of them, such as 2024 and 2025"
 )
-
-# texts of letters below it are in Unicode NFC: combining marks begin there
-FIRST_MARK = 0x300
 
 # a whole number in the one spelling that Python gives it, so that equal numbers are equal texts
 WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
@@ -111,7 +105,7 @@ def class_list(classes: int | Iterable[Any]) -> list[ClassValue]:
         )
     for value in class_values:
         _check_class(value)
-    names = [_nfc(value) for value in class_values]
+    names = [nfc(value) for value in class_values]
     if len(set(names)) < len(names):
         repeated, _ = Counter(names).most_common(1)[0]
         raise InputError(
@@ -303,41 +297,11 @@ def _invalid_texts(labels: NDArray[Any]) -> NDArray[Any]:
     """
     invalid = np.zeros(len(labels), bool)
     for start in range(0, len(labels), BLOCK):
-        codes = _codes(labels[start : start + BLOCK])
+        codes = code_points(labels[start : start + BLOCK])
         is_half_pair = (codes >= 0xD800) & (codes <= 0xDFFF)
         is_no_code_point = codes > 0x10FFFF
         invalid[start : start + BLOCK] = (is_half_pair | is_no_code_point).any(axis=1)
     return invalid
-
-
-def composed(texts: NDArray[np.str_]) -> NDArray[np.str_]:
-    """Return texts in Unicode NFC, so that é is one letter whatever system wrote it."""
-    for start in range(0, len(texts), BLOCK):
-        if _codes(texts[start : start + BLOCK]).max(initial=0) >= FIRST_MARK:
-            distinct, places = np.unique(texts, return_inverse=True)
-            return np.array([_nfc(text) for text in distinct.tolist()])[places]
-    return texts
-
-
-def composed_texts(values: Any) -> Any:
-    """Return an array of texts in Unicode NFC, and anything else unchanged."""
-    if isinstance(values, np.ndarray) and values.dtype.kind == "U":
-        return composed(values)
-    if isinstance(values, np.ndarray) and values.dtype.kind == "O":
-        return np.array([_nfc(value) for value in values.tolist()], dtype=object)
-    return values
-
-
-def _nfc(value: Any) -> Any:
-    """Return a value, in Unicode NFC if it is a text."""
-    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
-
-
-def _codes(texts: NDArray[np.str_]) -> NDArray[np.uint32]:
-    """Return the letters of texts as code points, (texts, letters)."""
-    # numpy holds a text as one code of 32 bits for each letter
-    code_type = np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder)
-    return np.ascontiguousarray(texts).view(code_type).reshape(len(texts), -1)
 
 
 def _refuse_first(bad: NDArray[Any], fault: str, remedy: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.data.labels import composed_texts
+from tacit.compute.texts import composed_texts
 from tacit.errors import InputError, ReleaseError, quoted
 
 

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from tacit.data.labels import class_indices, composed_texts, listed_classes
+from tacit.compute.texts import composed_texts
+from tacit.data.labels import class_indices, listed_classes
 from tacit.data.name_rows import rows_by_class
 from tacit.data.persons import Persons, persons_under
 from tacit.data.rows import as_rows, refuse_sparse

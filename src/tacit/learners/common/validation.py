@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from tacit.compute.features import array_of, one_dimension
 from tacit.compute.foreign import SparseRows, checked_csr, of_tensor, refuse_lazy
-from tacit.data.labels import composed
+from tacit.compute.texts import composed
 from tacit.errors import InputError, InputTypeError, excerpt, quoted
 from tacit.models.rows import check_finite
 

@@ -44,6 +44,7 @@ function npyHeader(name, buffer) {
   const shape = /'shape':\s*\(([^)]*)\)/.exec(header)?.[1].split(",").filter(part => part.trim()).map(Number);
   if (type === undefined || !order || !shape) throw broken("its header states no plain array");
   if (type.endsWith("O")) throw Error(`${name} holds pickled objects, which are never read; save plain numbers instead`);
+  if (/[US]\d+$/.test(type)) throw Error(`${name} holds texts, and features are numbers; encode texts first (tacit.Encoder, tacit encode), or a table with tacit.TableEncoder`);
   const known = /^([<>|=])([biuf])(\d+)$/.exec(type);
   if (!known) throw Error(`${name} has dtype ${type}; features must be real numbers, so convert it to float32`);
   const kind = known[2] + known[3], size = Number(known[3]);
@@ -71,7 +72,7 @@ function readNpy(name, buffer) {
     for (let c = 0; c < columns; c++) values[c] = read(view, start + i * step + offsets[c], little);
     return values;
   };
-  return {count, row};
+  return {count, row, place: i => `row ${i}`};
 }
 
 const NUMBER = /^[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf(inity)?)[ \t]*$/i, FINITE = /\d/;
@@ -95,7 +96,7 @@ function readCsv(name, buffer) {
     throw Error(`${name} is not a CSV file of numbers in UTF-8; save it again`);
   }
   let names = null, features = null;
-  const rows = [];
+  const rows = [], lines = [];
   text.split(/\r\n|\n|\r/).forEach((line, i) => {
     if (line === "") return;
     const row = cells(line);
@@ -105,12 +106,14 @@ function readCsv(name, buffer) {
       const twice = names.find((one, place) => names.indexOf(one) !== place);
       if (twice !== undefined) throw Error(`${name} has several columns '${twice}'; rename all but one`);
       if (names.includes("")) throw Error(`${name} has a column without a name, such as the index that pandas writes; leave it out with index=False, or name it`);
-      const label = LABELS.find(one => names.includes(one));
-      features = Array.from(names.keys()).filter(place => names[place] !== label);
+      const plain = Array.from(names, one => one.trim().toLowerCase());
+      const label = LABELS.map(one => plain.indexOf(one)).find(place => place >= 0);
+      features = Array.from(names.keys()).filter(place => place !== label);
       if (!features.length) throw Error(`${name} has no column of features; give a column for each`);
       if (heading) return;
     }
     if (row.length !== names.length) throw Error(`${name} line ${i + 1} has ${row.length} cells and the first has ${names.length}; correct it`);
+    lines.push(i + 1);
     rows.push(Float64Array.from(features, place => {
       const cell = row[place];
       if (!NUMBER.test(cell)) throw Error(`${name} line ${i + 1}, column ${place + 1} is not a number; write rows of numbers with commas between them`);
@@ -120,7 +123,7 @@ function readCsv(name, buffer) {
   if (names === null) throw Error(`${name} is empty; write rows of numbers with commas between them`);
   checkWidth(name, rows.length, features.length);
   checkShape(name, [rows.length, features.length]);
-  return {count: rows.length, row: i => rows[i]};
+  return {count: rows.length, row: i => rows[i], place: i => `line ${lines[i]}`};
 }
 
 async function readRows(file) {
@@ -130,8 +133,8 @@ async function readRows(file) {
   const rows = (ending === ".npy" ? readNpy : readCsv)(name, await file.arrayBuffer());
   for (let i = 0; i < rows.count; i++) {
     const row = rows.row(i), square = dot(row, 0, row, 0, row.length);
-    if (!Number.isFinite(square)) throw Error(`${name} row ${i} is not finite (NaN, infinity, or a norm beyond float64); drop or repair that row`);
-    if (square === 0) throw Error(`${name} row ${i} is all zeros, which has no direction; drop that row`);
+    if (!Number.isFinite(square)) throw Error(`${name} ${rows.place(i)} is not finite (NaN, infinity, or a norm beyond float64); drop or repair that row`);
+    if (square === 0) throw Error(`${name} ${rows.place(i)} is all zeros, which has no direction; drop that row`);
   }
   return rows;
 }
