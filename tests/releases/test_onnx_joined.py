@@ -96,6 +96,16 @@ def test_pictures_get_the_labels_of_encode_and_predict(opset, layout, mirror, pr
     assert onnx.load(made).opset_import[0].version == opset
 
 
+def test_rows_are_rounded_as_a_store_of_float16_rounds_them(tmp_path):
+    path = encoder(tmp_path)
+    rows, inputs = encoded(path, PICTURES, "float16")
+    release = fitted(rows)
+    made = release.to_onnx(tmp_path / "joined.onnx", encoder=path, dtype="float16")
+    label, probabilities = onnxruntime.InferenceSession(made).run(None, {"pixels": inputs})
+    assert np.array_equal(label, release.predict(rows))
+    assert np.allclose(probabilities, release.predict_proba(rows), rtol=0, atol=1e-5)
+
+
 def test_an_encoder_that_does_not_fit_is_one_line(tmp_path):
     path = encoder(tmp_path)
     rows, _ = encoded(path, PICTURES)
