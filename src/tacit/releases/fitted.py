@@ -132,7 +132,10 @@ def _names_of(estimator: Any) -> ColumnNames | None:
     scikit-learn sets `feature_names_in_` where all names are text.
     """
     names = tuple(map(str, getattr(estimator, "feature_names_in_", ())))
-    if not names or len(set(names)) < len(names) or sum(map(len, names)) > MOST_LETTERS:
+    n_letters = sum(map(len, names))
+    if not names or n_letters > MOST_LETTERS:
+        return None
+    if len(set(names)) < len(names):
         return None
     if not all(name.isprintable() and name for name in names):
         return None

@@ -79,8 +79,9 @@ def read_files(
             f"x={x} does not apply to {path}, whose columns are the features; leave it out"
         )
     if len(paths) > 1:
-        # Spark writes empty files for empty partitions
-        paths = [part for part in paths if next(_lines(part), None) is not None] or paths[:1]
+        # Spark writes empty files for empty partitions; if all are empty, the first says so
+        with_lines = [part for part in paths if next(_lines(part), None) is not None]
+        paths = with_lines or paths[:1]
     headings = _headings(paths)
     heading = headings[0]
     names = heading.names

@@ -9,7 +9,6 @@ CLASS/PERSON/x.png level 2.
 """
 
 import glob
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.compute.texts import nfc
 from tacit.data.tables import open_table
 from tacit.encoding.sources import base
 from tacit.encoding.sources.base import SPLITS, Faults, Source, file_stamp, named_classes, stamp
@@ -287,10 +287,10 @@ def _labels_by_subfolder(
                 parts.pop(level - 1)
             if parts[: len(root)] == root and len(parts) > len(root) + 1:
                 folders.add(parts[len(root)])
-    classes = sorted({_nfc(folder) for folder in folders})
+    classes = sorted({nfc(folder) for folder in folders})
 
     class_values = named_classes(classes, files.path)
-    labels = np.array([_nfc(name.split("/")[len(root)]) for name in pictures])
+    labels = np.array([nfc(name.split("/")[len(root)]) for name in pictures])
     numbers = base.numbers(classes)
     if numbers is not None:
         # digits/0, digits/1, ...
@@ -320,10 +320,6 @@ def _subfolders_of(files: Tree, prefix: str, root: list[str], level: int | None)
         for path in folder.iterdir()
         if path.is_dir() and not path.name.startswith(".")
     }
-
-
-def _nfc(name: str) -> str:
-    return unicodedata.normalize("NFC", name)
 
 
 def _table_in(files: Tree, names: Sequence[str]) -> Path | None:
@@ -418,7 +414,7 @@ def _pictures_of_rows(
     forms = _pictures_by_form(pictures, prefix)
     picture_of_row: list[str | None] = []
     for row, row_name in enumerate(row_names):
-        name = _nfc(row_name)
+        name = nfc(row_name)
         candidates = next((form[name] for form in forms if name in form), [])
         if len(candidates) > 1:
             either = " or ".join(candidates[:2])
@@ -435,7 +431,7 @@ def _pictures_by_form(pictures: list[str], prefix: str) -> list[dict[str, list[s
     paths_without_ending: dict[str, list[str]] = {}
     files_without_ending: dict[str, list[str]] = {}
     for name in pictures:
-        path = _nfc(name.removeprefix(prefix))
+        path = nfc(name.removeprefix(prefix))
         file = path.rpartition("/")[2]
         paths.setdefault(path, []).append(name)
         files.setdefault(file, []).append(name)
