@@ -26,6 +26,7 @@ LAZY: dict[str, str] = {
     "Release": "tacit.releases.release:Release",
     "TableEncoder": "tacit.encoding.table_encoder:TableEncoder",
     "TacitError": "tacit.errors:TacitError",
+    "Tree": "tacit.data.trees:Tree",
     "Unit": "tacit.privacy.unit:Unit",
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
     "adapt": "tacit.releases.adapting:adapt",

@@ -4,6 +4,7 @@ from tacit.clusters import spark as spark
 from tacit.compute.progress_display import progress as progress
 from tacit.data.embeddings import EmbeddingStore as EmbeddingStore
 from tacit.data.splits import split as split
+from tacit.data.trees import Tree as Tree
 from tacit.encoding.encoders.estimator import Encoder as Encoder
 from tacit.encoding.encoders.estimator import encode as encode
 from tacit.encoding.table_encoder import TableEncoder as TableEncoder
