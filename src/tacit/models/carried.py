@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.models.label_sets import THRESHOLDS
 from tacit.models.posterior import ClassPosterior
 from tacit.models.probabilities import ARRAY
 from tacit.models.rows import Floats
@@ -74,9 +75,10 @@ class CarriedPosterior:
 def deciding(arrays: Arrays) -> dict[str, NDArray[Any]]:
     """Select the arrays that a decision reads.
 
-    The others are those of the posterior, of probabilities and of the scaling of rows.
+    The others are those of the posterior, of probabilities and thresholds, and of the scaling of
+    rows.
     """
-    other_names = (ARRAY, MEAN, SCALE)
+    other_names = (ARRAY, THRESHOLDS, MEAN, SCALE)
     return {
         name: array
         for name, array in arrays.items()

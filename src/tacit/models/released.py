@@ -5,6 +5,7 @@ were made; and the facts of a learner that a release reads.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.models.decisions import AnyDecision
+from tacit.models.label_sets import LabelSets
 from tacit.models.probabilities import Probabilities
 from tacit.models.rows import Floats
 from tacit.privacy.guarantee import Guarantee
@@ -25,7 +27,8 @@ class Released:
 
     `carried` are further arrays, which the decision does not need: see `tacit.models.carried`.
     `probabilities` say how probabilities follow from similarities; None if the learner leaves this
-    to `PrivateClassifier`.
+    to `PrivateClassifier`. Where a record may have several labels, `label_sets` say it instead.
+    `tree` has the parent of each node of a tree of classes, as texts.
     """
 
     what: str
@@ -34,6 +37,8 @@ class Released:
     mechanism: dict[str, Any] = field(default_factory=dict)
     carried: dict[str, NDArray[Any]] = field(default_factory=dict)
     probabilities: Probabilities | None = None
+    label_sets: LabelSets | None = None
+    tree: Mapping[str, str] | None = None
 
     def copy(self) -> Released:
         """The same value with copied arrays."""
@@ -47,8 +52,16 @@ class Released:
         """Position of the nearest class of each row, of shape (n,)."""
         return self.decision.nearest(self.arrays, rows)
 
+    def sets_of(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        """Tell which labels each row has, of shape (n, K), where a record may have several."""
+        if self.label_sets is None:
+            raise ValueError("the records of this fit have one label each")
+        return self.label_sets.chosen(self.similarities(rows))
+
     def probabilities_of(self, rows: NDArray[Any]) -> Floats:
         """Probability of each class for each row, of shape (n, C)."""
+        if self.label_sets is not None:
+            return self.label_sets.probabilities(self.similarities(rows))
         return (self.probabilities or Probabilities(1.0)).of(self.similarities(rows))
 
 

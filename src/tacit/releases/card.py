@@ -50,7 +50,8 @@ def render_card(document: Document) -> str:
 def _recipe(document: Document) -> list[str]:
     """The section on predicting without tacit."""
     rows = f"rows `X` of the same encoder, an array of shape (n, {document.contents.width})"
-    if isinstance(document.contents, TableContents):
+    contents = document.contents
+    if isinstance(contents, TableContents) and contents.columns:
         rows += ", made of the columns above"
     needs = "They need numpy and safetensors alone."
     return [

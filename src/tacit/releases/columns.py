@@ -64,7 +64,8 @@ def columns_of(contents: Contents) -> TableColumns | None:
     InputError
         If they cannot be read.
     """
-    if not isinstance(contents, TableContents):
+    # a release that states its task may have no columns
+    if not isinstance(contents, TableContents) or not contents.columns:
         return None
     if isinstance(contents.columns, tuple):
         return ColumnNames(contents.columns)

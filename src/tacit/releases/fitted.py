@@ -43,6 +43,8 @@ from tacit.releases.schema import (
     PublicInputs,
     Recorded,
     TableContents,
+    Task,
+    TaskContents,
     Trust,
 )
 from tacit.releases.statement import accounting_item, privacy_items, stamp
@@ -210,7 +212,9 @@ def release_arrays(released: Released) -> dict[str, NDArray[Any]]:
     float64.
     """
     arrays = released.arrays | released.carried
-    if released.probabilities is not None:
+    if released.label_sets is not None:
+        arrays = arrays | released.label_sets.arrays()
+    elif released.probabilities is not None:
         arrays = arrays | released.probabilities.arrays()
 
     storable = {}
@@ -254,14 +258,15 @@ def of_learner(
     # a document always states a recipe
     encoder_facts = {"recipe": NOT_STATED, **dict(encoder or {})}
     try:
+        contents = _contents(clf, released, arrays, sha256, columns)
         return Document(
-            version=6 if columns is None else 7,
+            version=_version(contents),
             stamp=stamp(guarantee, clf.noise_),  # type: ignore[arg-type]  # pydantic checks
             # read from JSON, since strict types take lists for tuples only there
             guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
             product=product(type(clf).__name__, facts, day),
             trust=Trust(setting="central", who_sees_what=_WHO_SEES_WHAT),
-            contents=_contents(clf, released, arrays, sha256, columns),
+            contents=contents,
             accounting=accounting_item(
                 guarantee,
                 items["parameters"],  # type: ignore[arg-type]
@@ -289,6 +294,15 @@ def of_learner(
     except ValidationError as error:
         remedy = "give one line of text, or a value that the card can state"
         raise refusal("release", error, remedy) from error
+
+
+def _version(contents: Contents) -> Literal[6, 7, 8]:
+    """Return the first version of documents that can state such contents."""
+    if isinstance(contents, TaskContents):
+        return 8
+    if isinstance(contents, TableContents):
+        return 7
+    return 6
 
 
 def _mechanisms(clf: Publishable, released: Released) -> Mechanisms:
@@ -417,9 +431,24 @@ def _contents(
         ),
         sha256=sha256,
     )
-    if columns is None:
-        return contents
-    return TableContents(**dict(contents), **stated_columns(columns))
+    stated: dict[str, Any] = {"columns": ()}
+    if columns is not None:
+        stated = stated_columns(columns)
+
+    task = _task(released)
+    if task is not None:
+        return TaskContents(**dict(contents), **stated, task=task)
+    if columns is not None:
+        return TableContents(**dict(contents), **stated)
+    return contents
+
+
+def _task(released: Released) -> Task | None:
+    """Return the task, where a record does not just have one of exclusive classes."""
+    if released.label_sets is None and released.tree is None:
+        return None
+    labels: Literal["one", "several"] = "one" if released.label_sets is None else "several"
+    return Task(labels=labels, tree=dict(released.tree or {}))
 
 
 def _plain(value: Any) -> Any:

@@ -25,6 +25,7 @@ from tacit.errors import InputError, ReleaseError, excerpt
 from tacit.models.carried import deciding
 from tacit.models.carried import misfit as posterior_misfit
 from tacit.models.decisions import Decision
+from tacit.models.label_sets import label_sets_misfit, stated_label_sets
 from tacit.models.probabilities import Probabilities, stated
 from tacit.models.probabilities import misfit as probabilities_misfit
 from tacit.models.released import Publishable
@@ -48,7 +49,7 @@ from tacit.releases.reading import (
     is_release,
     read_guarantee,
 )
-from tacit.releases.schema import CLASS_SIZES, Document, Utility
+from tacit.releases.schema import CLASS_SIZES, Document, TaskContents, Utility
 from tacit.releases.statement import check_work, first_untrue, privacy_items
 
 if TYPE_CHECKING:
@@ -302,13 +303,18 @@ class Release(FittedClassifier):
         Returns
         -------
         ndarray of shape (n,)
-            Labels of the class list.
+            Labels of the class list; of a release of several labels a row (`several`), 0 and 1 of
+            shape (n, K), one column a class.
 
         Raises
         ------
         InputError
             If X does not have that form.
         """
+        label_sets = stated_label_sets(self.arrays)
+        if label_sets is not None:
+            return np.asarray(label_sets.chosen(self.similarities(X)).astype(np.int64))
+
         # `deciding` selects the arrays that the decision reads
         indices = self.decision.nearest(deciding(self.arrays), self._rows(X))
         return np.asarray(self.classes[indices])
@@ -325,7 +331,8 @@ class Release(FittedClassifier):
         -------
         ndarray of shape (n, C)
             Rows add up to 1; the columns are in the order of `classes`. The most likely class is
-            that of `predict`.
+            that of `predict`. Of a release of several labels a row (`several`), each column is the
+            probability of one label, and rows add up to anything.
             The classes are taken to be equally frequent, unless the card says that the method did
             not balance them.
 
@@ -341,6 +348,9 @@ class Release(FittedClassifier):
         Guarantee: that of the release; post-processing. docs/probabilities.md says how well they
         are calibrated.
         """
+        label_sets = stated_label_sets(self.arrays)
+        if label_sets is not None:
+            return label_sets.probabilities(self.similarities(X))
         return self.stated_probabilities().of(self.similarities(X))
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -465,6 +475,12 @@ class Release(FittedClassifier):
         return np.array(self.document.contents.classes)
 
     @property
+    def several(self) -> bool:
+        """Whether a row may have several labels, none included."""
+        contents = self.document.contents
+        return isinstance(contents, TaskContents) and contents.task.labels == "several"
+
+    @property
     def decision(self) -> Decision:
         """The rule by which the arrays classify a row."""
         return self.document.contents.decision
@@ -583,6 +599,7 @@ class Release(FittedClassifier):
             self.decision.fits(deciding(self.arrays), n_classes, contents.width)
             or posterior_misfit(self.arrays, n_classes, contents.width)
             or probabilities_misfit(self.arrays)
+            or label_sets_misfit(self.arrays, n_classes, several=self.several)
             or scaling_misfit(self.arrays, contents.width)
             or columns_misfit(contents)
         )

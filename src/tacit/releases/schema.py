@@ -5,10 +5,11 @@ one line, so that no value can pass for another item of the card. A changed fiel
 version: `Release.verify` computes again what a document says of its guarantee, as documents of that
 version say it (`tacit.privacy.older`). Versions 1 and 2 are no longer read. Version 7 states the
 columns of the table that a release takes; a release of rows without named columns is still written
-as version 6. Secure noise of documents before version 6 is discrete and came from OpenDP, which is
-"opendp" since. Documents of version 4 do not say whether attacks reach the rates of item 6, nor the
-recipe of the encoder. Those of version 3 also lack epsilon at 1e-5, the advantage and the words of
-item 9; their cards lack how to predict without tacit.
+as version 6. Version 8 states the task where records may have several labels or classes form a
+tree; other releases are written as before. Secure noise of documents before version 6 is discrete
+and came from OpenDP, which is "opendp" since. Documents of version 4 do not say whether attacks
+reach the rates of item 6, nor the recipe of the encoder. Those of version 3 also lack epsilon at
+1e-5, the advantage and the words of item 9; their cards lack how to predict without tacit.
 
 A type `Literal` and its default repeat the same text, also that of a constant: type checkers accept
 only the text itself there.
@@ -31,7 +32,7 @@ from pydantic import (
 from tacit.models.decisions import AnyDecision
 
 FORMAT = "tacit-release"
-Version = Literal[3, 4, 5, 6, 7]
+Version = Literal[3, 4, 5, 6, 7, 8]
 VERSIONS = get_args(Version)
 VERSION = VERSIONS[-1]
 NOT_STATED = "not stated"
@@ -259,6 +260,24 @@ class TableContents(Contents):
     )
 
 
+class Task(Model):
+    """What the classes are to each other and to a record, where a record does not just have one of
+    them.
+
+    With `labels` "several", a record may have any set of the classes. `tree` has the parent of each
+    node of a tree of classes, as texts; it is empty without a tree.
+    """
+
+    labels: Literal["one", "several"]
+    tree: dict[Text, Text]
+
+
+class TaskContents(TableContents):
+    """Item 8 of a release that states its task; without the columns of a table these are empty."""
+
+    task: Task
+
+
 class OlderAccounting(Model):
     """Item 9 of version 3."""
 
@@ -419,15 +438,20 @@ class Audit(Model):
 
 ROWS = "contents of rows"
 TABLE = "contents of a table"
-CONTENT_TAGS = (ROWS, TABLE)
-"""Tags of the two types of item 8, which pydantic puts into the places of faults."""
+TASK = "contents with a task"
+CONTENT_TAGS = (ROWS, TABLE, TASK)
+"""Tags of the types of item 8, which pydantic puts into the places of faults."""
 
 
 def _takes(contents: Any) -> str:
     """Return the tag of item 8, from its values or its model."""
     if isinstance(contents, dict):
-        return TABLE if "columns" in contents else ROWS
-    return TABLE if isinstance(contents, TableContents) else ROWS
+        fields = set(contents)
+    else:
+        fields = set(type(contents).model_fields)
+    if "task" in fields:
+        return TASK
+    return TABLE if "columns" in fields else ROWS
 
 
 class Document(Model):
@@ -449,7 +473,9 @@ class Document(Model):
     profile: Profile | ProfileOf4 | OlderProfile = Field(title="Privacy profile")
     accesses: Accesses = Field(title="Data accesses covered")
     contents: Annotated[
-        Annotated[TableContents, Tag(TABLE)] | Annotated[Contents, Tag(ROWS)],
+        Annotated[TaskContents, Tag(TASK)]
+        | Annotated[TableContents, Tag(TABLE)]
+        | Annotated[Contents, Tag(ROWS)],
         Discriminator(_takes),
     ] = Field(title="What is released")
     accounting: Accounting | OlderAccounting = Field(title="Accounting")
@@ -489,6 +515,8 @@ class Document(Model):
             raise ValueError("noise opendp is stated from version 6 on; before, secure meant it")
         if isinstance(self.contents, TableContents) != (self.version >= 7):
             raise ValueError("columns are stated from version 7 on, and there always")
+        if isinstance(self.contents, TaskContents) != (self.version >= 8):
+            raise ValueError("the task is stated from version 8 on, and there always")
         return self
 
 

@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.compute.texts import composed_texts
-from tacit.data.labels import class_indices, listed_classes
+from tacit.data.labels import MOST_CLASSES, class_indices, listed_classes
 from tacit.data.name_rows import rows_by_class
 from tacit.data.persons import Persons, persons_under
 from tacit.data.rows import as_rows, refuse_sparse
@@ -32,11 +32,13 @@ from tacit.learners.common.confidence import reference_scale
 from tacit.learners.common.lineage import Lineage
 from tacit.learners.common.notebook import promise_html
 from tacit.learners.common.overlap import OVERLAP, check_overlap
-from tacit.learners.common.parameters import flag
+from tacit.learners.common.parameters import flag, whole
 from tacit.learners.common.validation import (
     check_columns,
+    label_sets_of,
     plain_labels,
     refuse_arguments,
+    validated_matrix,
     validated_records,
     validated_rows,
 )
@@ -61,6 +63,7 @@ FLOATS = [np.float64, np.float32, np.float16]
 class Prepared:
     """The private records of a fit: X of shape (n, d), and class indices of shape (n,).
 
+    Where a record may have several labels, `labels` are truth values of shape (n, K) instead.
     `persons` says whose each record is; it is None under a unit per record. `sums` are exact sums
     of the records, where these are elsewhere: see `exact_sums.py`. Learners add the decisions that
     follow from public facts.
@@ -110,6 +113,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
     public = None
     names = None
     allow_overlap = False
+    most_labels = None
 
     # Facts of the method, for checks and the documentation's tables.
     # kinds of finite budgets that it takes
@@ -124,6 +128,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
     needs_public: ClassVar[bool] = False
     # whether a fit scores public rows: it checks them, and resumes in `folder`
     scores_public: ClassVar[bool] = False
+    # whether a record may have several labels, of which `most_labels` is then a parameter
+    takes_several_labels: ClassVar[bool] = False
+    # why not, and the remedy
+    one_label: ClassVar[str] = (
+        "learns one label a record; learn from several with GradientDescent, LeastSquares,"
+        " NoisySumPrototypes or AutoPrototypes"
+    )
     # whether X may be a sparse matrix, which is read in blocks
     takes_sparse: ClassVar[bool] = False
     # whether `names`, and so `classes`, must be passed
@@ -353,7 +364,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
             matrices by learners of sums, which read them in blocks.
         y : array-like of shape (n,)
             Labels, each in `classes`. Texts are compared in Unicode NFC, in which `classes_` has
-            them.
+            them. With `most_labels`, an array of 0 and 1 of shape (n, K), one column a class, or
+            a list of the labels of each record.
         persons : array-like of shape (n,), optional
             Whose each record is: an id, text or a whole number. Needed under a unit per person, and
             unused, with a warning, under a unit per record. Ids are compared as texts, without
@@ -390,10 +402,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         promise = worker.promise()
 
         # the records, their classes and their persons; what is wrong is refused before a charge
-        X, y = validated_records(worker, X, y, self._dtypes)
-        worker._check_tables(arguments)
-        worker.classes_ = worker._class_list(y)
-        labels = class_indices(y, worker.classes_)
+        if worker.most_labels is None:
+            X, y = validated_records(worker, X, y, self._dtypes)
+            worker._check_tables(arguments)
+            worker.classes_ = worker._class_list(y)
+            labels = class_indices(y, worker.classes_)
+        else:
+            X = validated_matrix(worker, X, self._dtypes)
+            worker._check_tables(arguments)
+            worker.classes_ = worker._declared_labels()
+            labels = label_sets_of(y, worker.classes_, n_records=len(X))
         check_width(X.shape[1])
         persons = persons_under(Unit(self.unit), persons, len(X), offered=self.units, stacklevel=3)
         if persons is not None:
@@ -453,7 +471,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
 
         It is a copy so that later changes of the learned attributes do not change the release.
         """
-        if released.probabilities is None:
+        if released.label_sets is None and released.probabilities is None:
             probabilities = self._probabilities(released, prepared.X.shape[1])
             released = replace(released, probabilities=probabilities)
         if prepared.persons is not None:
@@ -510,8 +528,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         return np.asarray(scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row of X (n, d), of shape (n,)."""
+        """Return the class of each row of X (n, d), of shape (n,).
+
+        With `most_labels`, return 0 and 1 of shape (n, K): which labels each row has.
+        """
         rows = self._rows(X)
+        if isinstance(self.predictor_, Released) and self.predictor_.label_sets is not None:
+            return np.asarray(self.predictor_.sets_of(rows).astype(np.int64))
         return np.asarray(self.classes_[self.predictor_.nearest(rows)])
 
     def predict_proba(self, X: Any) -> Floats:
@@ -521,6 +544,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         of `predict`. The classes are taken to be equally frequent, unless `balanced=False` or the
         like says otherwise. No private record is used for this, beyond what was released anyway.
         docs/probabilities.md says how each method's follow, and how well they are calibrated.
+        With `most_labels`, each column is the probability of one label, and rows add up to
+        anything.
 
         Raises
         ------
@@ -563,6 +588,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         Ids show in no error.
         """
 
+    def _declared_labels(self) -> NDArray[Any]:
+        """Return the class list of records that may have several labels."""
+        if not self.takes_several_labels:
+            raise InputError(f"{type(self).__name__} {self.one_label}")
+        whole("most_labels", self.most_labels, 1, MOST_CLASSES)
+        if self.classes is None:
+            raise InputError(
+                "classes=None must list the labels that a record may have; pass classes=[...]"
+            )
+        return listed_classes(self.classes)
+
     def _class_list(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.classes is not None:
             return listed_classes(self.classes)
@@ -590,6 +626,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         tags = super().__sklearn_tags__()
         # at the default budget, on the few records of the checks
         tags.classifier_tags.poor_score = True
+        tags.classifier_tags.multi_label = self.most_labels is not None
         tags.input_tags.sparse = self.takes_sparse
         tags.non_deterministic = self.noise != "research"
         return tags

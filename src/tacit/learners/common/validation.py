@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from tacit.compute.features import array_of, one_dimension
 from tacit.compute.foreign import SparseRows, checked_csr, of_tensor, refuse_lazy
 from tacit.compute.texts import composed
+from tacit.data.label_sets import label_matrix
 from tacit.errors import InputError, InputTypeError, excerpt, quoted
 from tacit.models.rows import check_finite
 
@@ -55,6 +56,30 @@ def validated_records(learner: Any, X: Any, y: Any, dtypes: list[Any]) -> tuple[
     except (TypeError, ValueError, OverflowError) as error:
         raise _one_line(error) from None
     return _finite(X), y
+
+
+def validated_matrix(learner: Any, X: Any, dtypes: list[Any]) -> Any:
+    """Return finite rows, where the labels of the records are checked apart.
+
+    The number and the names of the columns become attributes of the learner.
+    """
+    X = _dense_or_csr(learner, X)
+    try:
+        rows = validate_data(learner, X, **_validation_options(learner, dtypes))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _one_line(error) from None
+    return _finite(rows)
+
+
+def label_sets_of(y: Any, classes: NDArray[Any], *, n_records: int) -> NDArray[np.bool_]:
+    """Return which labels each record has, of shape (n, K)."""
+    refuse_lazy(y, "y")
+    labels = label_matrix(of_tensor(y), classes)
+    if len(labels) != n_records:
+        raise InputError(
+            f"y has {len(labels)} rows beside {n_records} of X; give the labels of each record"
+        )
+    return labels
 
 
 def plain_labels(y: Any) -> Any:
