@@ -103,8 +103,8 @@ def evaluate(
     return Scores(
         accuracy=accuracy,
         balanced=balanced,
-        interval=_interval(balanced, _standard_error(balanced_parts, codes)),
-        accuracy_interval=_interval(accuracy, _standard_error(accuracy_parts, codes)),
+        interval=interval_of(balanced, standard_error(balanced_parts, codes)),
+        accuracy_interval=interval_of(accuracy, standard_error(accuracy_parts, codes)),
         persons=n_persons,
         per_class=dict(zip(classes.tolist(), shares.tolist(), strict=True)),
         minority=_minority_accuracy(shares, present, sizes),
@@ -125,7 +125,7 @@ def _minority_accuracy(
     return float(minority_shares.mean())
 
 
-def _standard_error(parts: NDArray[np.float64], codes: NDArray[np.intp] | None) -> float:
+def standard_error(parts: NDArray[np.float64], codes: NDArray[np.intp] | None) -> float:
     """The standard error of a sum of parts, one a row: independent rows, or clusters of rows with
     the same code.
     """
@@ -139,10 +139,10 @@ def _standard_error(parts: NDArray[np.float64], codes: NDArray[np.intp] | None) 
     return math.sqrt(n / (n - 1) * (person_parts**2).sum())
 
 
-def _interval(value: float, standard_error: float) -> tuple[float, float]:
-    """95 % interval of a share."""
-    low = max(0.0, value - 1.96 * standard_error)
-    high = min(1.0, value + 1.96 * standard_error)
+def interval_of(value: float, error: float) -> tuple[float, float]:
+    """95 % interval of a share with this standard error."""
+    low = max(0.0, value - 1.96 * error)
+    high = min(1.0, value + 1.96 * error)
     return low, high
 
 
