@@ -55,7 +55,7 @@ class Tree:
     {'E10': 'E', 'E11': 'E', 'I10': 'I'}
     """
 
-    parents: Mapping[ClassValue, ClassValue]
+    parents: Mapping[Any, Any]
 
     def __post_init__(self) -> None:
         if not isinstance(self.parents, Mapping) or not self.parents:
@@ -198,6 +198,10 @@ class Tree:
                 )
         return tree
 
+    def as_texts(self) -> dict[str, str]:
+        """Return the parents as texts, as a document states them."""
+        return {str(child): str(parent) for child, parent in self.parents.items()}
+
     def _of_type(self, example: ClassValue) -> Tree:
         """Return the tree with nodes of the type of a class: whole numbers may be written as texts
         in a file.
@@ -205,7 +209,7 @@ class Tree:
         if isinstance(self.nodes[0], type(example)):
             return self
         if isinstance(example, str):
-            return Tree({str(child): str(parent) for child, parent in self.parents.items()})
+            return Tree(self.as_texts())
 
         texts = [str(node) for node in self.nodes]
         for text in texts:

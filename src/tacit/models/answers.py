@@ -9,15 +9,17 @@ above all classes says nothing: it is no answer.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.texts import nfc
-from tacit.data.trees import Tree
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats
+
+if TYPE_CHECKING:
+    from tacit.data.trees import Tree
 
 # rows whose nodes are added up together
 BLOCK = 4096
@@ -95,6 +97,14 @@ class Levels:
         n_above = deepest - len(levels)
         levels = [Level(level.labels, level.starts, level.depths - n_above) for level in levels]
         return cls(np.array(order, dtype=np.int64), tuple(levels))
+
+    def classes(self, probabilities: Floats) -> Answers:
+        """Return the most likely class of each row, from probabilities (n, C)."""
+        # at the last level each class stands for itself
+        last = self.levels[-1]
+        places = np.argsort(self.order)
+        best = places[probabilities.argmax(axis=1)]
+        return Answers(last.labels[best], last.depths[best], probabilities.max(axis=1))
 
     def answers(self, probabilities: Floats, at_least: float, no_label: Any) -> Answers:
         """Return the deepest node of each row whose probability is `at_least` or more.

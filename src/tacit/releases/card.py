@@ -122,10 +122,12 @@ def _value(name: str, value: Any) -> str:
     """The text of a field's value on one line."""
     if isinstance(value, BaseModel | Decision):
         return _on_one_line(value)
-    if isinstance(value, dict):
-        return ", ".join(f"{_text(key)} = {_value('', part)}" for key, part in value.items())
     if name == "classes":
         return _labels(value)
+    if name == "tree":
+        return _tree(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{_text(key)} = {_value('', part)}" for key, part in value.items())
     if isinstance(value, tuple | list):
         separator = " x " if name == "shape" else "; "
         return separator.join(_value("", part) for part in value) or "none"
@@ -147,6 +149,14 @@ def _labels(labels: tuple[Any, ...]) -> str:
     if len(labels) > _MOST_LABELS:
         listing += ", ..."
     return f"{len(labels)}, namely {listing}"
+
+
+def _tree(parents: dict[str, str]) -> str:
+    """The number of inner nodes, and the first of them as JSON."""
+    if not parents:
+        return "none"
+    inner_nodes = tuple(dict.fromkeys(parents.values()))
+    return f"{len(parents)} nodes below others; parents are {_labels(inner_nodes)}"
 
 
 def _text(text: str) -> str:

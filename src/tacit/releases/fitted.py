@@ -182,6 +182,18 @@ def with_scaling(released: Released, scaling: Scaling) -> Released:
     return replace(released, carried=carried, mechanism=mechanism)
 
 
+def with_tree(released: Released, tree: Any, classes: NDArray[Any]) -> Released:
+    """Add a tree, of which the classes must be the leaves, to what is released."""
+    from tacit.data.trees import Tree
+
+    if released.label_sets is not None:
+        raise ReleaseError(
+            "a tree is of exclusive classes, and this fit gives a record several labels; leave tree"
+            " out"
+        )
+    return replace(released, tree=Tree.of(tree).over(classes.tolist()).as_texts())
+
+
 def released_of(clf: Any) -> Released:
     """Return what a fitted learner releases, or refuse a learner without publishable guarantee."""
     kind = type(clf).__name__

@@ -22,6 +22,7 @@ from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
 from tacit.compute.features import array_of, refuse_one_dimension
 from tacit.compute.foreign import SparseRows
 from tacit.errors import InputError, ReleaseError, excerpt
+from tacit.models.answers import Answers, Levels, check_distinct, checked_share, no_label
 from tacit.models.carried import deciding
 from tacit.models.carried import misfit as posterior_misfit
 from tacit.models.decisions import Decision
@@ -54,6 +55,8 @@ from tacit.releases.statement import check_work, first_untrue, privacy_items
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
+
+    from tacit.data.trees import Tree
 
 __all__ = ["Release", "Utility"]  # with the argument of `Release.with_utility`
 
@@ -115,6 +118,7 @@ class Release(FittedClassifier):
         ledger: Ledger | None = None,
         date: date | str | None = None,
         columns: TableColumns | None = None,
+        tree: Tree | Mapping[Any, Any] | None = None,
     ) -> Release:
         """Make a release from a fitted learner.
 
@@ -140,6 +144,10 @@ class Release(FittedClassifier):
             The columns of the table that the rows were made of, by which the release matches new
             tables; by default those of a `TableEncoder` in the pipeline, or the names of the
             columns of the data frame that was fitted. The release states them.
+        tree : Tree or dict, optional
+            A public tree of which the classes are the leaves, `{class: parent}`; by default that of
+            the learner, if it has one. The release states it, and answers with an inner node where
+            no class is likely enough (`predict` with `at_least`).
 
         Raises
         ------
@@ -154,6 +162,8 @@ class Release(FittedClassifier):
         released = fitted.released_of(clf)
         if scaling is not None:
             released = fitted.with_scaling(released, scaling)
+        if tree is not None:
+            released = fitted.with_tree(released, tree, clf.classes_)
         arrays = fitted.release_arrays(released)
         sha256 = hashlib.sha256(arrays_file(arrays)).hexdigest()
         facts = {
@@ -288,7 +298,7 @@ class Release(FittedClassifier):
             raise self._error(f"{CARD} does not say what {DOCUMENT} says")
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike, *, at_least: float | None = None) -> NDArray[Any]:
         """Predict the class of each row.
 
         Parameters
@@ -299,18 +309,27 @@ class Release(FittedClassifier):
             of columns is matched by the names of its columns where the release states some
             (`columns`); their order is free, and further columns are left out. A warning counts
             cells that are out of bounds or of no declared level.
+        at_least : float, optional
+            Answer only where this probability is reached, above 0.5 and at most 1: by the class, or
+            else, where the release carries a tree (`tree`), by the deepest node above it that
+            reaches it. See `answers`.
 
         Returns
         -------
         ndarray of shape (n,)
             Labels of the class list; of a release of several labels a row (`several`), 0 and 1 of
-            shape (n, K), one column a class.
+            shape (n, K), one column a class. With `at_least` also inner nodes of the tree, and ""
+            where there is no answer, or -1 beside classes that are whole numbers.
 
         Raises
         ------
         InputError
             If X does not have that form.
         """
+        if at_least is not None:
+            check_distinct(self.classes)
+            return self.answers(X, at_least=at_least).label
+
         label_sets = stated_label_sets(self.arrays)
         if label_sets is not None:
             return np.asarray(label_sets.chosen(self.similarities(X)).astype(np.int64))
@@ -318,6 +337,60 @@ class Release(FittedClassifier):
         # `deciding` selects the arrays that the decision reads
         indices = self.decision.nearest(deciding(self.arrays), self._rows(X))
         return np.asarray(self.classes[indices])
+
+    def answers(self, X: ArrayLike, *, at_least: float | None = None) -> Answers:
+        """Predict the class of each row, or the deepest node of the tree that is likely enough.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or a table
+            As in `predict`.
+        at_least : float, optional
+            The probability that an answer must reach, above 0.5 and at most 1. The probability of a
+            node is the sum of those of the classes below it. Without it the most likely class
+            answers.
+
+        Returns
+        -------
+        Answers
+            Arrays `label`, `level` and `probability`, of shape (n,). The level is 1 for nodes below
+            the root, 2 for those below them, and so on; 0 where there is no answer.
+
+        Raises
+        ------
+        ReleaseError
+            If the release is older than probabilities, or a row may have several labels.
+        InputError
+            If X or `at_least` does not have that form.
+
+        Notes
+        -----
+        Guarantee: that of the release; post-processing.
+
+        Examples
+        --------
+        >>> import numpy as np, tacit
+        >>> X = np.repeat([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], 50, axis=0)
+        >>> y = np.repeat(["cat", "dog", "oak"], 50)
+        >>> model = tacit.NoisySumPrototypes("rho=0.5", classes=["cat", "dog", "oak"]).fit(X, y)
+        >>> tree = {"cat": "animal", "dog": "animal", "oak": "plant"}
+        >>> release = tacit.Release.of(model, name="living", tree=tree)
+        >>> release.answers([[1.0, 1.0, -1.0]], at_least=0.8).label
+        array(['animal'], dtype='<U6')
+        """
+        if at_least is not None:
+            at_least = checked_share(at_least)
+        if self.several:
+            raise ReleaseError(
+                f"{self.source} gives each row any set of labels, so no class is the answer; use"
+                " predict or predict_proba"
+            )
+
+        levels = Levels.of(self.tree, self.classes)
+        probabilities = self.predict_proba(X)
+        if at_least is None:
+            return levels.classes(probabilities)
+        return levels.answers(probabilities, at_least, no_label(self.classes))
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the probability of each class for each row.
@@ -481,6 +554,18 @@ class Release(FittedClassifier):
         return isinstance(contents, TaskContents) and contents.task.labels == "several"
 
     @property
+    def tree(self) -> Tree | None:
+        """The tree of which the classes are the leaves, or None."""
+        contents = self.document.contents
+        if not isinstance(contents, TaskContents) or not contents.task.tree:
+            return None
+
+        # most releases have no tree, and predict without reading classes from data
+        from tacit.data.trees import Tree
+
+        return Tree(contents.task.tree).over(contents.classes)
+
+    @property
     def decision(self) -> Decision:
         """The rule by which the arrays classify a row."""
         return self.document.contents.decision
@@ -583,6 +668,16 @@ class Release(FittedClassifier):
             raise self._error("its arrays were changed after it was made or read")
         return content
 
+    def _tree_misfit(self) -> str | None:
+        """Describe the fault of the tree that the document states; None if there is none."""
+        try:
+            tree = self.tree
+        except InputError as error:
+            return str(error)
+        if tree is not None and self.several:
+            return "a tree is of exclusive classes, and a row may have several labels"
+        return None
+
     def _check_arrays(self) -> None:
         """Refuse arrays that do not fit the document or each other."""
         contents = self.document.contents
@@ -602,6 +697,7 @@ class Release(FittedClassifier):
             or label_sets_misfit(self.arrays, n_classes, several=self.several)
             or scaling_misfit(self.arrays, contents.width)
             or columns_misfit(contents)
+            or self._tree_misfit()
         )
         if first_fault is not None:
             raise self._error(first_fault)
