@@ -72,6 +72,7 @@ SESSION = {
     "inspect release": [],
     "evaluate release parts/test": [],
     "predict release parts/test --out labels.csv": ["labels.csv"],
+    "label-public release parts/test --at-least .6 --out labelled": ["labelled"],
     "export release --onnx head.onnx": ["head.onnx"],
     "page release --out page.html": ["page.html"],
     "publish release --to hub": ["hub"],

@@ -1,18 +1,12 @@
 """`tacit adapt`: a release adapted to unlabelled rows of its task."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tacit.cli.common import check_apart, check_encoder, ledger_of, say
+from tacit.cli.common import check_apart, check_encoder, say
 from tacit.cli.options import AnyEncoder, Features, Force, Out, Split
+from tacit.cli.public_rows import PUBLIC, check_no_record, check_uncovered
 from tacit.compute.progress_display import shown_progress
-from tacit.errors import InputError, NothingDoneError
-
-if TYPE_CHECKING:
-    from tacit.data.imports import Data
-
-PUBLIC = "give rows that are public, or of records that no guarantee covers"
-SAME = 0.9999  # cosine from which on two rows are taken for one record
+from tacit.errors import NothingDoneError
 
 
 def adapt(
@@ -69,9 +63,9 @@ def adapt(
         loaded = Release.load(release).verify()
         data = read_data(rows, x=x, split=split, width=loaded.width)
         check_encoder(loaded, data, rows, any_encoder=any_encoder)
-        _check_uncovered(ledger, place, data)
+        check_uncovered(ledger, place, data)
         if private is not None:
-            _check_no_record(private, place, data)
+            check_no_record(private, place, data)
         facts = public_facts(data)
         adapted = adapted_to(loaded, data.x, name=facts["name"], hash=facts["hash"])
         if adapted.release is None:
@@ -88,41 +82,4 @@ def adapt(
         say(
             "The rows were not compared with the data of the fit; their owner can do that with"
             " --private DATA."
-        )
-
-
-def _check_uncovered(ledger: Path | None, place: Path, data: "Data") -> None:
-    """Refuse rows that a ledger knows: what was fitted on them has a guarantee."""
-    known = ledger_of(ledger, place, data)
-    if known is None:
-        return
-    account = known.account()
-    if account.charges or account.allowance is not None:
-        fault = f"{known.path} counts what is spent on {data.identity!r}"
-        raise InputError(f"{place}: {fault}, so a guarantee covers these records; {PUBLIC}")
-
-
-def _check_no_record(private: Path, rows: Path, data: "Data") -> None:
-    """Refuse rows that hold private records, by content or direction, and stores by their
-    identity.
-    """
-    from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.imports import read_data
-    from tacit.data.overlap import overlap
-
-    records = read_data(private, width=data.x.shape[1])
-    stores = isinstance(records, EmbeddingStore) and isinstance(data, EmbeddingStore)
-    if stores and records.identity == data.identity:
-        raise InputError(
-            f"{rows} has the identity {data.identity!r} of --private {private}; {PUBLIC}"
-        )
-    found = overlap(records, data, SAME)
-    shared = len({*found.same[:, 0].tolist(), *found.near[:, 0].tolist()})
-    if shared:
-        fault = (
-            f"{rows} has the same or nearly the same rows as {shared} records of --private"
-            f" {private}"
-        )
-        raise InputError(
-            f"{fault}; leave them out (tacit overlap lists them, with --cosine {SAME} --out PAIRS)"
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 from tacit.cli.common import check_outside, say
 from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.options import Json
+from tacit.errors import InputError
 
 
 def inspect(
@@ -21,7 +22,7 @@ def inspect(
     Parameters
     ----------
     release
-        Folder of a release.
+        Folder of a release, or of labels of public rows (tacit label-public).
     key
         Also check that the owner of this public key, a PEM file, signed all files; needs the extra
         hub.
@@ -31,10 +32,19 @@ def inspect(
         Overwrite the YAML file.
     """
     from tacit.compute.atomic import atomic_file
+    from tacit.releases.reading import LABELS_DOCUMENT
     from tacit.releases.registry import registry_yaml
     from tacit.releases.release import Release
 
     signed = _signed(release, key)
+    if (release / LABELS_DOCUMENT).exists():
+        if registry is not None:
+            raise InputError(
+                f"--registry does not apply to {release}, which holds labels; inspect the release"
+                " that made them"
+            )
+        _inspect_labels(release, signed, json=json)
+        return
     loaded = Release.load(release).verify()
     if registry is not None:
         check_outside(registry, release)
@@ -57,6 +67,30 @@ def inspect(
     )
     say(f"{signed}\n")
     say(loaded.card())
+
+
+def _inspect_labels(folder: Path, signed: str, *, json: bool) -> None:
+    """Check labels of public rows and print their card, or their documents as JSON."""
+    from tacit.releases.public_labels import PublicLabels
+
+    labels = PublicLabels.load(folder).verify()
+    if json:
+        print_json(
+            {
+                "verified": True,
+                "signature": signed,
+                **guarantee_facts(labels.guarantee),
+                "document": labels.document.model_dump(mode="json"),
+                "release": labels.release.model_dump(mode="json"),
+            }
+        )
+        return
+    say(
+        f"{folder}: verified; hashes, counts of labels and every stated number about privacy agree"
+        " with the recorded events"
+    )
+    say(f"{signed}\n")
+    say(labels.card())
 
 
 def _signed(release: Path, key: Path | None) -> str:

@@ -16,6 +16,7 @@ VERBS = {
     "adapt": "Adapt an `auto` release to unlabelled data from the same task, if the data fit.",
     "evaluate": "Measure a release on a test set.",
     "predict": "Predict the class of every row, from a release alone.",
+    "label-public": "Label public rows by a release, in a folder that may be handed out.",
     "export": "Write a release as an ONNX file, which predicts without tacit.",
     "page": "Write a release as a page that shows what it reveals, and classifies.",
     "votes": "Turn the votes of teachers into labels, within every group's budget.",

@@ -14,6 +14,8 @@ from tacit.privacy.guarantee import rounded_up
 from tacit.releases.recipe import recipe
 from tacit.releases.schema import ITEMS, Accounting, Document, TableContents
 
+NOTHING_STATED = 'What nobody has stated reads "not stated".'
+
 # Labels of a class list that a card names.
 _MOST_LABELS = 20
 
@@ -28,7 +30,18 @@ def render_card(document: Document) -> str:
     """Write the card: a heading for each of the 17 items, and since version 4 how to predict
     without tacit.
     """
-    lines = [f"# {_text(document.product.name)}", ""]
+    lines = [*heading(document.product.name, document), NOTHING_STATED]
+
+    for number, (name, title) in enumerate(ITEMS.items(), 1):
+        lines += ["", f"## {number}. {title}", "", *item_lines(getattr(document, name))]
+    if document.version >= 4:
+        lines += ["", "## Predicting without tacit", "", *_recipe(document)]
+    return "\n".join(lines) + "\n"
+
+
+def heading(name: str, document: Document) -> list[str]:
+    """The first lines of a card: a name, the stamp, and the guarantee that `document` states."""
+    lines = [f"# {_text(name)}", ""]
     if document.stamp:
         lines += [f"**{document.stamp}**", ""]
 
@@ -38,13 +51,7 @@ def render_card(document: Document) -> str:
         if document.guarantee.unprotected:
             unprotected = ", ".join(document.guarantee.unprotected)
             lines += [_text(f"Not protected by it: {unprotected}."), ""]
-    lines += ['What nobody has stated reads "not stated".']
-
-    for number, (name, title) in enumerate(ITEMS.items(), 1):
-        lines += ["", f"## {number}. {title}", "", *_item(getattr(document, name))]
-    if document.version >= 4:
-        lines += ["", "## Predicting without tacit", "", *_recipe(document)]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _recipe(document: Document) -> list[str]:
@@ -63,7 +70,7 @@ def _recipe(document: Document) -> list[str]:
     ]
 
 
-def _item(item: Any) -> list[str]:
+def item_lines(item: Any) -> list[str]:
     """The lines of one item: a list of its fields, or the text of an item that is not stated."""
     if not isinstance(item, BaseModel):
         return [f"- {_text(str(item))}"]

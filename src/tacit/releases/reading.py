@@ -32,7 +32,11 @@ OF_TRANSPORT = (".git", ".gitattributes", ".cache")
 """Files that git and the clients of model hubs put into a folder."""
 NEVER_OPENED = (README, "LICENSE", SIGNATURE, *OF_TRANSPORT)
 LIMITS = {DOCUMENT: 4 * 2**20, ARRAYS: 4 * 2**30, CARD: 8 * 2**20}
+FILES = tuple(LIMITS)
 HEADER_LIMIT = 2**20
+
+# The document of a folder of labels of public rows, see `tacit.releases.public_labels`.
+LABELS_DOCUMENT = "labels.json"
 
 # The beginning of a pointer of git-lfs, which stands for a large file.
 LFS = b"version https://git-lfs"
@@ -65,19 +69,26 @@ def read_files(folder: Path) -> dict[str, bytes]:
             kind = "an embedding store" if is_store(folder) else "a folder of embedding stores"
             fault = f"{folder} is {kind} and not a release"
             raise ReleaseError(f"{fault}; give the folder of a release")
+    if (folder / LABELS_DOCUMENT).exists():
+        fault = f"{folder} holds labels of public rows and not a release"
+        raise ReleaseError(f"{fault}; check it with tacit inspect, read it with tacit.PublicLabels")
     check_names(folder, besides=NEVER_OPENED)
-    return {name: _read(folder / name, limit) for name, limit in LIMITS.items()}
+    return {name: read_file(folder / name, LIMITS[name]) for name in FILES}
 
 
-def check_names(folder: Path, besides: Collection[str] = ()) -> None:
-    """Refuse anything in the folder but the three files and the names in `besides`."""
+def check_names(
+    folder: Path, besides: Collection[str] = (), files: Collection[str] = FILES
+) -> None:
+    """Refuse anything in the folder but `files`, by default those of a release, and the names in
+    `besides`.
+    """
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name in besides:
                 continue
             where = f"{folder}: {quoted(entry.name)}"
-            if entry.name not in LIMITS:
-                fault = f"{where} is not a file of a release ({', '.join(LIMITS)})"
+            if entry.name not in files:
+                fault = f"{where} is not a file of a release ({', '.join(files)})"
                 raise ReleaseError(f"{fault}; remove it, or {AGAIN}")
             if not entry.is_file(follow_symlinks=False):
                 fault = f"{where} is a link or not a plain file"
@@ -86,13 +97,20 @@ def check_names(folder: Path, besides: Collection[str] = ()) -> None:
 
 def is_release(folder: Path, besides: Collection[str] = ()) -> bool:
     """Tell whether a folder holds a release, of plain files, and nothing else but `besides`."""
+    return holds(folder, DOCUMENT, besides, FILES)
+
+
+def holds(folder: Path, document: str, besides: Collection[str], files: Collection[str]) -> bool:
+    """Tell whether a folder has the file `document`, and nothing but plain files of the names
+    `files` or `besides`.
+    """
     try:
-        check_names(folder, besides)
+        check_names(folder, besides, files)
     except ReleaseError:
         return False
     with os.scandir(folder) as entries:
         is_plain = {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
-    return DOCUMENT in is_plain and all(is_plain.values())
+    return document in is_plain and all(is_plain.values())
 
 
 def parse_document(where: str, data: bytes) -> Document:
@@ -200,7 +218,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-def _read(path: Path, limit: int) -> bytes:
+def read_file(path: Path, limit: int) -> bytes:
     """Read one file, once it is known to be a plain file of at most `limit` bytes."""
     try:
         with open(path, "rb", opener=_open) as file:

@@ -51,7 +51,7 @@ from tacit.releases.reading import (
     read_guarantee,
 )
 from tacit.releases.schema import CLASS_SIZES, Document, TaskContents, Utility
-from tacit.releases.statement import check_work, first_untrue, privacy_items
+from tacit.releases.statement import check_statements, check_work, privacy_items
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -285,13 +285,7 @@ class Release(FittedClassifier):
             if not np.isfinite(array).all():
                 raise self._error(f"array {name!r} holds values that are not finite")
 
-        # events of a stranger's file may have any parameters, so accounting may fail in many ways
-        try:
-            check_work(self.guarantee, self.document.version)
-            fault = first_untrue(self.document, self.guarantee)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            reason = excerpt(str(error))
-            raise self._error(f"the recorded events cannot be accounted ({reason})") from error
+        fault = check_statements(self.document, self.guarantee)
         if fault:
             raise self._error(fault)
         if self.card_text != self.card():

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from tacit.errors import ReleaseError
+from tacit.errors import ReleaseError, excerpt
 from tacit.privacy import accounting, attack_rates
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import (
@@ -241,6 +241,18 @@ def work(guarantee: Guarantee, version: int = VERSION) -> float:
             if total > MAX_WORK:
                 break
     return total
+
+
+def check_statements(document: Document, guarantee: Guarantee) -> str | None:
+    """Describe the first statement about privacy that the recorded events do not bear out, or why
+    they cannot be accounted; None if all agree.
+    """
+    # events of a stranger's file may have any parameters, so accounting may fail in many ways
+    try:
+        check_work(guarantee, document.version)
+        return first_untrue(document, guarantee)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return f"the recorded events cannot be accounted ({excerpt(str(error))})"
 
 
 def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
