@@ -293,6 +293,12 @@ def test_a_release_that_does_not_verify_is_not_used():
         label_public(altered, POOL)
 
 
+def test_a_release_of_several_labels_is_refused(monkeypatch):
+    monkeypatch.setattr(Release, "several", True)
+    with pytest.raises(InputError, match=stating("several labels or none", "use tacit predict")):
+        label_public(RELEASE, POOL)
+
+
 def test_labels_of_research_noise_are_stamped_and_saved_only_when_asked(tmp_path):
     learner = tacit.NoisySumPrototypes("rho=2", classes=3, noise="research", random_state=0)
     labels = label_public(Release.of(learner.fit(ROWS, np.arange(90) % 3)), POOL)
