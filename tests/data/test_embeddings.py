@@ -352,7 +352,7 @@ def test_the_offending_row_is_found_in_a_later_block(tmp_path, monkeypatch):
     ("y", "classes", "message"),
     [
         ([0, 1], None, r"labels have shape \(2,\) beside 5 rows"),
-        ([[0]] * 5, None, r"labels have shape \(5, 1\) beside 5 rows"),
+        (np.zeros((5, 1), int), None, r"labels have shape \(5, 1\) beside 5 rows"),
         ([0, 1, None, 1, 0], None, "row 2 has no label"),
         (["a", "b", float("nan"), "a", "b"], None, "row 2 has no label"),
         (np.array([0, 1, np.nan, 1, 0]), None, "row 2 has no finite label"),
@@ -443,7 +443,8 @@ def test_what_is_not_a_store_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, stating("version 2", "1")),
+        ({"version": 3}, stating("version 3", "1")),
+        ({"version": 2}, stating("version 2", "several_labels")),
         ({"rows": 8}, stating("8 rows")),
         ({"rows": "7"}, "'7' is not a positive whole number"),
         ({"dim": 0}, "0 is not a positive whole number"),

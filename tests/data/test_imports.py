@@ -393,7 +393,7 @@ def test_a_folder_of_several_published_names_asks_which(tmp_path):
 def test_published_pairs_that_do_not_fit_are_refused(tmp_path):
     folder = published(tmp_path / "vit")
     path = folder / "cifar10_train.npy"
-    for targets in (Y[:5], np.eye(3)[Y]):
+    for targets in (Y[:5], np.eye(3)[Y[:5]], Y[:, None]):
         saved(folder / "cifar10_train_targets.npy", targets)
         refused(
             r"cifar10_train_targets.npy: labels have shape \(.*\) beside 6 rows of .*; give"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.remote import RemotePath, as_path
+from tacit.data.indicators import holds_sets, indicators
 from tacit.data.labels import (
     MOST_CLASSES,
     ClassValue,
@@ -44,6 +45,10 @@ class Arrays:
     allows it. Files carry no rows of class names. `label_kind` is "index" if the source states that
     whole numbers are positions in a class list, which it may not name. `left_out` has the columns
     that are no features, each with the reason. `places` names the rows in messages.
+
+    Where records may have several labels, `labels` is a matrix, (n, K), whose columns are those of
+    `classes`. If the source does not declare these, they were read off the labels
+    (`classes_derived`), or are None if nothing names the columns.
     """
 
     x: Any = field(repr=False)
@@ -60,6 +65,12 @@ class Arrays:
     label_kind: LabelKind = "value"
     left_out: tuple[str, ...] = ()
     places: Places = ROWS
+    classes_derived: bool = False
+
+    @property
+    def several(self) -> bool:
+        """Tell whether a record may have any number of labels."""
+        return self.labels is not None and self.labels.ndim == 2
 
     @property
     def origin(self) -> Origin:
@@ -68,10 +79,8 @@ class Arrays:
 
     @property
     def classes_declared(self) -> bool:
-        """Tell whether `classes` is a declared, public fact: files either declare their classes or
-        do not name any.
-        """
-        return self.classes is not None
+        """Tell whether `classes` is a declared, public fact."""
+        return self.classes is not None and not self.classes_derived
 
     @cached_property
     def content_hash(self) -> str:
@@ -103,13 +112,19 @@ def make_arrays(
     x = as_rows(x, str(files[0]))
 
     class_values = None if classes is None else class_list(classes)
+    classes_derived = False
     labels = None
     ids = None
     with places.in_errors():
-        if y is not None:
+        if y is not None and holds_sets(y):
+            sets = indicators(y, len(x), class_values, label_kind)
+            labels = sets.matrix
+            classes_derived = class_values is None and sets.classes is not None
+            class_values = sets.classes
+        elif y is not None:
             labels = clean_labels(y, len(x), class_values)
-        if labels is not None and class_values is not None:
-            labels = values_of(labels, class_values, label_kind)
+            if class_values is not None:
+                labels = values_of(labels, class_values, label_kind)
         if persons is not None:
             ids = stored_ids(persons, len(x))
     return Arrays(
@@ -123,6 +138,7 @@ def make_arrays(
         label_kind=label_kind,
         left_out=tuple(left_out),
         places=places,
+        classes_derived=classes_derived,
     )
 
 

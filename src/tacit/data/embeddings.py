@@ -2,7 +2,8 @@
 
     manifest.json        what the files are, with their sizes and hashes; replaced last, in one step
     shards/00000.npy ... rows of embeddings
-    metadata.parquet     column `label` (int32) when labelled, column `person` (int64 or text) with
+    metadata.parquet     column `label` (int32, or lists of it where a record may have several
+                         labels) when labelled, column `person` (int64 or text) with
                          ids of persons, columns `row` (int64) and `record` (text) with positions
                          and names in the source, and any columns of the user's
     names.npy            rows of class names, if the store carries some
@@ -30,6 +31,7 @@ from tacit.data import writing
 from tacit.data.arrays import combined_hash, existing, file_hash, named_columns
 from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
+from tacit.data.indicators import holds_sets, indicators
 from tacit.data.labels import (
     ClassValue,
     LabelKind,
@@ -67,8 +69,12 @@ class EmbeddingStore:
         Embeddings, memory-mapped and read-only: a `numpy.memmap`, or a `ShardedArray` of several.
     y : array of shape (rows,) or None
         Indexes into `classes`, or the labels themselves when `classes` is None; None if unlabelled.
+        Where `several`, as `labels`.
     labels : array of shape (rows,) or None
-        Class values.
+        Class values. Where `several`, a bool array of shape (rows, C): whether the record has the
+        label, for each of `classes`.
+    several : bool
+        Whether a record may have any number of labels, none included.
     persons : array of shape (rows,) or None
         Whose record each row is: whole numbers or texts, private like the labels; None if they were
         not given.
@@ -127,6 +133,7 @@ class EmbeddingStore:
         self.identity = manifest.identity
         self.card = manifest.card
         self.declared_public = manifest.declared_public
+        self.several = manifest.several_labels
         for cached in ("x", "y", "persons", "names", "origin"):
             self.__dict__.pop(cached, None)
 
@@ -176,6 +183,8 @@ class EmbeddingStore:
             Features; read block by block, so it may be memory-mapped and larger than the memory.
         y : sequence of length rows, optional
             Class values. They are compared with `classes` as texts: 1 is the class "1", not "01".
+            If records may have several labels: a list or set of class values for each row, which
+            may be empty, or a matrix of truth values, (rows, C), with a column for each class.
         persons : sequence of length rows, optional
             Whose record each row is: texts or whole numbers, compared and kept by the rule of
             `tacit.data.person_ids`. They are private.
@@ -224,13 +233,8 @@ class EmbeddingStore:
         dtype = dtype or default_dtype(X)
         n_rows = len(X)
         class_values = None if classes is None else class_list(classes)
-        kind = label_kind(labels)
-        values = None if y is None else clean_labels(y, n_rows, class_values)
-        if class_values is None and values is not None and values.dtype.kind == "U":
-            # a store holds labels as integers: texts are indexes into the texts that occur
-            class_values = class_list(np.unique(values).tolist())
+        indexes, class_values = _indexes_and_classes(y, n_rows, class_values, label_kind(labels))
         ids = None if persons is None else stored_ids(persons, n_rows)
-        indexes = writing.label_indexes(values, class_values, kind)
         table = writing.metadata_table(n_rows, indexes, ids, metadata)
         facts = writing.json_card(card)
         if column_names is not None:
@@ -244,7 +248,8 @@ class EmbeddingStore:
                 dtype=dtype,
                 shards=writing.write_shards(temporary, X, np.dtype(dtype), shard_rows, first=0),
                 metadata=writing.write_metadata(temporary, "metadata.parquet", table, n_rows),
-                has_labels=values is not None,
+                has_labels=indexes is not None,
+                several_labels=indexes is not None and indexes.ndim == 2,
                 classes=class_values,
                 classes_declared=classes is not None,
                 identity=identity,
@@ -319,10 +324,12 @@ class EmbeddingStore:
         return ShardedArray(shards)
 
     @cached_property
-    def y(self) -> NDArray[np.int64] | None:
-        """Label indexes, (rows,), or None."""
+    def y(self) -> NDArray[Any] | None:
+        """Label indexes, (rows,), or the matrix of several labels a record, (rows, C), or None."""
         if not self._manifest.has_labels:
             return None
+        if self.several:
+            return self._label_sets()
         labels = self._column(LABEL)
         valid = labels.dtype.kind == "i"
         if valid and self.classes is not None:
@@ -371,9 +378,9 @@ class EmbeddingStore:
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """Class values, (rows,), or None."""
-        if self.y is None:
-            return None
+        """Class values, (rows,), or the matrix of several labels a record, (rows, C), or None."""
+        if self.y is None or self.several:
+            return self.y
         return decode_labels(self.y, self.classes)
 
     @cached_property
@@ -446,6 +453,8 @@ class EmbeddingStore:
         else:
             parts.append("no labels")
 
+        if self.several:
+            parts.append("several labels a record")
         if self._manifest.has_persons:
             parts.append("with ids of persons")
         if self._manifest.names is not None:
@@ -483,6 +492,17 @@ class EmbeddingStore:
             return np.array(column.to_pylist(), dtype=np.str_)
         raise self._altered(self._metadata_path)
 
+    def _label_sets(self) -> NDArray[np.bool_]:
+        """Read the matrix of labels, (rows, C); a column of another form is an error."""
+        table = self.metadata([LABEL])
+        matrix = None
+        if table.column_names == [LABEL] and len(table) == self.rows:
+            matrix = writing.sets_of_lists(table[LABEL], len(self.classes or ()))
+        if matrix is None:
+            raise self._altered(self._metadata_path)
+        matrix.flags.writeable = False
+        return matrix
+
     def _shard(self, file: StoredFile) -> NDArray[Any]:
         """Map one file of rows, (rows, dim), and compare it with the manifest."""
         path = self.folder / file.file
@@ -497,3 +517,22 @@ class EmbeddingStore:
     def _altered(self, path: Path, detail: str = "") -> StoreError:
         fault = f"{path} is not what this store's manifest describes{detail}"
         return StoreError(f"{fault}; open the store again, or {RESTORE}")
+
+
+def _indexes_and_classes(
+    y: Any, rows: int, classes: list[ClassValue] | None, kind: LabelKind
+) -> tuple[NDArray[Any] | None, list[ClassValue] | None]:
+    """Return labels as a store holds them, and its class list: declared `classes`, or those that
+    occur.
+    """
+    if y is None:
+        return None, classes
+    if holds_sets(y):
+        sets = indicators(y, rows, classes, kind)
+        return sets.matrix, sets.listed
+
+    values = clean_labels(y, rows, classes)
+    if classes is None and values.dtype.kind == "U":
+        # a store holds labels as integers: texts are indexes into the texts that occur
+        classes = class_list(np.unique(values).tolist())
+    return writing.label_indexes(values, classes, kind), classes

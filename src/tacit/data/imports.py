@@ -24,6 +24,9 @@ data, or a file.
 Bytes of shape (n, height, width) or (n, channels, height, width) are pictures: they become rows,
 and the card has their shape.
 
+Records may have several labels: a column of lists, an array of shape (n, classes) of truth values,
+or texts whose labels `label_separator` separates. They are read as a matrix of truth values.
+
 A URL, such as `s3://bucket/folder`, takes the place of a path: Parquet and Arrow are read from
 there, and other kinds are copied to a temporary folder, which is deleted when Python ends.
 
@@ -55,6 +58,7 @@ from tacit.data.formats import (
 )
 from tacit.data.formats.arrow import as_numpy
 from tacit.data.ids import is_ids_file, places_of_ids, read_ids
+from tacit.data.indicators import checked_separator, labels_to_write
 from tacit.data.locations import chosen_split, located, location_and_split, splits
 from tacit.data.manifest import NAME as MANIFEST
 from tacit.data.persons import stored_ids
@@ -65,12 +69,16 @@ from tacit.errors import InputError
 
 Paths = str | Path | Sequence[str | Path]
 Data = Arrays | EmbeddingStore
-READERS = {
-    ".npz": npz.read,
+TABLES = {
     **dict.fromkeys(parts.KINDS, table.read),
-    ".safetensors": safetensors.read,
     **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), text.read),
     **dict.fromkeys((".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"), json_lines.read),
+}
+"""The function that reads a table, by its ending: as READERS, and what separates labels."""
+READERS = {
+    ".npz": npz.read,
+    ".safetensors": safetensors.read,
+    **TABLES,
     **dict.fromkeys((".h5", ".hdf5"), hdf5.read),
 }
 """The function that reads a file, by its ending: from the path, the names x, y and persons, and the
@@ -85,6 +93,7 @@ def read_data(
     x: str | None = None,
     y: str | None = None,
     persons: str | None = None,
+    label_separator: str | None = None,
     split: str | None = None,
     card: str | Path | None = None,
     width: int | None = None,
@@ -104,6 +113,8 @@ def read_data(
         Whose record each row is: a file of ids (one per line, an `.npy` array, a table with
         FILE#COLUMN), else the name of a column or array of the data. Left out for a store that
         carries ids.
+    label_separator : str, optional
+        What separates the labels of a record in a column of texts, such as "|".
     split : str, optional
         Which split of a folder or `.npz` file that has several.
     card : path, optional
@@ -141,10 +152,12 @@ def read_data(
     if persons is not None and not is_ids_file(persons):
         column = persons
 
+    if label_separator is not None:
+        checked_separator(label_separator)
     if len(files) == 1:
-        data = _read_path(files[0], x, y, column, split, width, role)
+        data = _read_path(files[0], x, y, column, label_separator, split, width, role)
     elif len(files) == 2 and all(located(file).suffix == ".npy" for file in files):
-        _refuse_options(files[0], x=x, y=y, split=split)
+        _refuse_options(files[0], x=x, y=y, split=split, label_separator=label_separator)
         _refuse_column(files[0], column)
         features, labels = (_on_this_machine(located(file)) for file in files)
         data = npy.read(features, labels, width=width)
@@ -209,6 +222,7 @@ def _read_path(
     x: str | None,
     y: str | None,
     persons: str | None,
+    separator: str | None,
     split: str | None,
     width: int | None,
     role: str | None,
@@ -217,12 +231,13 @@ def _read_path(
     path, split = location_and_split(path, split)
     path = _on_this_machine(path)
     if path.is_dir():
-        return _read_folder(path, x, y, persons, split, width)
+        return _read_folder(path, x, y, persons, separator, split, width)
     if path.suffix == ".npz" and x is None and y is None:
         part = npz.split_of(path, split, role)
         if part is not None:
+            _refuse_options(path, label_separator=separator)
             return npz.read_split(path, part, persons, width)
-    return _read_file(path, x, y, persons, split, width)
+    return _read_file(path, x, y, persons, separator, split, width)
 
 
 def _read_file(
@@ -230,17 +245,21 @@ def _read_file(
     x: str | None,
     y: str | None,
     persons: str | None,
+    separator: str | None,
     split: str | None,
     width: int | None,
 ) -> Arrays:
     _refuse_options(path, split=split)
     ending = parts.ending(path)
     if ending == ".npy":
-        _refuse_options(path, x=x, y=y)
+        _refuse_options(path, x=x, y=y, label_separator=separator)
         _refuse_column(path, persons)
         return npy.read(path, npy.targets_of(path), width=width)
     if ending not in READERS:
         raise _unknown(path)
+    if ending in TABLES:
+        return TABLES[ending](path, x, y, persons, width, separator)
+    _refuse_options(path, label_separator=separator)
     read = READERS[ending]
     return read(path, x, y, persons, width)
 
@@ -250,25 +269,28 @@ def _read_folder(
     x: str | None,
     y: str | None,
     persons: str | None,
+    separator: str | None,
     split: str | None,
     width: int | None,
 ) -> Data:
     if (path / MANIFEST).exists():
-        _refuse_options(path, x=x, y=y, split=split)
+        _refuse_options(path, x=x, y=y, split=split, label_separator=separator)
         store = EmbeddingStore.open(path)
         check_width(path, (store.rows, store.dim), width)
         return store
 
     if huggingface.is_dataset(path):
         _refuse_options(path, split=split)
-        return huggingface.read(path, x, y, persons, width=width)
+        return huggingface.read(path, x, y, persons, width=width, separator=separator)
     if huggingface.is_dataset_dict(path):
         name = chosen_split(path, split)
         identity = _split_identity(path, name)
-        return huggingface.read(path / name, x, y, persons, identity=identity, width=width)
+        return huggingface.read(
+            path / name, x, y, persons, identity=identity, width=width, separator=separator
+        )
 
     if npy.splits(path):
-        _refuse_options(path, x=x, y=y)
+        _refuse_options(path, x=x, y=y, label_separator=separator)
         _refuse_column(path, persons)
         name = chosen_split(path, split)
         features = path / f"{name}_x.npy"
@@ -280,7 +302,7 @@ def _read_folder(
             width=width,
         )
     if parts.is_parts(path):
-        return _read_parts(path, x, y, persons, split, width)
+        return _read_parts(path, x, y, persons, separator, split, width)
     raise _unknown(path)
 
 
@@ -289,6 +311,7 @@ def _read_parts(
     x: str | None,
     y: str | None,
     persons: str | None,
+    separator: str | None,
     split: str | None,
     width: int | None,
 ) -> Arrays:
@@ -305,9 +328,9 @@ def _read_parts(
         read = text.read_files
         if "json" in parts.ending(files[0]):
             read = json_lines.read_files
-        return read(files, path, identity, x, y, persons, width)
+        return read(files, path, identity, x, y, persons, width, separator)
     table_parts = parts.open_parts(path, name)
-    return table.read_parts(table_parts, path, identity, x, y, persons, width)
+    return table.read_parts(table_parts, path, identity, x, y, persons, width, separator)
 
 
 def _on_this_machine(path: Path) -> Path:
@@ -334,7 +357,7 @@ def _with_card(data: Data, card: Path, path: Path) -> Arrays:
     if not isinstance(data, Arrays):
         raise InputError(f"{path} is a store, which has a card; leave card= out")
     classes, card_facts = cards.read(card)
-    if classes is None:
+    if classes is None and data.classes_declared:
         classes = data.classes
 
     # the shape of pictures and names of columns are read from the file, and no card states them
@@ -344,7 +367,7 @@ def _with_card(data: Data, card: Path, path: Path) -> Arrays:
             facts[fact] = data.card[fact]
     return make_arrays(
         data.x,
-        data.labels,
+        labels_to_write(data),
         data.files,
         data.identity,
         classes,
@@ -373,7 +396,7 @@ def _with_persons(data: Data, ids: Any) -> Arrays:
     return Arrays(
         x=data.x,
         labels=data.labels,
-        classes=data.classes if data.classes_declared else None,
+        classes=data.classes if data.classes_declared or data.several else None,
         identity=data.identity,
         files=(data.folder / MANIFEST,),
         card=data.card,
@@ -382,6 +405,7 @@ def _with_persons(data: Data, ids: Any) -> Arrays:
         persons=persons,
         declared_public=data.declared_public,
         stated_origin=data.origin,
+        classes_derived=not data.classes_declared,
     )
 
 

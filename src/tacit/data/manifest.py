@@ -21,6 +21,8 @@ NAME = MANIFEST
 NAMES = "names.npy"
 
 VERSION = 1
+# version of stores whose records may have several labels, which earlier tacits do not read
+VERSION_OF_SETS = 2
 DTYPES = ("float16", "float32", "float64")
 RESTORE = "restore it from a copy, or write the store again"
 T = TypeVar("T")
@@ -66,6 +68,10 @@ class Manifest:
     names: StoredNames | None = None
     has_persons: bool = False
     declared_public: bool = False
+    several_labels: bool = False
+    """Whether a record may have any number of the labels, so that the column of labels holds
+    lists.
+    """
     has_ledger: bool = False
     """Whether a ledger counts what is spent on the records; see `tacit.privacy.ledger_note`."""
 
@@ -83,10 +89,11 @@ class Manifest:
 
     def save(self, folder: Path) -> None:
         """Put the manifest into `folder`, replacing an older one in a single step."""
-        facts = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        version = VERSION_OF_SETS if self.several_labels else VERSION
+        facts = {"format": FORMAT, "version": version, **asdict(self)}
 
         # stores written before these facts existed have no entries for them
-        for name in ("names", "has_persons", "declared_public", KEY):
+        for name in ("names", "has_persons", "declared_public", "several_labels", KEY):
             if not facts[name]:
                 del facts[name]
 
@@ -147,6 +154,7 @@ class Manifest:
             names=None if facts.get("names") is None else _stored_names(facts["names"]),
             has_persons=_typed(facts.get("has_persons", False), bool),
             declared_public=_typed(facts.get("declared_public", False), bool),
+            several_labels=_several_labels(facts),
             has_ledger=_typed(facts.get(KEY, False), bool),
         )
 
@@ -157,6 +165,9 @@ class Manifest:
         shard_rows = sum(shard.rows for shard in self.shards)
         if shard_rows != self.rows or self.metadata.rows != self.rows:
             raise ValueError(f"its files do not add up to {self.rows} rows")
+
+        if self.several_labels and (not self.has_labels or self.classes is None):
+            raise ValueError("it has several labels a record, and lacks labels or their classes")
 
         names = self.names
         if names is not None:
@@ -258,9 +269,9 @@ def stated_values(folder: Path) -> dict[str, Any]:
         raise StoreError(
             f"{path} is not the manifest of an embedding store; make one with tacit import"
         )
-    if facts.get("version") != VERSION:
+    if facts.get("version") not in (VERSION, VERSION_OF_SETS):
         version = f"format version {quoted(facts.get('version'))}"
-        fault = f"{path} has {version}, this tacit reads {VERSION}"
+        fault = f"{path} has {version}, this tacit reads {VERSION} and {VERSION_OF_SETS}"
         raise StoreError(f"{fault}; use the tacit that wrote it, or write the store again")
     return facts
 
@@ -280,6 +291,14 @@ def _stored_names(entry: Any) -> StoredNames:
         file=_stored_file(entry["file"]),
         card=_typed(entry["card"], dict),
     )
+
+
+def _several_labels(facts: dict[str, Any]) -> bool:
+    """Return whether records may have several labels, which the version must state too."""
+    several = _typed(facts.get("several_labels", False), bool)
+    if several != (facts["version"] == VERSION_OF_SETS):
+        raise ValueError(f"version {facts['version']} contradicts several_labels {several}")
+    return several
 
 
 def _count(value: Any) -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.data.arrays import file_hash
+from tacit.data.indicators import holds_sets, indicators
 from tacit.data.labels import ClassValue, LabelKind, clean_labels, encode_labels
 from tacit.data.manifest import NAMES, Manifest, StoredFile, StoredNames
 from tacit.data.name_rows import rows_by_class
@@ -51,6 +52,49 @@ def label_indexes(
     return labels
 
 
+def label_column(indexes: NDArray[Any]) -> Any:
+    """Return labels as a column: the index of each, (n,), or lists of them for a matrix, (n, K)."""
+    import pyarrow as pa
+
+    if indexes.ndim == 2:
+        return lists_of_indexes(indexes)
+    return pa.array(indexes, pa.int32())
+
+
+def lists_of_indexes(matrix: NDArray[np.bool_]) -> Any:
+    """Return sets of labels, (n, K), as a store holds them: for each record the list of its indexes
+    into the class list, ascending.
+    """
+    import pyarrow as pa
+
+    _, columns = np.nonzero(matrix)
+    ends = np.cumsum(matrix.sum(axis=1))
+    offsets = np.concatenate([[0], ends])
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(columns, pa.int32()))
+
+
+def sets_of_lists(column: Any, n_classes: int) -> NDArray[np.bool_] | None:
+    """Return the sets of labels of a column that `lists_of_indexes` made, (n, K); None for another
+    column.
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if not pa.types.is_list(kind) or not pa.types.is_signed_integer(kind.value_type):
+        return None
+    lists = column.combine_chunks()
+    indexes = lists.flatten()
+    if column.null_count or indexes.null_count:
+        return None
+    columns = indexes.to_numpy()
+    if ((columns < 0) | (columns >= n_classes)).any():
+        return None
+    sizes = lists.value_lengths().to_numpy()
+    matrix = np.zeros((len(lists), n_classes), dtype=bool)
+    matrix[np.repeat(np.arange(len(lists)), sizes), columns] = True
+    return matrix
+
+
 def json_card(card: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the card as plain JSON values, as it will be read again."""
     try:
@@ -64,16 +108,19 @@ def json_card(card: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def metadata_table(
     rows: int,
-    indexes: NDArray[np.int64] | None,
+    indexes: NDArray[Any] | None,
     persons: NDArray[Any] | None,
     metadata: Mapping[str, Sequence[Any]] | None,
 ) -> Any:
-    """Make the metadata an Arrow table: the labels, the ids of persons, and the user's columns."""
+    """Make the metadata an Arrow table: the labels, the ids of persons, and the user's columns.
+
+    `indexes` has the index of each label, (rows,), or the matrix of sets of labels, (rows, K).
+    """
     import pyarrow as pa
 
     columns: dict[str, Any] = {}
     if indexes is not None:
-        columns[LABEL] = pa.array(indexes, pa.int32())
+        columns[LABEL] = label_column(indexes)
     if persons is not None:
         columns[PERSON] = pa.array(persons.tolist())
 
@@ -200,17 +247,13 @@ def append_rows(
     """
     _check_same_parts(folder, old, X, y, persons)
     n_new = len(X)
-    labels = None if y is None else clean_labels(y, n_new, old.classes)
-    if labels is not None and old.classes is None and labels.dtype.kind == "U":
-        fault = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"
-        raise InputError(f"{fault}; append the same kind")
+    indexes = None if y is None else _appended_labels(old, y, n_new, kind)
     ids = None if persons is None else stored_ids(persons, n_new)
 
     table = old_table()
     columns: dict[str, Any] = dict(metadata or {})
     if ROW in table.column_names and ROW not in columns:
         columns = {ROW: _next_positions(table[ROW], n_new), **columns}
-    indexes = label_indexes(labels, old.classes, kind)
     new_table = metadata_table(n_new, indexes, ids, columns)
     if ids is not None and new_table.schema.field(PERSON).type != table.schema.field(PERSON).type:
         # 17 and "17" are one person, so numbers become texts
@@ -230,6 +273,25 @@ def append_rows(
         new.save(folder)
     finally:
         _remove_unnamed(folder)
+
+
+def _appended_labels(old: Manifest, y: Any, rows: int, kind: LabelKind) -> NDArray[Any] | None:
+    """Return the labels of new rows as the store holds them; sets of labels only where it holds
+    sets.
+    """
+    if holds_sets(y) != old.several_labels:
+        rule = "several labels a record; give a list of labels for each row"
+        if not old.several_labels:
+            rule = "one label a record; give one for each row"
+        raise InputError(f"the store has {rule}")
+    if old.several_labels:
+        return indicators(y, rows, old.classes, kind).matrix
+
+    labels = clean_labels(y, rows, old.classes)
+    if old.classes is None and labels.dtype.kind == "U":
+        fault = f"row 0 has label {labels[0].item()!r} where the store has whole numbers"
+        raise InputError(f"{fault}; append the same kind")
+    return label_indexes(labels, old.classes, kind)
 
 
 def _check_same_parts(folder: Path, old: Manifest, X: Any, y: Any, persons: Any) -> None:

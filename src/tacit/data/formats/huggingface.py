@@ -16,6 +16,9 @@ from tacit.data.manifest import plain_name
 from tacit.data.sizes import check_width
 from tacit.errors import InputError, quoted
 
+# features of `datasets` whose values are lists
+LISTS = ("Sequence", "List", "LargeList")
+
 
 def is_dataset(folder: Path) -> bool:
     """Tell whether `folder` is one saved data set."""
@@ -42,6 +45,7 @@ def read(
     *,
     identity: str | None = None,
     width: int | None = None,
+    separator: str | None = None,
 ) -> Arrays:
     """Read features, labels and ids of persons; the names of a `ClassLabel` column are the declared
     classes.
@@ -56,6 +60,7 @@ def read(
         y,
         persons,
         width,
+        separator,
         classes=None if label is None else class_names(folder, label),
         # a `ClassLabel` column holds positions
         label_kind="index",
@@ -164,9 +169,16 @@ def _unsigned(data: bytes, position: int) -> int:
 
 
 def class_names(folder: Path, label: str) -> list[str] | None:
-    """Return the names of a `ClassLabel` column; None for a column of another kind."""
+    """Return the names of a column of `ClassLabel`, or of lists of it; None for a column of another
+    kind.
+    """
     features = _json(folder / "dataset_info.json").get("features") or {}
     feature = features.get(label) if isinstance(features, dict) else None
+    if isinstance(feature, dict) and feature.get("_type") in LISTS:
+        feature = feature.get("feature")
+    elif isinstance(feature, list) and len(feature) == 1:
+        # as `datasets` wrote lists before it had a class for them
+        feature = feature[0]
     if not isinstance(feature, dict) or feature.get("_type") != "ClassLabel":
         return None
     names = feature.get("names")

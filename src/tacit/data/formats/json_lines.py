@@ -20,10 +20,15 @@ BLOCK = 1 << 24
 
 
 def read(
-    path: Path, x: str | None, y: str | None, persons: str | None, width: int | None
+    path: Path,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    width: int | None,
+    separator: str | None = None,
 ) -> Arrays:
     """Read features, labels and ids of persons, by the names that a Parquet file has for them."""
-    return read_files([path], path, stem(path), x, y, persons, width)
+    return read_files([path], path, stem(path), x, y, persons, width, separator)
 
 
 def read_files(
@@ -34,6 +39,7 @@ def read_files(
     y: str | None,
     persons: str | None,
     width: int | None,
+    separator: str | None = None,
 ) -> Arrays:
     """Read files one after another, block by block.
 
@@ -45,10 +51,11 @@ def read_files(
     first = next(_tables(paths, None), None)
     if first is None:
         raise _fault(path)
-    data = _collected(paths, path, identity, x, y, persons, width, first.schema, None)
+    names = (x, y, persons, separator)
+    data = _collected(paths, path, identity, names, width, first.schema, None)
     if data is None:
         schema = _common_schema(paths, path)
-        data = _collected(paths, path, identity, x, y, persons, width, schema, schema)
+        data = _collected(paths, path, identity, names, width, schema, schema)
     if data is None:
         raise _fault(path)
     return data
@@ -58,16 +65,18 @@ def _collected(
     paths: list[Path],
     path: Path,
     identity: str,
-    x: str | None,
-    y: str | None,
-    persons: str | None,
+    names: tuple[str | None, ...],
     width: int | None,
     schema: Any,
     explicit_schema: Any,
 ) -> Arrays | None:
-    """Return the data if all blocks have the columns of the schema, else None."""
+    """Return the data if all blocks have the columns of the schema, else None.
+
+    `names` are x, y, persons, and what separates labels.
+    """
     import pyarrow as pa
 
+    x, y, persons, separator = names
     features, label = columns(schema, x, y, persons, path)
     other_columns = [name for name in (label, persons) if name is not None]
     types = _types(schema)
@@ -99,8 +108,11 @@ def _collected(
     check_width(path, values.shape, width)
     found = {name: pa.chunked_array(chunks, types[name]) for name, chunks in others.items()}
     try:
-        labels = None if label is None else labels_of(found[label])
+        with places.in_errors():
+            labels = None if label is None else labels_of(found[label], separator)
         ids = None if persons is None else as_numpy(found[persons])
+    except InputError:
+        raise
     except (ValueError, pa.ArrowException) as error:
         # a text is not in UTF-8, which the parser does not check
         raise _fault(path) from error

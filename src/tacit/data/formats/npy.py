@@ -70,7 +70,7 @@ def read(
     rows = map_npy(features)
     check_width(features, rows.shape, width)
     targets = None if labels is None else map_npy(labels)
-    if targets is not None and rows.ndim == 2 and targets.shape != rows.shape[:1]:
+    if targets is not None and rows.ndim == 2 and not _fit(targets.shape, len(rows)):
         fault = f"{labels}: labels have shape {targets.shape} beside {len(rows)} rows of {features}"
         raise InputError(f"{fault}; give exactly one label per row")
     files = (features,) if labels is None else (features, labels)
@@ -84,6 +84,12 @@ def read(
         facts,
         label_kind="index" if states_positions else "value",
     )
+
+
+def _fit(shape: tuple[int, ...], n_rows: int) -> bool:
+    """Tell whether labels of a shape are one a row, or a matrix of several labels a row."""
+    is_matrix = len(shape) == 2 and shape[1] > 1
+    return shape == (n_rows,) or (is_matrix and shape[0] == n_rows)
 
 
 def targets_of(features: Path) -> Path | None:

@@ -28,6 +28,7 @@ from tacit.data.formats.arrow import (
     storage_type,
 )
 from tacit.data.formats.parts import Parts, one_part
+from tacit.data.indicators import LabelLists, separated
 from tacit.data.labels import LabelKind
 from tacit.data.rows import BLOCK_VALUES, numeric_array
 from tacit.data.sizes import check_width
@@ -39,12 +40,17 @@ LABELS = ("label", "labels", "y", "target", "class")
 
 
 def read(
-    path: Path, x: str | None, y: str | None, persons: str | None, width: int | None
+    path: Path,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    width: int | None,
+    separator: str | None = None,
 ) -> Arrays:
     """Read the labels and ids of persons of a Parquet or Arrow file, and its features as they are
     asked for; other columns are not loaded.
     """
-    return read_parts(one_part(path), path, path.stem, x, y, persons, width)
+    return read_parts(one_part(path), path, path.stem, x, y, persons, width, separator)
 
 
 def read_parts(
@@ -55,6 +61,7 @@ def read_parts(
     y: str | None,
     persons: str | None,
     width: int | None,
+    separator: str | None = None,
     *,
     classes: list[str] | None = None,
     label_kind: LabelKind = "value",
@@ -71,7 +78,7 @@ def read_parts(
 
         rows = _streamed(parts, features, dtype, path)
         check_width(path, rows.shape, width)
-        labels = None if label is None else labels_of(parts.column(label))
+        labels = None if label is None else labels_of(parts.column(label), separator)
         ids = None if persons is None else as_numpy(parts.column(persons))
         card = None
         if not is_list(parts.schema.field(features[0]).type):
@@ -99,14 +106,52 @@ def _streamed(parts: Parts, features: list[str], dtype: np.dtype[Any], path: Pat
     )
 
 
-def labels_of(column: Any) -> NDArray[Any]:
-    """Return a column of labels as numpy; truth values are the texts False and True."""
+def labels_of(column: Any, separator: str | None = None) -> NDArray[Any] | LabelLists:
+    """Return a column of labels as numpy; truth values are the texts False and True.
+
+    A column of lists, and of texts with a separator, has several labels a record.
+    """
     import pyarrow as pa
 
+    if is_list(column.type):
+        if separator is not None:
+            raise InputError(
+                f"label_separator={separator!r} is for texts, and the labels are lists; leave it"
+                " out"
+            )
+        return _label_lists(column)
+    if separator is not None:
+        if not _is_text(decoded_type(column.type)):
+            raise InputError(
+                f"label_separator={separator!r} is for texts, and the labels are {column.type};"
+                " leave it out"
+            )
+        return separated(column.to_pylist(), separator)
     if pa.types.is_boolean(column.type):
         values = [None if value is None else str(value) for value in column.to_pylist()]
         return np.array(values, dtype=object)
     return as_numpy(column)
+
+
+def _label_lists(column: Any) -> LabelLists:
+    """Return a column of lists of labels; a row without a list is refused."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    column = _storage(column)
+    if column.null_count:
+        row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+        fault = "has no labels (missing value)"
+        raise RowError("", row, f" {fault}; drop that row, or give an empty list if it has none")
+    sizes = pc.list_value_length(column).to_numpy().astype(np.int64)
+    return LabelLists(_labels_within(column.flatten()), sizes)
+
+
+def _labels_within(values: Any) -> NDArray[Any]:
+    """Return the labels of all lists, one after another; truth values stay such."""
+    return decoded(values).to_numpy(zero_copy_only=False)
 
 
 def _blocks(

@@ -8,6 +8,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 from tacit.data.arrays import Arrays, choose, commands_of_a_table, make_arrays, named_columns
 from tacit.data.formats.arrow import as_numpy, check_once
 from tacit.data.formats.table import LABELS
+from tacit.data.indicators import separated
 from tacit.data.labels import WHOLE_NUMBER
 from tacit.data.places import Places
 from tacit.data.sizes import check_unpacked, check_width
@@ -56,12 +58,17 @@ class _Heading(NamedTuple):
 
 
 def read(
-    path: Path, x: str | None, y: str | None, persons: str | None, width: int | None
+    path: Path,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    width: int | None,
+    separator: str | None = None,
 ) -> Arrays:
     """Read the columns of numbers, labels and ids of persons; all columns but those two are
     features.
     """
-    return read_files([path], path, stem(path), x, y, persons, width)
+    return read_files([path], path, stem(path), x, y, persons, width, separator)
 
 
 def read_files(
@@ -72,6 +79,7 @@ def read_files(
     y: str | None,
     persons: str | None,
     width: int | None,
+    separator: str | None = None,
 ) -> Arrays:
     """Read files one after another, batch by batch; each has the heading of the first, or none."""
     if x is not None:
@@ -104,15 +112,33 @@ def read_files(
             for name, chunks in texts.items():
                 chunks.append(batch.column(name))
     check_width(path, (rows.n_rows, len(features)), width)
+    places = Places(tuple(paths), has_header=heading.in_file)
+    labels = None
+    if label is not None:
+        with places.in_errors():
+            labels = _labels_of(_column(texts[label]), separator)
     return make_arrays(
         rows.array(),
-        None if label is None else as_numpy(_labels(_column(texts[label]))),
+        labels,
         tuple(paths),
         identity,
         card=named_columns(features) if heading.in_file else None,
         persons=None if ids is None else as_numpy(_column(texts[ids])),
-        places=Places(tuple(paths), has_header=heading.in_file),
+        places=places,
     )
+
+
+def _labels_of(column: Any, separator: str | None) -> Any:
+    """Return a column of labels, or with a separator the several labels of each record; an empty
+    cell has none.
+    """
+    import pyarrow as pa
+
+    if separator is None:
+        return as_numpy(_labels(column))
+    lists = separated((text or "" for text in column.to_pylist()), separator)
+    values = pa.chunked_array([pa.array(lists.values.tolist(), pa.string())])
+    return replace(lists, values=as_numpy(_labels(values)))
 
 
 def _column(chunks: list[Any]) -> Any:
