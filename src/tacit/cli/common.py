@@ -141,17 +141,30 @@ def labels_of(data: "Data", path: Path | str) -> Any:
 def class_labels(
     data: "Data", path: Path | str, classes: Any, kind: str = "value", *, needed: bool = True
 ) -> Any:
-    """Return the labels as values of the class list, if one is declared.
+    """Return the labels as values of the class list, if one is declared, or the matrix of several
+    labels a record in its order.
 
     `kind` is that of `--labels`: "index" if whole numbers are positions in the list.
     """
-    from tacit.data.labels import values_of
+    from tacit.data.indicators import Indicators
+    from tacit.data.labels import class_list, values_of
 
     labels = labels_of(data, path) if needed else data.labels
     if labels is None or classes is None:
         return labels
     with data.places.in_errors():
+        if data.several:
+            sets = Indicators(labels, data.classes)
+            return sets.recoded(class_list(classes), kind_of(data, classes, kind)).matrix
         return values_of(labels, classes, kind_of(data, classes, kind))
+
+
+def one_label_each(data: "Data", path: Path | str, reason: str) -> Any:
+    """Return the labels, which must be there and one a record; `reason` says why."""
+    labels = labels_of(data, path)
+    if data.several:
+        raise InputError(f"{path} has several labels a record, and {reason}")
+    return labels
 
 
 def kind_of(data: "Data", classes: Any, kind: str) -> "LabelKind":

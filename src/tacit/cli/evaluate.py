@@ -14,7 +14,16 @@ from tacit.cli.common import (
     utility_of,
 )
 from tacit.cli.json_output import print_json
-from tacit.cli.options import AnyEncoder, Features, Json, LabelMeaning, Labels, Persons, Split
+from tacit.cli.options import (
+    AnyEncoder,
+    Features,
+    Json,
+    LabelMeaning,
+    Labels,
+    LabelSeparator,
+    Persons,
+    Split,
+)
 from tacit.cli.table_rows import data_for
 from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
@@ -38,6 +47,7 @@ def evaluate(
     x: Features = None,
     y: Labels = None,
     labels: LabelMeaning = "value",
+    label_separator: LabelSeparator = None,
     persons: Persons = None,
     split: Split = None,
     any_encoder: AnyEncoder = False,
@@ -81,7 +91,14 @@ def evaluate(
         if record:
             _check_recordable(release)
         data = data_for(
-            loaded, store, x=x, y=y, persons=persons, split=split, any_encoder=any_encoder
+            loaded,
+            store,
+            x=x,
+            y=y,
+            persons=persons,
+            label_separator=label_separator,
+            split=split,
+            any_encoder=any_encoder,
         )
         if record:
             _check_public(store, split, data, public_test=public_test)

@@ -37,6 +37,7 @@ from tacit.cli.options import (
     Json,
     LabelMeaning,
     Labels,
+    LabelSeparator,
     Method,
     Noise,
     Out,
@@ -68,6 +69,7 @@ def fit(
     names: str | None = None,
     classes: str | None = None,
     labels: LabelMeaning = "value",
+    label_separator: LabelSeparator = None,
     groups: Path | None = None,
     test: Path | None = None,
     figures: Path | None = None,
@@ -172,7 +174,15 @@ def fit(
             check_apart("public", located(public, public_split), private, UNPROTECTED)
 
     with shown_progress(), _resumable(learner, out):
-        data = read_data(store, x=x, y=y, persons=persons, split=split, role="train")
+        data = read_data(
+            store,
+            x=x,
+            y=y,
+            persons=persons,
+            label_separator=label_separator,
+            split=split,
+            role="train",
+        )
         tell_of_columns(data, store)
         class_list = declared_classes(declared, data)
         y_of_class = class_labels(data, store, class_list, labels, needed=learner.uses_records)
@@ -341,7 +351,7 @@ def _truth(public: "Data", classes: Any) -> Any:
     """Return the labels of the public rows, if all of them are declared private classes."""
     from tacit.data.labels import class_list
 
-    if public.labels is None or classes is None:
+    if public.labels is None or public.several or classes is None:
         return None
     if not set(public.labels.tolist()) <= set(class_list(classes)):
         return None

@@ -16,7 +16,7 @@ from tacit.cli.common import (
     tell_of_ledger,
 )
 from tacit.cli.names import names_for
-from tacit.cli.options import LabelMeaning, Out, Persons
+from tacit.cli.options import LabelMeaning, LabelSeparator, Out, Persons
 from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
@@ -36,6 +36,7 @@ def import_(
     card: Path | None = None,
     classes: str | None = None,
     labels: LabelMeaning = "value",
+    label_separator: LabelSeparator = None,
     names: str | None = None,
     identity: str | None = None,
     declare_public: bool = False,
@@ -103,7 +104,15 @@ def import_(
         # rows are read once, as the store is written, unless names are compared with them
         stream = names is None
         data = read_data(
-            files, x=x, y=y, persons=persons, split=part, card=card, check=False, stream=stream
+            files,
+            x=x,
+            y=y,
+            persons=persons,
+            label_separator=label_separator,
+            split=part,
+            card=card,
+            check=False,
+            stream=stream,
         )
         tell_of_columns(data, files[0])
         place = located(files[0], part)
@@ -163,12 +172,13 @@ def _write(
 ) -> "EmbeddingStore":
     """Write a store of the data; further options are those of `EmbeddingStore.write`."""
     from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.indicators import labels_to_write
 
     with data.places.in_errors():
         return EmbeddingStore.write(
             folder,
             _features(data),
-            data.labels,
+            labels_to_write(data),
             persons=data.persons,
             classes=classes,
             card=data.card,
@@ -198,6 +208,8 @@ def _summary(store: "EmbeddingStore", class_names: "ClassNames | None") -> str:
         facts.append(f"{len(store.classes)} classes")
     else:
         facts.append("no declared classes")
+    if store.several:
+        facts.append("several labels a record")
     if class_names is not None:
         facts.append(f"{class_names.count} rows of class names")
     return ", ".join(facts)

@@ -83,6 +83,15 @@ LabelMeaning = Annotated[
         )
     ),
 ]
+LabelSeparator = Annotated[
+    str | None,
+    Parameter(
+        help=(
+            'What separates the labels of a record in a column of texts, such as "|", where'
+            " records may have several labels; a record without text has none."
+        )
+    ),
+]
 Split = Annotated[
     str | None, Parameter(help="Which split of a folder or .npz file that has several.")
 ]

@@ -12,7 +12,7 @@ from tacit.cli.common import (
     tell_of_case,
     tell_of_ledger,
 )
-from tacit.cli.options import Out, Persons
+from tacit.cli.options import LabelSeparator, Out, Persons
 from tacit.compute.progress_display import shown_progress
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def split(
     n_private: int | None = None,
     seed: int = 0,
     persons: Persons = None,
+    label_separator: LabelSeparator = None,
     declare_public: bool = False,
     force: bool = False,
 ) -> None:
@@ -72,7 +73,7 @@ def split(
     from tacit.data.manifest import holds_stores
     from tacit.data.splits import split as deal
 
-    source = read_data(data, persons=persons, role="train")
+    source = read_data(data, persons=persons, label_separator=label_separator, role="train")
     if declare_public:
         check_declaration(data, located(data), source)
     parts = deal(
@@ -105,14 +106,13 @@ def _write_part(
 ) -> str:
     """Write the store of one part, and return its numbers of rows and persons in words."""
     from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.indicators import labels_to_write
     from tacit.data.manifest import dtype_of
 
     persons = None
     if source.persons is not None:
         persons = source.persons[rows]
-    labels = None
-    if source.labels is not None:
-        labels = source.labels[rows]
+    labels = labels_to_write(source, rows)
     origin = source.origin.at(rows)
     stored_persons = persons
 

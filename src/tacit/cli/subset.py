@@ -12,7 +12,7 @@ from tacit.cli.common import (
     tell_of_case,
     tell_of_ledger,
 )
-from tacit.cli.options import Out, Persons
+from tacit.cli.options import LabelSeparator, Out, Persons
 from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
@@ -30,6 +30,7 @@ def subset(
     seed: int = 0,
     rows: int | None = None,
     persons: Persons = None,
+    label_separator: LabelSeparator = None,
     declare_public: bool = False,
     force: bool = False,
 ) -> None:
@@ -60,6 +61,7 @@ def subset(
     from tacit.compute.atomic import check_writable, remove_parts
     from tacit.data.embeddings import EmbeddingStore
     from tacit.data.imports import read_data
+    from tacit.data.indicators import labels_to_write
     from tacit.data.locations import located
     from tacit.data.manifest import dtype_of, is_store
 
@@ -72,10 +74,15 @@ def subset(
         raise InputError(f"--out {out} is the data itself, or lies in it; name another folder")
     check_writable(out, force=force, ours=is_store)
 
-    source = read_data(data, persons=persons, role="train")
+    source = read_data(data, persons=persons, label_separator=label_separator, role="train")
     if declare_public:
         check_declaration(data, located(data), source)
     labels = labels_of(source, data)
+    if imbalance is not None and source.several:
+        raise InputError(
+            f"--imbalance {imbalance:g} cuts classes to sizes, and records of {data} may have"
+            " several labels, so that each counts in several classes; take --rows alone"
+        )
     if rows is not None and not 1 <= rows <= len(labels):
         raise InputError(
             f"--rows {rows} must be from 1 to the {len(labels)} records of {data}; correct it"
@@ -93,7 +100,7 @@ def subset(
         EmbeddingStore.write(
             out,
             source.x[subset],
-            labels[subset],
+            labels_to_write(source, subset),
             classes=declared,
             card=card,
             identity=source.identity,

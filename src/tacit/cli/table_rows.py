@@ -41,6 +41,7 @@ def data_for(
     x: str | None = None,
     y: str | None = None,
     persons: str | None = None,
+    label_separator: str | None = None,
     split: str | None = None,
 ) -> "Data":
     """Read rows to classify: by the release's schema if `path` is a table with its columns, by the
@@ -57,11 +58,20 @@ def data_for(
         # the table is opened several times below, and each time would copy it
         path = path.copied()
     if isinstance(columns, TableSchema) and _has_column_of(columns, path):
-        return _encoded(release, columns, path, y, persons)
+        return _encoded(release, columns, path, y, persons, label_separator)
 
     # columns are selected by name below, so a file may have more than the release takes
     width = None if isinstance(columns, ColumnNames) else release.width
-    data = read_data(path, x=x, y=y, persons=persons, split=split, width=width, role="test")
+    data = read_data(
+        path,
+        x=x,
+        y=y,
+        persons=persons,
+        label_separator=label_separator,
+        split=split,
+        width=width,
+        role="test",
+    )
     check_encoder(release, data, path, any_encoder=any_encoder)
     tell_of_columns(data, path)
     given = columns_of_card(data)
@@ -80,7 +90,12 @@ def _has_column_of(schema: "TableSchema", path: Path) -> bool:
 
 
 def _encoded(
-    release: "Release", schema: "TableSchema", path: Path, y: str | None, persons: str | None
+    release: "Release",
+    schema: "TableSchema",
+    path: Path,
+    y: str | None,
+    persons: str | None,
+    label_separator: str | None,
 ) -> "Data":
     """Encode a table by the schema of a release."""
     from tacit.data.arrays import Arrays
@@ -105,6 +120,7 @@ def _encoded(
         label=label,
         person=None if has_ids_file else persons,
         classes=release.classes.tolist(),
+        label_separator=label_separator,
     )
     for line in records.coded.lines():
         say(f"{path}: {line}")
@@ -113,10 +129,11 @@ def _encoded(
     if has_ids_file and persons is not None:
         with places_of_ids(persons).in_errors():
             ids = stored_ids(read_ids(persons), len(records.coded.codes))
+    several = records.labels is not None and records.labels.ndim == 2
     return Arrays(
         schema.rows(records.coded.codes),
         records.labels,
-        None,
+        release.classes.tolist() if several else None,
         path.stem,
         table.files,
         persons=ids,
@@ -144,11 +161,12 @@ def _in_order(columns: "ColumnNames", given: "ColumnNames", data: "Data", path: 
     return Arrays(
         rows,
         data.labels,
-        data.classes if data.classes_declared else None,
+        data.classes if data.classes_declared or data.several else None,
         data.identity,
         (data.folder / "manifest.json",),
         data.card,
         persons=data.persons,
         declared_public=data.declared_public,
         stated_origin=data.origin,
+        classes_derived=not data.classes_declared,
     )

@@ -288,7 +288,8 @@ def _rows_of_truth(lists: LabelLists) -> NDArray[np.bool_]:
             f" has {lists.sizes[row]} truth values as labels, the first row has {length}; give one"
             " for each class",
         )
-    return lists.values.astype(bool).reshape(len(lists), length)
+    matrix: NDArray[np.bool_] = lists.values.astype(bool).reshape(len(lists), length)
+    return matrix
 
 
 def _refuse_numbers_of_truth(lists: LabelLists, labels: NDArray[Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.indicators import indicators
 from tacit.data.labels import class_list, clean_labels, values_of
 from tacit.data.tables import open_table
 from tacit.encoding.sources import base
@@ -23,12 +24,16 @@ CHUNK = 1 << 14  # records
 class TableRecords:
     """Coded records of a table, the labels and the ids of persons beside them, and the columns that
     were left out.
+
+    Labels are a matrix, (n, K), where a record may have several; `label_classes` are then those of
+    its columns.
     """
 
     coded: CodedTable
     labels: NDArray[Any] | None
     persons: NDArray[Any] | None
     left_out: list[str]
+    label_classes: list[ClassValue] | None = None
 
 
 def read_records(
@@ -38,6 +43,7 @@ def read_records(
     label: str | None = None,
     person: str | None = None,
     classes: Any = None,
+    label_separator: str | None = None,
 ) -> TableRecords:
     """Read the columns that a schema declares, and those of labels and persons, once.
 
@@ -51,6 +57,8 @@ def read_records(
         Columns of labels and of ids of persons.
     classes : list or int, optional
         The declared class list, with which labels are compared as texts.
+    label_separator : str, optional
+        What separates the labels of a record in a text; lists have several labels without it.
 
     Raises
     ------

@@ -151,7 +151,8 @@ def _label_lists(column: Any) -> LabelLists:
 
 def _labels_within(values: Any) -> NDArray[Any]:
     """Return the labels of all lists, one after another; truth values stay such."""
-    return decoded(values).to_numpy(zero_copy_only=False)
+    labels: NDArray[Any] = decoded(values).to_numpy(zero_copy_only=False)
+    return labels
 
 
 def _blocks(
