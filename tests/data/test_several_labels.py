@@ -61,8 +61,8 @@ def test_every_form_is_stored_as_one_matrix(tmp_path, y, options):
     # indexes of the labels alone: what a record lacks takes no room
     assert store.metadata(["label"])["label"].to_pylist() == [sorted(row) for row in INDEXES]
 
-    persons = store.append(X[:2], SETS[:2])
-    assert persons.y.tolist() == [*MATRIX.tolist(), *MATRIX[:2].tolist()]
+    longer = store.append(X[:2], SETS[:2])
+    assert longer.y.tolist() == [*MATRIX.tolist(), *MATRIX[:2].tolist()]
     assert store.verify() is store
 
 
@@ -172,9 +172,11 @@ def lines(folder):
 def saved_dataset(folder):
     (folder / "data").mkdir()
     table = pa.table({"x": X.tolist(), "labels": INDEXES})
-    with pa.OSFile(str(folder / "data" / "data.arrow"), "wb") as file:
-        with pa.ipc.new_stream(file, table.schema) as writer:
-            writer.write_table(table)
+    with (
+        pa.OSFile(str(folder / "data" / "data.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as writer,
+    ):
+        writer.write_table(table)
     class_label = {"names": NAMES, "_type": "ClassLabel"}
     info = {"features": {"labels": {"feature": class_label, "_type": "List"}}}
     (folder / "data" / "dataset_info.json").write_text(json.dumps(info))

@@ -18,7 +18,7 @@ from tacit.cli.encode_names import (
     write_through,
 )
 from tacit.cli.encode_table import ENCODER, encode_table
-from tacit.cli.options import Out
+from tacit.cli.options import LabelSeparator, Out
 from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
@@ -42,6 +42,7 @@ def encode(
     sidecar: Path | None = None,
     split: str | None = None,
     labels: Path | None = None,
+    label_separator: LabelSeparator = None,
     x: str | None = None,
     y: str | None = None,
     persons: str | None = None,
@@ -174,6 +175,7 @@ def encode(
             identity=identity,
             public=public,
             declare_public=declare_public,
+            label_separator=label_separator,
             shard_rows=shard_rows,
             force=force,
             others={
@@ -210,6 +212,7 @@ def encode(
         record_options = {
             "split": split,
             "labels": labels,
+            "label-separator": label_separator,
             "x": x,
             "y": y,
             "persons": persons,
@@ -276,6 +279,7 @@ def encode(
             persons_folder=persons_folder,
             public=public,
             skip_bad=skip_bad,
+            label_separator=label_separator,
         )
         kind = next(iter(sources.values())).kind
         features = load_encoder(encoder, kind=kind, mirror=mirror, long=long, **encoder_options)
@@ -381,6 +385,8 @@ def _print_outcome(
     else:
         facts.append("labels are whole numbers; declare their classes with --classes")
 
+    if store.several:
+        facts.append("several labels a record")
     if outcome.skipped:
         facts.append(
             f"{outcome.skipped} records left out (listed beside it in .bad.csv, which is private)"

@@ -103,6 +103,11 @@ class PublicClasses:
             raise InputError(
                 f"--through {through} holds no labels; give public rows with their class names"
             )
+        if public.several:
+            raise InputError(
+                f"--through {through} has several labels a record, and each public row stands for"
+                " one class; give rows of one class each"
+            )
         known = list(public.classes or np.unique(labels).tolist())
         stated = (
             public.card.get("class_words")

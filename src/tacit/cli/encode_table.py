@@ -34,6 +34,7 @@ def encode_table(
     identity: str | None,
     public: bool,
     declare_public: bool,
+    label_separator: str | None,
     shard_rows: int,
     force: bool,
     others: Mapping[str, Any],
@@ -42,6 +43,7 @@ def encode_table(
     from tacit.compute.atomic import check_writable
     from tacit.data.embeddings import EmbeddingStore
     from tacit.data.ids import is_ids_file, places_of_ids, read_ids
+    from tacit.data.indicators import Indicators
     from tacit.data.manifest import is_store
     from tacit.data.persons import stored_ids
     from tacit.encoding.table_encoder import with_encoders
@@ -72,15 +74,25 @@ def encode_table(
     person = None if has_ids_file else persons or declared.person
 
     with shown_progress():
-        records = read_records(source, declared, label=label, person=person, classes=class_list)
+        records = read_records(
+            source,
+            declared,
+            label=label,
+            person=person,
+            classes=class_list,
+            label_separator=label_separator,
+        )
         ids = records.persons
         if has_ids_file and persons is not None:
             with places_of_ids(persons).in_errors():
                 ids = stored_ids(read_ids(persons), len(records.coded.codes))
+        labels: Any = records.labels
+        if labels is not None and labels.ndim == 2:
+            labels = Indicators(labels, records.label_classes)
         store = EmbeddingStore.write(
             out,
             CodedRows(declared, records.coded.codes),
-            records.labels,
+            labels,
             persons=ids,
             classes=class_list,
             card=_card(declared, label),
@@ -116,6 +128,8 @@ def _say_facts(store: "EmbeddingStore", schema: "TableSchema", out: Path) -> Non
         facts.append(f"{len(store.classes)} classes (declared)")
     else:
         facts.append("classes are not declared (declare public ones with --classes)")
+    if store.several:
+        facts.append("several labels a record")
     say(f"{out}: {', '.join(facts)}")
 
 

@@ -9,6 +9,7 @@ from tacit.cli.common import (
     labels_of,
     ledger_of,
     number_of_persons,
+    one_label_each,
     present_classes,
     say,
     utility_of,
@@ -141,7 +142,8 @@ def _class_sizes(path: Path, classes: "NDArray[Any]") -> "NDArray[np.int64]":
 
     from tacit.data.imports import read_data
 
-    labels = labels_of(read_data(path, role="train"), path)
+    reason = "a record counts in several classes; leave --class-sizes out"
+    labels = one_label_each(read_data(path, role="train"), path, reason)
     return np.array([(labels == label).sum() for label in classes])
 
 

@@ -80,6 +80,12 @@ def names_of(
         rows = np.asarray(data.x)[:, None]
         return ClassNames(list(rows), _facts(data))
 
+    if data.several:
+        raise InputError(
+            f"{where} has several labels a record, and a row of class names stands for one class;"
+            " give rows of one class each"
+        )
+
     # whole numbers beside a class list of texts are positions in that list
     label_values: Sequence[ClassValue] = classes
     labels_are_numbers = data.classes is None and data.labels.dtype.kind != "U"

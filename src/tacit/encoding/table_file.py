@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.indicators import indicators
-from tacit.data.labels import class_list, clean_labels, values_of
+from tacit.data.indicators import holds_sets
+from tacit.data.labels import ClassValue, class_list, clean_labels, values_of
 from tacit.data.tables import open_table
 from tacit.encoding.sources import base
 from tacit.errors import InputError, excerpt, quoted
@@ -91,10 +91,11 @@ def read_records(
 
     all_codes = np.concatenate(codes)
     labels = None
+    label_classes = None
     persons = None
     with table.places.in_errors():
         if label is not None:
-            labels = _labels(values[label], classes, path)
+            labels, label_classes = _labels(values[label], classes, path, label_separator)
         if person is not None:
             persons = base.persons_of(values[person], len(all_codes), path)
     return TableRecords(
@@ -102,13 +103,22 @@ def read_records(
         labels,
         persons,
         [name for name in table.names if name not in (*names, *beside)],
+        label_classes,
     )
 
 
-def _labels(values: list[Any], classes: Any, path: Path) -> NDArray[Any]:
-    """Return labels, (n,), as values of the declared classes, if there are some."""
+def _labels(
+    values: list[Any], classes: Any, path: Path, separator: str | None
+) -> tuple[NDArray[Any], list[ClassValue] | None]:
+    """Return labels, (n,), as values of the declared classes, if there are some; or the matrix of
+    several labels a record, (n, K), and the classes of its columns.
+    """
+    if separator is not None or holds_sets(values):
+        listed = None if classes is None else class_list(classes)
+        sets = base.label_sets(values, path, separator=separator, classes=listed)
+        return sets.matrix, sets.classes
     if classes is None:
-        return base.class_values(values, len(values), path)
+        return base.class_values(values, len(values), path), None
     listed = class_list(classes)
     texts = np.array([None if value == "" else value for value in values], dtype=object)
-    return values_of(clean_labels(texts, len(values), listed), listed)
+    return values_of(clean_labels(texts, len(values), listed), listed), None

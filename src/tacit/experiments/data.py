@@ -244,6 +244,11 @@ def _labels(part: Data, path: str) -> NDArray[Any]:
             f"{path} holds no labels; name a file that has them, or put NAME_targets.npy beside"
             " NAME.npy"
         )
+    if part.several:
+        raise InputError(
+            f"{path} has several labels a record, and plans compare methods by the one class of"
+            " each; fit and evaluate each method with tacit fit --most-labels and tacit evaluate"
+        )
     return part.labels
 
 

@@ -24,11 +24,20 @@ from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.progress import progress
 from tacit.compute.shared import digest
 from tacit.data.arrays import combined_hash
-from tacit.data.labels import LabelKind, class_list
+from tacit.data.indicators import Indicators
+from tacit.data.labels import ClassValue, LabelKind, class_list
 from tacit.data.manifest import Manifest, StoredFile
 from tacit.data.names import ClassNames
 from tacit.data.origin import CONTENT, RECORD, ROW, without_folders
-from tacit.data.writing import LABEL, PERSON, label_indexes, stored_file, sync, write_names
+from tacit.data.writing import (
+    LABEL,
+    PERSON,
+    label_column,
+    label_indexes,
+    stored_file,
+    sync,
+    write_names,
+)
 from tacit.encoding.encoders.base import Features
 from tacit.encoding.encoders.batches import Batch, batches_of, check_workers, encode_batches
 from tacit.encoding.sources.base import Record, Source
@@ -184,10 +193,19 @@ class Job:
 
         # refuses labels outside the list
         with self.source.places.in_errors():
-            label_indexes(self.labels, classes, self.label_kind)
+            self._indexes(classes)
         if classes is not None:
             classes = class_list(classes)
         return classes, declared_classes is not None
+
+    def _indexes(self, classes: list[ClassValue] | None) -> NDArray[Any] | None:
+        """Return labels as a store holds them, (rows,), or the matrix of several labels a record,
+        (rows, C).
+        """
+        if self.labels is not None and self.source.several:
+            sets = Indicators(self.labels, self.source.classes)
+            return sets.recoded(class_list(classes or sets.listed), self.label_kind).matrix
+        return label_indexes(self.labels, classes, self.label_kind)
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
@@ -293,6 +311,7 @@ class Job:
             shards=tuple(files),
             metadata=self._write_metadata(folder),
             has_labels=self.labels is not None,
+            several_labels=self.labels is not None and self.source.several,
             classes=classes,
             classes_declared=declared,
             identity=self.identity,
@@ -350,10 +369,10 @@ class Job:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        indexes = label_indexes(self.labels, self.classes[0], self.label_kind)
+        indexes = self._indexes(self.classes[0])
         fields = []
         if indexes is not None:
-            fields.append((LABEL, pa.int32()))
+            fields.append((LABEL, label_column(indexes[:0]).type))
         if self.persons is not None:
             id_type = pa.string() if self.persons.dtype.kind == "U" else pa.int64()
             fields.append((PERSON, id_type))
@@ -371,7 +390,7 @@ class Job:
             sync(file)
         return stored_file(folder, name, n_rows)
 
-    def _columns(self, shard: Shard, indexes: NDArray[np.int64] | None) -> dict[str, Any]:
+    def _columns(self, shard: Shard, indexes: NDArray[Any] | None) -> dict[str, Any]:
         """Return the metadata of a shard's good records, by column."""
         places = [shard.number * self.rows + place for place in shard.good]
         names = [_as_text(self.source.names[place]) for place in places]
@@ -380,7 +399,7 @@ class Job:
 
         columns: dict[str, Any] = {}
         if indexes is not None:
-            columns = {LABEL: indexes[places]}
+            columns = {LABEL: label_column(indexes[places])}
         if self.persons is not None:
             columns[PERSON] = self.persons[places].tolist()
         return columns | {ROW: places, RECORD: names, CONTENT: shard.contents}

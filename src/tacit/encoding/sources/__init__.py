@@ -12,6 +12,7 @@ from tacit.data import tables
 from tacit.data.arrays import existing_here
 from tacit.data.formats import huggingface
 from tacit.data.ids import is_ids_file, places_of_ids, read_ids
+from tacit.data.indicators import checked_separator
 from tacit.encoding.sources import arrays, cifar, columns, folders, food101, mnist, stl10
 from tacit.encoding.sources.base import Faults, Source, persons_of
 from tacit.encoding.sources.tree import Tree, tree
@@ -49,6 +50,7 @@ def open_source(
     persons_folder: int | None = None,
     public: bool = False,
     skip_bad: bool = False,
+    label_separator: str | None = None,
 ) -> Source:
     """Open a source of pictures or texts without decoding any.
 
@@ -73,6 +75,9 @@ def open_source(
     skip_bad : bool
         Whether records without a label or an id become faults of the source, which are left out;
         otherwise they are refused.
+    label_separator : str, optional
+        What separates the labels of a record in a table's column of texts, such as "|". Lists have
+        several labels without it.
 
     Raises
     ------
@@ -84,15 +89,18 @@ def open_source(
     faults: Faults | None = {} if skip_bad else None
     table = None if labels is None else existing_here(labels)
     _check_persons(persons, persons_folder, public)
+    if label_separator is not None:
+        checked_separator(label_separator)
+    separator = None if public else label_separator
 
     # `persons` names a file of ids, or else a column or array of the source
     if persons is not None and is_ids_file(persons):
-        source = _open(path, split, table, x, y, None, persons_folder, public, faults)
+        source = _open(path, split, table, x, y, None, persons_folder, public, faults, separator)
         with places_of_ids(persons).in_errors():
             ids = persons_of(read_ids(persons), len(source), persons, faults)
         source = replace(source, persons=ids, faults=faults or {})
     else:
-        source = _open(path, split, table, x, y, persons, persons_folder, public, faults)
+        source = _open(path, split, table, x, y, persons, persons_folder, public, faults, separator)
     if path.is_dir():
         source = replace(source, folder=path)
     return source
@@ -123,16 +131,17 @@ def _open(
     persons_folder: int | None,
     public: bool,
     faults: Faults | None,
+    separator: str | None,
 ) -> Source:
     """Open a source; `persons` is a column or array of it."""
     split = _chosen_split(path, split)
     if path.suffix in ARRAYS:
-        _refuse(path, persons_folder=persons_folder)
+        _refuse(path, persons_folder=persons_folder, label_separator=separator)
         return arrays.read(path, split, table, x, y, persons, faults)
     if tables.is_table(path) or (path.is_dir() and huggingface.is_dataset_dict(path)):
         _refuse(path, labels=table, persons_folder=persons_folder)
         table_path = path if split is None else path / split
-        return columns.read(table_path, x, y, persons, public, faults)
+        return columns.read(table_path, x, y, persons, public, faults, separator)
     files = tree(path)
     if files is None:
         endings = ".zip, .tar, .tar.gz, .npy, .npz, " + ", ".join(tables.KINDS)
@@ -141,8 +150,11 @@ def _open(
         )
     reader = _archive_reader(files)
     if reader is None or split is None:
-        return folders.read(files, split, table, x, y, persons, persons_folder, public, faults)
+        return folders.read(
+            files, split, table, x, y, persons, persons_folder, public, faults, separator
+        )
     _refuse(path, labels=table, x=x, y=y, persons=persons, persons_folder=persons_folder)
+    _refuse(path, label_separator=separator)
     source: Source = reader.read(files, split)
     return source
 

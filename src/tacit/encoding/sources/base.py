@@ -4,13 +4,14 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.indicators import Indicators, LabelLists, holds_sets, indicators, separated
 from tacit.data.labels import (
     ClassValue,
     LabelKind,
@@ -52,7 +53,8 @@ class Source:
         Changes when the source does; made from names, sizes and times, so that nothing large is
         read.
     labels : array of shape (rows,) or None
-        Class values.
+        Class values; or a matrix of shape (rows, C) where a record may have several, whose columns
+        are those of `classes`.
     classes : list or None
         Class values in order, where the source names them.
     classes_declared : bool
@@ -95,6 +97,11 @@ class Source:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def several(self) -> bool:
+        """Whether a record may have any number of labels."""
+        return self.labels is not None and self.labels.ndim == 2
 
     def shown(self, name: str) -> str:
         """The name of a record or of a file that is left out, as messages show it."""
@@ -204,6 +211,51 @@ def class_values(
     if labels.dtype.kind == "U" and numbers(set(labels.tolist())) is not None:
         return labels.astype(np.int64)
     return labels
+
+
+def table_labels(
+    column: Sequence[Any],
+    where: Path | str,
+    faults: Faults | None = None,
+    separator: str | None = None,
+) -> tuple[NDArray[Any], list[ClassValue] | None]:
+    """Return the labels of a table's column, as `class_values` does, or, of lists or with a
+    separator, those of `label_sets` and the classes that they were read off.
+    """
+    if separator is None and not holds_sets(column):
+        return class_values(column, len(column), where, faults), None
+    sets = label_sets(column, where, faults, separator)
+    return sets.matrix, sets.classes
+
+
+def label_sets(
+    column: Sequence[Any],
+    where: Path | str,
+    faults: Faults | None = None,
+    separator: str | None = None,
+    classes: list[ClassValue] | None = None,
+    kind: LabelKind = "value",
+) -> Indicators:
+    """Return the several labels of each record of a table's column: lists, or texts that a
+    separator divides. An empty list or text has no label.
+
+    Records whose labels are missing are added to `faults`; if that is None, they are refused.
+    """
+    values = list(column)
+    if faults is not None:
+        for place, value in enumerate(values):
+            if is_missing(value):
+                faults.setdefault(place, NO_LABEL)
+                values[place] = [] if separator is None else ""
+
+    with _errors_name(where):
+        if separator is None:
+            lists = LabelLists.of(values)
+        else:
+            lists = separated(values, separator)
+            if numbers(set(lists.values.tolist())) is not None:
+                lists = replace(lists, values=lists.values.astype(np.int64))
+        return indicators(lists, len(values), classes, kind)
 
 
 def _class_value(value: Any) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.data.arrays import choose
 from tacit.data.formats.arrow import check_once
+from tacit.data.indicators import holds_sets
 from tacit.data.labels import ClassValue
 from tacit.data.tables import Table, open_table
 from tacit.encoding.sources import base
@@ -30,6 +31,7 @@ def read(
     persons: str | None,
     public: bool,
     faults: Faults | None = None,
+    separator: str | None = None,
 ) -> Source:
     """Read texts or pictures of a table, with labels if it has a label column and the source is not
     public.
@@ -53,13 +55,16 @@ def read(
 
     labels = None
     classes = None
+    declared = False
     if label_column is None:
         n_rows = table.count(content_column)
         if n_rows == 0:
             raise base.empty(path, "rows")
     else:
         with table.places.in_errors():
-            labels, classes = _labels_and_classes(table, label_column, path, faults)
+            labels, classes, declared = _labels_and_classes(
+                table, label_column, path, faults, separator
+            )
         n_rows = len(labels)
 
     def records(start: int) -> Iterator[Record]:
@@ -80,7 +85,7 @@ def read(
         stamp([file_stamp(file) for file in table.files], content_column, label_column),
         labels,
         classes,
-        classes_declared=classes is not None,
+        classes_declared=declared,
         persons=ids,
         faults=faults or {},
         places=table.places,
@@ -88,21 +93,26 @@ def read(
 
 
 def _labels_and_classes(
-    table: Table, column: str, path: Path, faults: Faults | None
-) -> tuple[NDArray[Any], list[ClassValue] | None]:
-    """Read the labels, (rows,), and the class list if the table names its classes."""
+    table: Table, column: str, path: Path, faults: Faults | None, separator: str | None
+) -> tuple[NDArray[Any], list[ClassValue] | None, bool]:
+    """Read the labels, (rows,) or (rows, C), and the class list if the table names its classes, or
+    several labels a record do; the last value tells whether the table names them.
+    """
     values = table.column(column)
     if not values:
         raise base.empty(path, "rows")
     class_names = table.class_names(column)
     if class_names is None:
-        return base.class_values(values, len(values), path, faults), None
+        return *base.table_labels(values, path, faults, separator), False
 
     # labels are positions in the class list, and -1 is no label
     classes = base.named_classes(class_names, path)
+    if holds_sets(values):
+        sets = base.label_sets(values, path, faults, separator, classes, "index")
+        return sets.matrix, classes, True
     values = [None if value == NO_INDEX else value for value in values]
     indexes = base.class_values(values, len(values), path, faults)
-    return base.by_index(indexes, classes, path), classes
+    return base.by_index(indexes, classes, path), classes, True
 
 
 def choose_column(

@@ -64,6 +64,7 @@ def read(
     level: int | None,
     public: bool,
     faults: Faults | None = None,
+    separator: str | None = None,
 ) -> Source:
     """Read pictures of a folder or archive, or of one split of it.
 
@@ -88,7 +89,14 @@ def read(
         if level is not None:
             fault = f"--persons-folder {level} does not apply to pictures that {table} names"
             raise InputError(f"{fault}; name its column of ids with --persons")
-        return _read_by_table(files, prefix, pictures, other_files, table, x, y, persons, faults)
+        return _read_by_table(
+            files, prefix, pictures, other_files, table, x, y, persons, faults, separator
+        )
+    if separator is not None:
+        raise InputError(
+            f"--label-separator {separator} is for the labels of a table; give the table with"
+            " --labels, or leave it out"
+        )
     if any(name is not None for name in (x, y, persons)):
         fault = "--x, --y and --persons name columns of a table"
         raise InputError(f"{fault}; give the table with --labels, or leave them out")
@@ -345,6 +353,7 @@ def _read_by_table(
     y: str | None,
     persons: str | None,
     faults: Faults | None,
+    separator: str | None,
 ) -> Source:
     """Read pictures in the order of a table that names them."""
     table = open_table(path)
@@ -372,7 +381,7 @@ def _read_by_table(
     left_out += sorted(set(pictures) - set(picture_of_row))
     ids = None
     with table.places.in_errors():
-        labels = base.class_values(table.column(label_column), len(row_names), path, faults)
+        labels, classes = base.table_labels(table.column(label_column), path, faults, separator)
         if person_column is not None:
             ids = base.persons_of(table.column(person_column), len(row_names), path, faults)
     return Source(
@@ -381,6 +390,7 @@ def _read_by_table(
         files.records(picture_of_row),
         stamp(files.stamp, file_stamp(path), file_column, label_column),
         labels,
+        classes,
         left_out=tuple(left_out),
         persons=ids,
         faults=faults or {},
