@@ -22,6 +22,7 @@ from tacit.cli.drawing import check_drawing, draw_for_owner
 from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.learner import (
     check_folder,
+    check_most_labels,
     check_options,
     check_public,
     check_releasable,
@@ -185,6 +186,7 @@ def fit(
         )
         tell_of_columns(data, store)
         class_list = declared_classes(declared, data)
+        check_most_labels(learner, method, data, store, class_list)
         y_of_class = class_labels(data, store, class_list, labels, needed=learner.uses_records)
         learner.set_params(classes=class_list, ledger=ledger_of(ledger, private, data))
         _set_shape(learner, data)

@@ -24,6 +24,7 @@ from tacit.learners.methods import (
 )
 
 if TYPE_CHECKING:
+    from tacit.data.imports import Data
     from tacit.learners.common.base import PrivateClassifier
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -86,10 +87,13 @@ def _common_options(command: Callable[..., None]) -> list[str]:
 
 def check_options(command: Callable[..., None], method: str, options: Iterable[str]) -> None:
     """Refuse what is neither an option of the command nor a parameter of the method."""
-    of_method = [name for name in load(METHODS[method]).flat_parameters() if name not in COMMON]
+    learner_class = load(METHODS[method])
+    of_method = [name for name in learner_class.flat_parameters() if name not in COMMON]
     for option in options:
         if option.replace("-", "_") in of_method:
             continue
+        if option.replace("-", "_") == "most_labels":
+            raise InputError(f"--most-labels does not apply: {method} {learner_class.one_label}")
         names = [name.replace("_", "-") for name in (*of_method, *_common_options(command))]
         close_names = get_close_matches(option, names, n=1)
         if close_names:
@@ -161,6 +165,32 @@ def check_releasable(learner: Any, allow_research: bool) -> None:
             f"{reason}, so this is not for release; change it, or add --allow-research to keep it"
             " stamped so"
         )
+
+
+def check_most_labels(learner: Any, method: str, data: "Data", store: Path, classes: Any) -> None:
+    """Refuse several labels a record without `--most-labels`, or without a class list, and
+    `--most-labels` for data with one label a record.
+    """
+    if data.labels is None:
+        return
+    if not data.several:
+        if learner.most_labels is not None:
+            fault = f"--most-labels {learner.most_labels} is for records with several labels"
+            raise InputError(
+                f"{fault}, and those of {store} have one each; leave it out, or name what separates"
+                " the labels of a text with --label-separator"
+            )
+        return
+    fault = f"{store} has several labels a record"
+    if not learner.takes_several_labels:
+        raise InputError(f"{fault}, and {method} {learner.one_label}")
+    if learner.most_labels is None:
+        raise InputError(
+            f"{fault}; declare how many of them count at most, from public knowledge, with"
+            " --most-labels 2 or the like"
+        )
+    if classes is None:
+        raise InputError(f"{fault}, whose list must be declared; give --classes FILE")
 
 
 def check_folder(folder: Any, out: Path, *data: Path | None, option: str = "folder") -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file, check_writable, remove_parts
+from tacit.data.indicators import holds_sets
 from tacit.data.labels import class_list
 from tacit.data.tables import Csv, Parquet
 from tacit.errors import InputError, RowError, quoted
@@ -237,6 +238,11 @@ def _count_labels(
     count = 0
     with source.places.in_errors():
         for labels in source.chunks(column, CHUNK, check_all=True):
+            if holds_sets(labels):
+                raise InputError(
+                    f"{table} has several labels a record in column {column!r}, and one label of"
+                    " each is randomized; learn from several with tacit fit --most-labels"
+                )
             encode(labels, start=count)
             count += len(labels)
     if count == 0:
