@@ -17,13 +17,14 @@ import numpy as np
 import pytest
 
 import tacit
+from label_sets import example_rows, label_set_release
 from messages import lacking, stating
 from report.browser import PATIENCE
 from tacit.cli.main import main
 from tacit.errors import InputError, ReleaseError
 from tacit.models.carried import deciding
 from tacit.models.decisions import LinearHead, NearestPrototype, NetworkHead, QuadraticHead
-from tacit.models.networks import network, weights
+from tacit.models.networks import network, weight_shapes, weights
 from tacit.models.probabilities import Probabilities
 from tacit.models.released import Released
 from tacit.privacy.events import ZCDP, Exponential, Gaussian
@@ -248,6 +249,36 @@ def test_a_dropped_file_is_classified_as_release_predict_does(show, name):
     assert labels(page) == expected
     assert len(set(expected)) > 1
     assert (page.requests, page.faults) == ([], [])
+
+
+def test_a_row_may_get_several_labels(show):
+    release = label_set_release()
+    page = show(release)
+    assert drop(page, "rows.npy", npy(example_rows())) == "rows.npy: 200 rows classified"
+    expected = release.predict(example_rows())
+    named = ["|".join(release.classes[row == 1]) for row in expected]
+    heading, *lines = page.run("window.kept_.text()").splitlines()
+    assert (heading, lines) == ("row,labels", [f"{i},{name}" for i, name in enumerate(named)])
+    counts = page.run(
+        "Array.from(document.querySelectorAll('#counts td:last-child'), cell => cell.textContent)"
+    )
+    assert counts == [str(count) for count in expected.sum(axis=0)]
+    assert (page.requests, page.faults) == ([], [])
+
+
+def test_a_label_that_holds_the_separator_is_refused(show):
+    page = show(label_set_release(classes=["a|b", "c", "d", "e"]))
+    said = drop(page, "rows.npy", npy(example_rows()))
+    assert said.startswith("label 'a|b' holds |, which separates labels")
+
+
+def test_a_runtime_for_several_labels_is_refused(tmp_path):
+    shapes = weight_shapes("linear", (6,), 4)
+    zeros = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    release = label_set_release(NetworkHead("linear", (6,)), zeros)
+    assert "this page cannot run" in release_page(release)
+    with pytest.raises(InputError, match="runs networks of one label a row"):
+        release_page(release, tmp_path)
 
 
 def predicted(folder, name, content, tmp_path, capsys):

@@ -13,6 +13,8 @@ from tacit.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tacit.releases.release import Release
+
     Columns = dict[str, NDArray[Any]]
 
 
@@ -26,6 +28,7 @@ def predict(
     split: Split = None,
     any_encoder: AnyEncoder = False,
     probabilities: bool = False,
+    label_separator: str | None = None,
     force: Force = False,
 ) -> None:
     """Predict the class of every row and write them as a table.
@@ -41,9 +44,14 @@ def predict(
         A .parquet or .csv file with the columns row and label, or - for CSV on standard output. A
         row is the position in the source
         that the store was made from, counted before records were left out; metadata.parquet of the
-        store has the name there, if any.
+        store has the name there, if any. Of a release of several labels a row, the column is
+        labels: in CSV the labels of a row with a separator between them, empty if it has none, and
+        in Parquet a list.
     probabilities
         Add a column for each class with its probability, named after the class.
+    label_separator
+        Between the labels of a row in a CSV file; | if it is left out. tacit import
+        --label-separator reads such a column.
     """
     import numpy as np
 
@@ -63,21 +71,81 @@ def predict(
         data = data_for(loaded, store, x=x, split=split, any_encoder=any_encoder)
         # names in the source are left out, since folders may be labels or persons
         columns: dict[str, Any] = {"row": data.origin.rows}
+        if not loaded.several and label_separator is not None:
+            raise InputError(
+                f"--label-separator {label_separator} is for releases of several labels a row, and"
+                f" {release} predicts one; leave it out"
+            )
+        of_classes = None
         if probabilities:
+            _check_columns(loaded, out)
             of_classes = loaded.predict_proba(data.x)
-            names = [str(label) for label in loaded.classes]
-            for name in {"row", "label"} & set(names):
-                fault = f"class {name!r} has the name of another column of {out}"
-                raise InputError(
-                    f"{fault}; leave --probabilities out, or use Release.predict_proba"
-                )
+        if loaded.several:
+            sets = _label_sets(loaded, data.x, of_classes)
+            columns["labels"] = _as_written(sets, kind, label_separator)
+        elif of_classes is not None:
             columns["label"] = loaded.classes[np.argmax(of_classes, axis=1)]
-            columns |= dict(zip(names, of_classes.T, strict=True))
         else:
             columns["label"] = loaded.predict(data.x)
+        if of_classes is not None:
+            names = [str(label) for label in loaded.classes]
+            columns |= dict(zip(names, of_classes.T, strict=True))
         with text_file(out, force=force) as temporary:
             WRITERS[kind](columns, temporary)
     say_done(out, f"{len(data.x)} rows")
+
+
+def _check_columns(release: "Release", out: Path) -> None:
+    """Refuse columns of probabilities that have the names of other columns."""
+    names = [str(label) for label in release.classes]
+    other_names = {"row", "labels" if release.several else "label"}
+    for name in other_names & set(names):
+        fault = f"class {name!r} has the name of another column of {out}"
+        raise InputError(f"{fault}; leave --probabilities out, or use Release.predict_proba")
+
+
+def _label_sets(release: "Release", x: Any, probabilities: Any) -> list[list[Any]]:
+    """Return the labels of each row, in the order of the classes."""
+    import numpy as np
+
+    from tacit.models.label_sets import stated_label_sets
+
+    if probabilities is None:
+        chosen = release.predict(x)
+    else:
+        # rows are not scored twice
+        rule = stated_label_sets(release.arrays)
+        chosen = probabilities >= rule.thresholds  # type: ignore[union-attr]  # it has several
+    classes = release.classes.tolist()
+    return [[classes[place] for place in np.flatnonzero(row)] for row in chosen]
+
+
+def _as_written(sets: list[list[Any]], kind: str, separator: str | None) -> Any:
+    """Return the column of labels: lists in Parquet, texts in CSV."""
+    import numpy as np
+
+    from tacit.models.label_sets import SEPARATOR
+
+    if kind == ".parquet":
+        if separator is not None:
+            raise InputError(
+                f"--label-separator {separator} is for CSV, and Parquet holds lists; leave it out"
+            )
+        return sets
+
+    if separator is None:
+        separator = SEPARATOR
+    texts = []
+    for labels in sets:
+        names = [str(label) for label in labels]
+        for name in names:
+            if separator in name or not separator:
+                raise InputError(
+                    f"label {name!r:.60} holds the separator {separator!r}; choose another with"
+                    " --label-separator, or write Parquet"
+                )
+        texts.append(separator.join(names))
+    return np.array(texts, dtype=object)
 
 
 def _write_csv(columns: "Columns", path: Path) -> None:

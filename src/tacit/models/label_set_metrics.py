@@ -25,21 +25,19 @@ an interval of this kind would be wrong for a model that is calibrated well.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.data.persons import person_codes
 from tacit.errors import InputError
+from tacit.models.label_sets import RareBy
 from tacit.models.metrics import interval_of, standard_error
 from tacit.models.rows import Floats
 
 RARE = 1 / 3
 BINS = 15
-
-# the counts by which labels are rare
-RareBy = Literal["training counts", "counts in the test set"]
 
 Interval = tuple[float, float]
 Truths = NDArray[np.bool_]
@@ -83,6 +81,8 @@ def evaluate_label_sets(
     classes: NDArray[Any],
     sizes: NDArray[Any] | None = None,
     persons: NDArray[Any] | None = None,
+    *,
+    rare_by: RareBy = "training counts",
 ) -> LabelSetScores:
     """Score predicted sets of labels against the true ones.
 
@@ -99,6 +99,8 @@ def evaluate_label_sets(
         of the test set are counted.
     persons : array of shape (n,), optional
         Whose row each is; intervals are then over persons.
+    rare_by : str, default="training counts"
+        Origin of `sizes`.
 
     Raises
     ------
@@ -119,8 +121,10 @@ def evaluate_label_sets(
         n_persons = int(codes.max()) + 1
 
     # the average precision of each label, (K,), and how rows add to the means over labels, (n,)
-    rare_by: RareBy = "counts in the test set" if sizes is None else "training counts"
-    rare = np.intersect1d(rarest(counts if sizes is None else sizes), present)
+    if sizes is None:
+        sizes = counts
+        rare_by = "counts in the test set"
+    rare = np.intersect1d(rarest(sizes), present)
     precisions = np.full(len(classes), np.nan)
     mean_parts = np.zeros(len(truth))
     rare_parts = np.zeros(len(truth))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,12 @@ from tacit.models.rows import Floats
 
 # the name of the array of thresholds in a release
 THRESHOLDS = "thresholds"
+
+# between the labels of a row, in CSV files of predictions
+SEPARATOR = "|"
+
+# counts of labels, by which some are rare
+RareBy = Literal["counts in the test set", "counts that the release holds", "training counts"]
 
 Arrays = Mapping[str, NDArray[Any]]
 

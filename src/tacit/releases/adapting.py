@@ -87,7 +87,8 @@ def adapt(
     Raises
     ------
     ReleaseError
-        If the release carries no posterior of class means, or was adapted already.
+        If the release carries no posterior of class means, predicts several labels a row, or was
+        adapted already.
     InputError
         If X does not have that form or too few rows.
 
@@ -116,6 +117,10 @@ def adapt(
         raise InputError(
             f"release={release!r:.60} must be a Release; pass tacit.Release.load(folder)"
         )
+    if release.several:
+        # the mixture of classes that EM fits has each row in one of them
+        fault = "predicts several labels a row, and adapting supposes that each row has one class"
+        raise ReleaseError(f"{release.source} {fault}; use the release as it is")
     if isinstance(release.document.post_processing, Adaptation):
         fault = "was adapted already; adapt the release that it was made from, to all rows together"
         raise ReleaseError(f"{release.source} {fault}")

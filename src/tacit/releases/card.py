@@ -12,7 +12,14 @@ from pydantic import BaseModel
 from tacit.models.decisions import Decision
 from tacit.privacy.guarantee import rounded_up
 from tacit.releases.recipe import recipe
-from tacit.releases.schema import ITEMS, Accounting, Document, TableContents
+from tacit.releases.schema import (
+    ITEMS,
+    Accounting,
+    Contents,
+    Document,
+    TableContents,
+    has_several_labels,
+)
 
 NOTHING_STATED = 'What nobody has stated reads "not stated".'
 
@@ -21,6 +28,15 @@ _MOST_LABELS = 20
 
 # Numbers that are rounded up, so that the card promises no more than the document.
 _UPPER_BOUNDS = ("epsilon", "pure_epsilon", "rho", "mu", "true_positive_rate", "advantage")
+
+# Sentences on a release of several labels a record.
+_SEVERAL = (
+    "a record may have any set of the classes, none included, so the probabilities of a row need"
+    " not add up to 1.",
+    "a label is predicted where its probability reaches its threshold (array thresholds);"
+    " thresholds follow from what was released and from public or simulated rows, and cost no"
+    " privacy.",
+)
 
 # Characters that Markdown would read as code, emphasis, HTML or a link.
 _MARKUP = re.compile(r"[\\`*]|<(?=[A-Za-z/!?])|\](?=[(\[:])")
@@ -60,9 +76,14 @@ def _recipe(document: Document) -> list[str]:
     contents = document.contents
     if isinstance(contents, TableContents) and contents.columns:
         rows += ", made of the columns above"
-    needs = "They need numpy and safetensors alone."
+    result = "They need numpy and safetensors alone."
+    if has_several_labels(contents):
+        result = (
+            "The result has a column for each of the `classes`, true where a row has that label."
+            f" {result}"
+        )
     return [
-        f"Run in the folder of the release, these lines find the `labels` of {rows}. {needs}",
+        f"Run in the folder of the release, these lines find the `labels` of {rows}. {result}",
         "",
         "```python",
         *recipe(document.contents),
@@ -78,6 +99,8 @@ def item_lines(item: Any) -> list[str]:
     lines = []
     for name, value in item:
         lines += _field(name, value)
+    if isinstance(item, Contents) and has_several_labels(item):
+        lines += [f"- several labels: {sentence}" for sentence in _SEVERAL]
     return lines
 
 

@@ -36,9 +36,14 @@ class FittedClassifier(ABC):
     def width(self) -> int:
         """Number of columns of the rows to predict."""
 
+    @property
+    @abstractmethod
+    def several(self) -> bool:
+        """Whether a row may have several labels, none included."""
+
     @abstractmethod
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class of each row, of shape (n,)."""
+        """Class of each row, of shape (n,); of several labels a row, 0 and 1 of shape (n, K)."""
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -70,12 +75,15 @@ class FittedClassifier(ABC):
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of the rows that are classified as labelled.
 
+        Of a release of several labels a row (`several`), the share of the rows whose predicted set
+        of labels is the true one, as scikit-learn has it.
+
         Parameters
         ----------
         X : array-like of shape (n, d)
             Rows that were not trained on.
-        y : array-like of shape (n,)
-            Their labels.
+        y : array-like of shape (n,), or of shape (n, K) or a list of n lists of labels
+            Their labels; the latter forms where a row may have several.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows.
 
@@ -85,6 +93,12 @@ class FittedClassifier(ABC):
             If the labels are of another type than the classes (text or numbers), or not one for
             each row.
         """
+        weights = None
+        if sample_weight is not None:
+            weights = np.asarray(sample_weight, dtype=np.float64)
+        if self.several:
+            return float(np.average(self._matches(X, y), weights=weights))
+
         labels = composed_texts(np.asarray(y))
         predictions = composed_texts(self.predict(X))
 
@@ -104,11 +118,19 @@ class FittedClassifier(ABC):
         if labels.shape != predictions.shape:
             fault = f"y has shape {labels.shape} and must have shape {predictions.shape}"
             raise InputError(f"{fault}; give a label for each row")
-
-        weights = None
-        if sample_weight is not None:
-            weights = np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(predictions == labels, weights=weights))
+
+    def _matches(self, X: ArrayLike, y: Any) -> NDArray[np.bool_]:
+        """Tell for each row, (n,), whether its predicted set of labels is the true one."""
+        # most releases predict without reading labels from data
+        from tacit.data.label_sets import label_matrix
+
+        truth = label_matrix(y, self.classes)
+        predicted = self.predict(X)
+        if truth.shape != predicted.shape:
+            fault = f"y has {len(truth)} rows beside {len(predicted)} of X"
+            raise InputError(f"{fault}; give the labels of each row")
+        return np.asarray((truth == predicted).all(axis=1))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return no parameters: there are none, whether `deep` or not."""
@@ -164,7 +186,7 @@ class FittedClassifier(ABC):
             estimator_type="classifier",
             target_tags=TargetTags(required=False),  # only `fit` would need labels
             transformer_tags=None,
-            classifier_tags=ClassifierTags(),
+            classifier_tags=ClassifierTags(multi_label=self.several),
             regressor_tags=None,
         )
 

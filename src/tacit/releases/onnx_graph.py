@@ -2,10 +2,11 @@
 
 The graph has one input, `embeddings` of shape (n, d) and type float32 with any n, and two outputs:
 `label` of shape (n,) and the type of the class list, and `probabilities` of shape (n, C) and type
-float32. Inside it computes in float64, in which `Release.predict` and `predict_proba` compute;
-convolutions, which torch computes in float32 too, are the exception. It uses no operator outside
-the default domain, and none whose form changed after opset 13, so that it can be joined with an
-encoder of any later opset.
+float32. Of several labels a row, `labels` of 0 and 1, of shape (n, K) and type int64, take the
+place of `label`. Inside it computes in float64, in which `Release.predict` and `predict_proba`
+compute; convolutions, which torch computes in float32 too, are the exception. It uses no operator
+outside the default domain, and none whose form changed after opset 13, so that it can be joined
+with an encoder of any later opset.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tacit.models.decisions import (
     QuadraticHead,
     mean_directions,
 )
+from tacit.models.label_sets import LabelSets
 from tacit.models.probabilities import Probabilities
 from tacit.models.scaling import Scaling
 from tacit.releases.card import render_card
@@ -51,6 +53,7 @@ MAX_BYTES = 2**31 - 1
 # Names of the input and of the outputs.
 INPUT = "embeddings"
 LABEL = "label"
+LABELS = "labels"
 PROBABILITIES = "probabilities"
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -64,6 +67,7 @@ class Head:
     arrays: Arrays
     probabilities: Probabilities
     sha256: str
+    label_sets: LabelSets | None = None
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -164,16 +168,18 @@ def head_model(head: Head, opset: int = OPSET) -> ModelProto:
         rows = graph.add("Div", rows, scaling.scale)
     arrays = deciding(head.arrays)  # those that the decision reads
     scores = _scores(graph, contents.decision, arrays, rows, len(classes))
-    _add_outputs(graph, scores, classes, head.probabilities)
+    if head.label_sets is None:
+        _add_outputs(graph, scores, classes, head.probabilities)
+        label_output = helper.make_tensor_value_info(LABEL, _label_type(classes), ["n"])
+    else:
+        _add_label_sets(graph, scores, head.label_sets)
+        int64 = onnx.TensorProto.INT64
+        label_output = helper.make_tensor_value_info(LABELS, int64, ["n", len(classes)])
 
     float32 = onnx.TensorProto.FLOAT
-    # not every version of onnx maps the types of texts
-    label_type = onnx.TensorProto.STRING
-    if classes.dtype.kind != "U":
-        label_type = helper.np_dtype_to_tensor_dtype(classes.dtype)
     inputs = [helper.make_tensor_value_info(INPUT, float32, ["n", contents.width])]
     outputs = [
-        helper.make_tensor_value_info(LABEL, label_type, ["n"]),
+        label_output,
         helper.make_tensor_value_info(PROBABILITIES, float32, ["n", len(classes)]),
     ]
     model = helper.make_model(
@@ -210,6 +216,27 @@ def check_size(model: ModelProto) -> None:
     if size > MAX_BYTES:
         fault = f"the graph has {size} bytes, at most {MAX_BYTES} fit a file"
         raise InputError(f"{fault}; use fewer classes")
+
+
+def _label_type(classes: NDArray[Any]) -> int:
+    """Return ONNX's type of labels."""
+    onnx = load_onnx()
+    # not every version of onnx maps the types of texts
+    if classes.dtype.kind == "U":
+        return int(onnx.TensorProto.STRING)
+    return int(onnx.helper.np_dtype_to_tensor_dtype(classes.dtype))
+
+
+def _add_label_sets(graph: Graph, scores: str, label_sets: LabelSets) -> None:
+    """Add which labels each row has, and their probabilities, as `LabelSets` defines them."""
+    # 1 / (1 + exp(-scale * score))
+    exponentials = graph.add("Exp", graph.add("Mul", scores, -label_sets.scale))
+    probabilities = graph.add("Div", 1.0, graph.add("Add", exponentials, 1.0))
+
+    # not GreaterOrEqual, whose form changed after opset 13
+    below = graph.add("Less", probabilities, label_sets.thresholds)
+    graph.cast(graph.add("Not", below), np.int64, LABELS)
+    graph.cast(probabilities, np.float32, PROBABILITIES)
 
 
 def _add_outputs(

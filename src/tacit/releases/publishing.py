@@ -17,7 +17,7 @@ from tacit.compute.libraries.huggingface_hub import load_huggingface_hub
 from tacit.errors import InputError, excerpt
 from tacit.releases.reading import README, SIGNATURE, is_release
 from tacit.releases.release import Release
-from tacit.releases.schema import Document, Utility
+from tacit.releases.schema import Document, LabelSetUtility, Utility
 from tacit.releases.signing import sign
 
 __all__ = ["publish", "readme", "upload"]
@@ -135,7 +135,7 @@ def readme(document: Document, license: str | None = None) -> str:
     if license is not None:
         _check_license(license)
         header["license"] = license
-    if isinstance(document.utility, Utility):
+    if not isinstance(document.utility, str):
         results = [_result(document.utility)]
         header["model-index"] = [{"name": document.product.name, "results": results}]
 
@@ -144,15 +144,14 @@ def readme(document: Document, license: str | None = None) -> str:
     return f"---\n{text}---\n\n{render_card(document)}"
 
 
-def _result(utility: Utility) -> dict[str, Any]:
-    """The measured accuracies of a document (its item 15) in the form of the hub's evaluation
+def _result(utility: Utility | LabelSetUtility) -> dict[str, Any]:
+    """The measured figures of a document (its item 15) in the form of the hub's evaluation
     results.
     """
-    shares = {
-        "accuracy": utility.accuracy,
-        "balanced_accuracy": utility.balanced_accuracy,
-        "minority_accuracy": utility.minority_accuracy,
-    }
+    names: tuple[str, ...] = ("accuracy", "balanced_accuracy", "minority_accuracy")
+    if isinstance(utility, LabelSetUtility):
+        names = ("mean_average_precision", "micro_f1", "macro_f1", "exact_match", "rare_third")
+    shares = {name: getattr(utility, name) for name in names}
     metrics = [
         {"type": name, "value": share} for name, share in shares.items() if share is not None
     ]

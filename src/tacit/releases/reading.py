@@ -21,7 +21,15 @@ from pydantic import ValidationError
 from tacit.compute.documents import parse_json
 from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.privacy.guarantee import Guarantee
-from tacit.releases.schema import CONTENT_TAGS, FORMAT, ONE_LINE, VERSIONS, Document, Recorded
+from tacit.releases.schema import (
+    CONTENT_TAGS,
+    FORMAT,
+    ONE_LINE,
+    UTILITY_TAGS,
+    VERSIONS,
+    Document,
+    Recorded,
+)
 
 DOCUMENT = "release.json"
 ARRAYS = "arrays.safetensors"
@@ -202,7 +210,8 @@ def _check_countable(guarantee: Guarantee) -> None:
 def refusal(where: str, error: ValidationError, remedy: str) -> ReleaseError:
     """Say in one line which value a model refused first."""
     first = error.errors()[0]
-    parts = [str(part) for part in first["loc"] if part not in CONTENT_TAGS]
+    tags = CONTENT_TAGS + UTILITY_TAGS
+    parts = [str(part) for part in first["loc"] if part not in tags]
     place = ".".join(parts) or "document"
     rule = first["msg"]
     if first.get("ctx", {}).get("pattern") == ONE_LINE:

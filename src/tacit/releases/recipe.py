@@ -18,8 +18,10 @@ from tacit.models.decisions import (
     NetworkHead,
     QuadraticHead,
 )
+from tacit.models.label_sets import THRESHOLDS
+from tacit.models.probabilities import ARRAY
 from tacit.models.scaling import MEAN, SCALE
-from tacit.releases.schema import Contents
+from tacit.releases.schema import Contents, has_several_labels
 
 # Shapes of the arrays of a release, by name.
 Shapes = dict[str, tuple[int, ...]]
@@ -34,6 +36,12 @@ HEAD = (
 LABELS = (
     'labels = np.array(json.load(open("release.json",'
     ' encoding="utf-8"))["contents"]["classes"])[scores.argmax(1)]'
+)
+
+# Of several labels a row: a label is there where its probability reaches its threshold.
+LABEL_SETS = (
+    f'labels = 1 / (1 + np.exp(-arrays["{ARRAY}"][0] * scores)) >= arrays["{THRESHOLDS}"]',
+    'classes = json.load(open("release.json", encoding="utf-8"))["contents"]["classes"]',
 )
 
 # Of rows that were scaled by public statistics.
@@ -81,10 +89,16 @@ NORM = (
 def recipe(contents: Contents) -> list[str]:
     """Lines that find the `labels` of rows `X`, an array of shape (n, d), run in the folder of the
     release.
+
+    Of several labels a row, `labels` are truth values of shape (n, K), in the order of `classes`.
     """
     shapes = {array.name: array.shape for array in contents.arrays}
     lines_of_scores = _SCORES[type(contents.decision)]
-    lines = [*lines_of_scores(contents.decision, contents.width, shapes), LABELS]
+    lines = lines_of_scores(contents.decision, contents.width, shapes)
+    if has_several_labels(contents):
+        lines = [*lines, *LABEL_SETS]
+    else:
+        lines = [*lines, LABELS]
     if MEAN in shapes:
         # right after the line that reads X, which ends HEAD
         lines.insert(lines.index(HEAD[-1]) + 1, SCALED)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from tacit.errors import ReleaseError
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE
-from tacit.releases.schema import NOT_STATED, Document, Utility
+from tacit.releases.schema import NOT_STATED, Document, LabelSetUtility, Utility
 
 _COMMENT = (
     "# Entry for the OpenDP deployments registry. Before submitting it, fill in what is"
@@ -222,16 +222,24 @@ def _implementation(document: Document) -> Implementation:
     )
 
 
-def _utility(utility: Utility | str) -> str:
+def _utility(utility: Utility | LabelSetUtility | str) -> str:
     """Item 15 on one line; "not stated" if nothing was measured."""
     if isinstance(utility, str):
         return utility
 
+    if isinstance(utility, LabelSetUtility):
+        figures = (
+            f"mean average precision {utility.mean_average_precision:.4g}, micro F1"
+            f" {utility.micro_f1:.4g}, macro F1 {utility.macro_f1:.4g}"
+        )
+    else:
+        figures = (
+            f"accuracy {utility.accuracy:.4g}, balanced accuracy {utility.balanced_accuracy:.4g}"
+        )
     low, high = utility.interval
     return (
-        f"on {utility.test_set} ({utility.rows} rows, {utility.protection}): accuracy"
-        f" {utility.accuracy:.4g}, balanced accuracy {utility.balanced_accuracy:.4g}; 95 % interval"
-        f" of {utility.interval_of} {low:.4g} to {high:.4g}"
+        f"on {utility.test_set} ({utility.rows} rows, {utility.protection}): {figures}; 95 %"
+        f" interval of {utility.interval_of} {low:.4g} to {high:.4g}"
     )
 
 

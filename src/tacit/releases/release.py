@@ -50,7 +50,16 @@ from tacit.releases.reading import (
     is_release,
     read_guarantee,
 )
-from tacit.releases.schema import CLASS_SIZES, Document, TaskContents, Utility
+from tacit.releases.schema import (
+    CLASS_SIZES,
+    FOREIGN_UTILITY,
+    LABEL_COUNTS,
+    Document,
+    LabelSetUtility,
+    TaskContents,
+    Utility,
+    has_several_labels,
+)
 from tacit.releases.statement import check_statements, check_work, privacy_items
 
 if TYPE_CHECKING:
@@ -58,7 +67,8 @@ if TYPE_CHECKING:
 
     from tacit.data.trees import Tree
 
-__all__ = ["Release", "Utility"]  # with the argument of `Release.with_utility`
+# with the arguments of `Release.with_utility`
+__all__ = ["LabelSetUtility", "Release", "Utility"]
 
 
 @dataclass(eq=False, repr=False)
@@ -450,7 +460,13 @@ class Release(FittedClassifier):
         ReleaseError
             If the release is older than probabilities.
         """
-        return Head(self.document, self.arrays, self.stated_probabilities(), self.sha256)
+        return Head(
+            self.document,
+            self.arrays,
+            self.stated_probabilities(),
+            self.sha256,
+            stated_label_sets(self.arrays),
+        )
 
     def to_onnx(
         self,
@@ -464,7 +480,9 @@ class Release(FittedClassifier):
         """Write the release as an ONNX file, which predicts without tacit.
 
         Its input is `embeddings` of shape (n, d), float32; its outputs are `label` of shape (n,)
-        and `probabilities` of shape (n, C). Guarantee and card are in its metadata.
+        and `probabilities` of shape (n, C). Of a release of several labels a row, `labels` of 0
+        and 1, of shape (n, K), take the place of `label`; thresholds are in the graph. Guarantee
+        and card are in its metadata.
 
         Parameters
         ----------
@@ -511,18 +529,28 @@ class Release(FittedClassifier):
         """Compute the similarity of each row to each class, of shape (n, C); larger is nearer."""
         return self.decision.similarities(deciding(self.arrays), self._rows(X))
 
-    def with_utility(self, utility: Utility) -> Release:
+    def with_utility(self, utility: Utility | LabelSetUtility) -> Release:
         """Add figures that were measured on a public test set (item 15).
 
         Figures on private rows would reveal facts about them. Nothing here can check where the
         figures come from; `tacit evaluate --record` checks that the rows were declared public and
         that no ledger covers them.
-        A minority accuracy needs the training class sizes, which the new release lists as
-        unprotected.
+        A release of several labels a row takes a `LabelSetUtility`. A minority accuracy needs the
+        training class sizes, and a rare third by exact training counts needs these; the new release
+        lists them as unprotected.
+
+        Raises
+        ------
+        ReleaseError
+            If the figures are of the other kind of task.
         """
+        if isinstance(utility, LabelSetUtility) != self.several:
+            raise ReleaseError(f"{self.source}: {FOREIGN_UTILITY}; measure by tacit evaluate")
+
         guarantee = self.document.guarantee
-        if utility.minority_accuracy is not None and CLASS_SIZES not in guarantee.unprotected:
-            unprotected = (*guarantee.unprotected, CLASS_SIZES)
+        told = _told_by(utility)
+        if told is not None and told not in guarantee.unprotected:
+            unprotected = (*guarantee.unprotected, told)
             guarantee = guarantee.model_copy(update={"unprotected": unprotected})
 
         # the items about privacy (2, and 4 to 7) also list what is unprotected
@@ -544,8 +572,7 @@ class Release(FittedClassifier):
     @property
     def several(self) -> bool:
         """Whether a row may have several labels, none included."""
-        contents = self.document.contents
-        return isinstance(contents, TaskContents) and contents.task.labels == "several"
+        return has_several_labels(self.document.contents)
 
     @property
     def tree(self) -> Tree | None:
@@ -584,8 +611,9 @@ class Release(FittedClassifier):
         dict of str to dict
             By column, then by level, an array of shape (C,) in the order of `classes`; levels are
             named as by `TableEncoder.get_feature_names_out`. Differences between classes are log
-            odds. A column of ordered numbers has some numbers as levels, a date the values of its
-            parts. Columns of texts and pictures are left out.
+            odds; of a release of several labels a row, each entry is the log odds of its label
+            against not having it. A column of ordered numbers has some numbers as levels, a date
+            the values of its parts. Columns of texts and pictures are left out.
 
         Raises
         ------
@@ -695,6 +723,13 @@ class Release(FittedClassifier):
         )
         if first_fault is not None:
             raise self._error(first_fault)
+
+
+def _told_by(utility: Utility | LabelSetUtility) -> str | None:
+    """Name the private counts on which a figure depends; None if there is no such figure."""
+    if isinstance(utility, LabelSetUtility):
+        return LABEL_COUNTS if utility.tells_training_counts else None
+    return CLASS_SIZES if utility.minority_accuracy is not None else None
 
 
 def checked_rows(X: Any, width: int) -> Any:

@@ -30,6 +30,7 @@ from pydantic import (
 )
 
 from tacit.models.decisions import AnyDecision
+from tacit.models.label_sets import RareBy
 
 FORMAT = "tacit-release"
 Version = Literal[3, 4, 5, 6, 7, 8]
@@ -40,6 +41,11 @@ NOT_FOR_RELEASE = "NOT FOR RELEASE"
 
 # the unprotected quantity that a release lists where it states a minority accuracy
 CLASS_SIZES = "training class sizes (through minority accuracy)"
+LABEL_COUNTS = "training counts of labels (through the rare third)"
+FOREIGN_UTILITY = (
+    "a release of several labels has a mean average precision as its utility, and others have an"
+    " accuracy"
+)
 
 # No control characters, line separators or switches of the writing direction.
 ONE_LINE = r"^[^\p{Cc}\p{Zl}\p{Zp}\x{202A}-\x{202E}\x{2066}-\x{2069}]*$"
@@ -278,6 +284,11 @@ class TaskContents(TableContents):
     task: Task
 
 
+def has_several_labels(contents: Contents) -> bool:
+    """Tell whether a record may have several of the classes, none included."""
+    return isinstance(contents, TaskContents) and contents.task.labels == "several"
+
+
 class OlderAccounting(Model):
     """Item 9 of version 3."""
 
@@ -373,6 +384,41 @@ class Utility(Model):
         return self
 
 
+class LabelSetUtility(Model):
+    """Item 15 of a release of several labels: what was measured on a named test set.
+
+    `rare_third` is the mean average precision over the rarest third of the labels, which are rare
+    by the counts that `rare_by` names. Exact training counts are listed as unprotected.
+    """
+
+    test_set: Text
+    rows: Positive
+    mean_average_precision: Share
+    interval: tuple[Share, Share]  # at 95 %
+    interval_of: Literal["mean average precision", "mean average precision over persons"]
+    micro_f1: Share
+    macro_f1: Share
+    exact_match: Share
+    calibration_error: Share
+    rare_third: Share | None = None
+    rare_by: RareBy
+    per_label: dict[Text, Share]  # average precision of the labels that occur in the test set
+    protection: Text = NOT_STATED
+    seeds: Text = "this one release; the interval is over test rows"
+
+    @model_validator(mode="after")
+    def _check_interval(self) -> "LabelSetUtility":
+        """Refuse an interval whose ends are exchanged."""
+        if self.interval[0] > self.interval[1]:
+            raise ValueError("the interval's lower end is above its upper end")
+        return self
+
+    @property
+    def tells_training_counts(self) -> bool:
+        """Whether which labels are rare follows from exact counts of the private records."""
+        return self.rare_third is not None and self.rare_by == "training counts"
+
+
 class Provenance(Model):
     """A public input by name, revision and hash."""
 
@@ -454,6 +500,24 @@ def _takes(contents: Any) -> str:
     return TABLE if "columns" in fields else ROWS
 
 
+CLASSES = "figures of classes"
+LABEL_SETS = "figures of label sets"
+NO_FIGURES = "no figures"
+UTILITY_TAGS = (CLASSES, LABEL_SETS, NO_FIGURES)
+"""Tags of the types of item 15."""
+
+
+def _measured(utility: Any) -> str:
+    """Return the tag of item 15, from its values or its model."""
+    if isinstance(utility, LabelSetUtility):
+        return LABEL_SETS
+    if isinstance(utility, Utility):
+        return CLASSES
+    if not isinstance(utility, dict):
+        return NO_FIGURES
+    return LABEL_SETS if "mean_average_precision" in utility else CLASSES
+
+
 class Document(Model):
     """All of `release.json`; each item's title is its heading in the card.
 
@@ -484,7 +548,12 @@ class Document(Model):
     pattern: Pattern = Field(title="Release pattern")
     post_processing: Adaptation | PostProcessing = Field(title="Post-processing")
     implementation: Implementation = Field(title="Implementation")
-    utility: Utility | Literal["not stated"] = Field(title="Utility")
+    utility: Annotated[
+        Annotated[LabelSetUtility, Tag(LABEL_SETS)]
+        | Annotated[Utility, Tag(CLASSES)]
+        | Annotated[Literal["not stated"], Tag(NO_FIGURES)],
+        Discriminator(_measured),
+    ] = Field(title="Utility")
     public_inputs: PublicInputs = Field(title="Public data and encoder")
     audit: Audit = Field(title="Empirical audit")
 
@@ -517,6 +586,11 @@ class Document(Model):
             raise ValueError("columns are stated from version 7 on, and there always")
         if isinstance(self.contents, TaskContents) != (self.version >= 8):
             raise ValueError("the task is stated from version 8 on, and there always")
+
+        several = has_several_labels(self.contents)
+        foreign = Utility if several else LabelSetUtility
+        if isinstance(self.utility, foreign):
+            raise ValueError(FOREIGN_UTILITY)
         return self
 
 

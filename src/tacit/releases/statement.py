@@ -30,11 +30,13 @@ from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE, in_words, most_expensive
 from tacit.releases.schema import (
     CLASS_SIZES,
+    LABEL_COUNTS,
     NOT_FOR_RELEASE,
     VERSION,
     Accounting,
     Document,
     EpsilonAtDelta,
+    LabelSetUtility,
     Model,
     Number,
     OlderAccounting,
@@ -269,6 +271,10 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
     states_minority = isinstance(utility, Utility) and utility.minority_accuracy is not None
     if states_minority and CLASS_SIZES not in guarantee.unprotected:
         return f"a minority accuracy is stated and {CLASS_SIZES!r} is not listed as unprotected"
+    # so does a rare third by exact training counts
+    states_counts = isinstance(utility, LabelSetUtility) and utility.tells_training_counts
+    if states_counts and LABEL_COUNTS not in guarantee.unprotected:
+        return f"a rare third is stated and {LABEL_COUNTS!r} is not listed as unprotected"
 
     items = _items(guarantee, document.version)
     stated_items = {name: getattr(document, name).model_dump() for name in items}

@@ -50,6 +50,10 @@ def _effects(release: Release) -> tuple[list[str], dict[str, Floats]]:
     """Return titles of bars, and the bars of each column's levels, (levels, titles)."""
     classes = [str(label) for label in release.classes]
     matrices = {name: np.array([*of.values()]) for name, of in release.coefficients().items()}
+    if release.several:
+        # each label is decided by itself, so nothing is taken off
+        shown = {name: values[:, :MOST_CLASSES] for name, values in matrices.items()}
+        return [f"log odds of {label}" for label in classes[:MOST_CLASSES]], shown
     if len(classes) == 2:
         differences = {name: values[:, 1:] - values[:, :1] for name, values in matrices.items()}
         return [f"log odds of {classes[1]}"], differences
@@ -63,7 +67,12 @@ def _effects(release: Release) -> tuple[list[str], dict[str, Floats]]:
 def _words(release: Release, n_shown: int) -> str:
     """Say what the bars are, and what they cost."""
     classes = [str(label) for label in release.classes]
-    if len(classes) == 2:
+    if release.several:
+        words = "Each bar is what a value adds to the log odds of a label against not having it; to"
+        words += " the right, the label becomes more likely."
+        if n_shown < len(classes):
+            words += f" The first {n_shown} of {len(classes)} labels are shown."
+    elif len(classes) == 2:
         words = f"Each bar is what a value adds to the log odds of {classes[1]} against"
         words += f" {classes[0]}; to the right, {classes[1]} becomes more likely."
     else:

@@ -23,6 +23,7 @@ from tacit.compute.libraries.onnx import load_onnx
 from tacit.errors import InputError, ReleaseError
 from tacit.models.carried import deciding
 from tacit.models.decisions import NetworkHead
+from tacit.models.label_sets import SEPARATOR, stated_label_sets
 from tacit.models.scaling import Scaling
 from tacit.releases.onnx_graph import LABEL, head_model
 from tacit.releases.release import Release
@@ -59,9 +60,12 @@ type="file" id="file" accept=".npy,.csv"></div>
 <tbody id="counts"></tbody></table></div>
 <div class="wide tall" tabindex="0" role="region" aria-label="Labels"><table>
 <caption id="first"></caption>
-<thead><tr><th scope="col">row</th><th scope="col">label</th></tr></thead>
+<thead><tr><th scope="col">row</th><th scope="col">{label}</th></tr></thead>
 <tbody id="labels"></tbody></table></div>
 </div></div>"""
+
+_SETS = """<p>A row may have several of the labels, or none. A label is given where its probability
+reaches its threshold.</p>"""
 
 _NETWORK = """<p>This release decides by a network, which this page cannot run: label files with
 <code>tacit predict</code>, or make the page with <code>tacit page --onnxruntime</code>.</p>"""
@@ -79,8 +83,8 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     Raises
     ------
     InputError
-        If the release is not a network and needs no onnxruntime, a file of it is missing, or onnx
-        is not installed.
+        If the release is not a network and needs no onnxruntime, or predicts several labels a row
+        by one, a file of it is missing, or onnx is not installed.
     ReleaseError
         If the arrays are too large for a page.
     """
@@ -88,6 +92,11 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     if onnxruntime is not None and not is_network:
         raise InputError(
             f"onnxruntime={onnxruntime} is for networks, and {release.source} is none; leave it out"
+        )
+    if onnxruntime is not None and release.several:
+        raise InputError(
+            f"onnxruntime={onnxruntime} runs networks of one label a row, and {release.source}"
+            " predicts several; leave it out, and label files with tacit predict"
         )
     classifies = not is_network or onnxruntime is not None
     arrays = _deciding_arrays(release)
@@ -109,7 +118,13 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
         script_sources = [_hash(script) for script in scripts] + ["'wasm-unsafe-eval'", "blob:"]
     blocks += "".join(f"<script>{script}</script>" for script in scripts)
 
-    classifier = _CLASSIFIER.format(width=release.width) if classifies else _NETWORK
+    classifier = _NETWORK
+    if classifies:
+        classifier = _CLASSIFIER.format(
+            width=release.width, label="labels" if release.several else "label"
+        )
+        if release.several:
+            classifier = _SETS + classifier
     sections = [
         ("", _head(release)),
         ("What an attacker may learn", attack.section(release.guarantee)),
@@ -139,6 +154,13 @@ def _data(release: Release, arrays: dict[str, np.ndarray[Any, Any]] | None) -> d
     if arrays is not None:
         data["decision"] = contents.model_dump(mode="json")["decision"]
         data["arrays"] = {name: _array(array) for name, array in arrays.items()}
+    label_sets = stated_label_sets(release.arrays)
+    if label_sets is not None:
+        data["label_sets"] = {
+            "scale": label_sets.scale,
+            "thresholds": label_sets.thresholds.tolist(),
+            "separator": SEPARATOR,
+        }
     return data
 
 

@@ -230,9 +230,21 @@ function scaler() {  // from a row to the row that the decision reads
   return row => row.map((value, c) => (value - mean[c]) / scale[c]);
 }
 
-function classifier() {  // from a block of rows to positions of classes
-  const score = scorer(), scaled = scaler();
-  return rows => rows.map(row => best(score(scaled(row))));
+function setOf(scores) {  // positions of the labels whose probabilities reach their thresholds
+  const {scale, thresholds} = release.label_sets, found = [];
+  for (let k = 0; k < scores.length; k++) if (1 / (1 + Math.exp(-scale * scores[k])) >= thresholds[k]) found.push(k);
+  return found;
+}
+
+function checkSeparator({separator}) {
+  const ambiguous = release.classes.find(label => label.includes(separator));
+  if (ambiguous !== undefined) throw Error(`label '${ambiguous}' holds ${separator}, which separates labels in the file of results; use tacit predict --label-separator`);
+}
+
+function classifier() {  // from a block of rows to positions of classes, or to the positions of each row
+  if (release.label_sets) checkSeparator(release.label_sets);
+  const score = scorer(), scaled = scaler(), decided = release.label_sets ? setOf : best;
+  return rows => rows.map(row => decided(score(scaled(row))));
 }
 
 // Classifying a file: a message, a table, and a file to keep.
@@ -247,12 +259,12 @@ async function classify(file) {
   place("message").className = "";
   place("message").textContent = `Reading ${file.name}`;
   try {
-    const rows = await readRows(file), found = new Uint32Array(rows.count);
+    const rows = await readRows(file), found = new Array(rows.count);
     positions ??= await (release.arrays ? classifier : networkClassifier)();
     let paused = performance.now();
     for (let i = 0; i < rows.count; i += BLOCK) {
       const block = Array.from({length: Math.min(BLOCK, rows.count - i)}, (_, j) => rows.row(i + j));
-      found.set(await positions(block), i);
+      (await positions(block)).forEach((position, j) => found[i + j] = position);
       if (performance.now() - paused > 100) {
         place("message").textContent = `Classifying ${file.name}: ${i} of ${rows.count} rows`;
         await new Promise(resume => setTimeout(resume));
@@ -279,15 +291,16 @@ function fill(table, lines) {
 const quoted = label => /[",\r\n]/.test(label) ? `"${label.replaceAll('"', '""')}"` : label;
 
 function showResults(name, found, classes) {
-  const counts = new Uint32Array(classes.length);
-  found.forEach(k => counts[k]++);
+  const counts = new Uint32Array(classes.length), sets = release.label_sets;
+  found.forEach(k => (sets ? k : [k]).forEach(one => counts[one]++));
+  const named = k => sets ? k.map(one => classes[one]).join(sets.separator) : classes[k];
   place("message").textContent = `${name}: ${found.length} rows classified`;
   fill("counts", classes.map((label, k) => [label, counts[k]]));
-  fill("labels", Array.from(found.subarray(0, SHOWN), (k, i) => [i, classes[k]]));
+  fill("labels", found.slice(0, SHOWN).map((k, i) => [i, named(k)]));
   place("first").textContent = found.length > SHOWN ? `The first ${SHOWN} rows; the file has all` : "All rows";
-  const lines = Array.from(found, (k, i) => `${i},${quoted(classes[k])}\n`);
+  const lines = found.map((k, i) => `${i},${quoted(named(k))}\n`);
   if (kept) URL.revokeObjectURL(kept);
-  kept = URL.createObjectURL(new Blob(["row,label\n", ...lines], {type: "text/csv"}));
+  kept = URL.createObjectURL(new Blob([sets ? "row,labels\n" : "row,label\n", ...lines], {type: "text/csv"}));
   place("download").href = kept;
   place("results").hidden = false;
 }
