@@ -4,6 +4,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.cli.answers import (
+    USUAL,
+    check_picture,
+    coverage_facts,
+    coverage_of,
+    draw_coverage,
+    print_coverage,
+)
 from tacit.cli.common import (
     class_labels,
     labels_of,
@@ -18,10 +26,12 @@ from tacit.cli.json_output import print_json
 from tacit.cli.options import (
     AnyEncoder,
     Features,
+    Force,
     Json,
     LabelMeaning,
     Labels,
     LabelSeparator,
+    MaybeOut,
     Persons,
     Split,
 )
@@ -34,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.data.imports import Data
+    from tacit.models.coverage import Coverage
     from tacit.models.metrics import Scores
 
 
@@ -52,7 +63,10 @@ def evaluate(
     persons: Persons = None,
     split: Split = None,
     any_encoder: AnyEncoder = False,
+    at_least: float | None = None,
+    out: MaybeOut = None,
     json: Json = False,
+    force: Force = False,
 ) -> None:
     """Measure accuracy on labelled rows that were not trained on.
 
@@ -78,14 +92,26 @@ def evaluate(
         Write the figures into the release's card; the rows must be public.
     public_test
         Declare that all rows and labels of a plain file are public.
+    at_least
+        Also measure answers of this probability or more, above 0.5: how many rows are answered, and
+        how many answers are right, at each level of the tree that the release carries; 0.9 if it
+        carries one.
+    out
+        A picture of coverage against accuracy, over probabilities from 0.51 to 0.99: a file .svg,
+        .pdf or .png.
     """
     from tacit.models import metrics
+    from tacit.models.answers import checked_share
     from tacit.releases.release import Release
 
     if public_test and not record:
         raise InputError(
             "--public-test is needed only to record figures; add --record, or leave it out"
         )
+
+    if at_least is not None:
+        checked_share(at_least)
+    check_picture(out, force=force)
 
     with shown_progress():
         loaded = Release.load(release).verify()
@@ -114,17 +140,28 @@ def evaluate(
         with data.places.in_errors():
             scores = metrics.evaluate(truth, predicted, loaded.classes, sizes, data.persons)
 
+        found = None
+        if at_least is not None or out is not None or loaded.tree is not None:
+            probabilities = loaded.predict_proba(data.x)
+            found = coverage_of(loaded, probabilities, truth, at_least or USUAL)
+
     if record:
         utility = utility_of(scores, data.identity, len(truth))
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
 
+    if out is not None:
+        draw_coverage(loaded, probabilities, truth, out, force=force)
     if json:
-        _print_json(scores)
+        _print_json(scores, found)
         return
     n_present = len(present_classes(scores))
     rows = f"{len(truth)} rows{number_of_persons(data.persons)}"
     say(f"{release} on {store}: {rows}, {n_present} of {len(loaded.classes)} classes")
     _print_scores(scores)
+    if found is not None:
+        print_coverage(found)
+    if out is not None:
+        say(f"{out}: coverage against accuracy")
 
 
 def _check_recordable(release: Path) -> None:
@@ -147,9 +184,11 @@ def _class_sizes(path: Path, classes: "NDArray[Any]") -> "NDArray[np.int64]":
     return np.array([(labels == label).sum() for label in classes])
 
 
-def _print_json(scores: "Scores") -> None:
+def _print_json(scores: "Scores", found: "Coverage | None") -> None:
     """Print the figures that there are as one JSON object; a class without test rows has null."""
     figures = asdict(scores)
+    if found is not None:
+        figures["answers"] = coverage_facts(found)
     present = present_classes(scores)
     figures["per_class"] = {str(label): present.get(str(label)) for label in scores.per_class}
     print_json({name: figure for name, figure in figures.items() if figure is not None})

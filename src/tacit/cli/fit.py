@@ -54,6 +54,7 @@ from tacit.errors import InputError
 if TYPE_CHECKING:
     from tacit.data.imports import Data
     from tacit.data.names import ClassNames
+    from tacit.data.trees import Tree
 
 UNPROTECTED = "the guarantee does not cover public rows"
 
@@ -74,6 +75,7 @@ def fit(
     groups: Path | None = None,
     test: Path | None = None,
     figures: Path | None = None,
+    tree: str | None = None,
     unit: Unit = None,
     ledger: Path | None = None,
     noise: Noise = "secure",
@@ -116,6 +118,10 @@ def fit(
         --folder.
     figures
         For pate: a private folder for figures of what labels cost and of how far teachers agree.
+    tree
+        A public tree of the classes, for answers that fall back to a node above: a CSV file with
+        the columns class and parent, or prefix:3,4 or prefix:. for codes whose beginnings are their
+        parents, by length or up to a text.
     ledger
         The ledger to charge; by default the one beside the store, if there is one.
     seed
@@ -188,6 +194,7 @@ def fit(
         class_list = declared_classes(declared, data)
         check_most_labels(learner, method, data, store, class_list)
         y_of_class = class_labels(data, store, class_list, labels, needed=learner.uses_records)
+        class_tree = _tree(tree, class_list, y_of_class)
         learner.set_params(classes=class_list, ledger=ledger_of(ledger, private, data))
         _set_shape(learner, data)
         class_names = _set_names(learner, names, data, class_list, private)
@@ -204,6 +211,7 @@ def fit(
             names=None if class_names is None else names_facts(class_names),
             encoder=encoder_facts(data),
             columns=columns_of_card(data),
+            tree=class_tree,
         )
         release.save(out, force=force, allow_research=allow_research)
         if figures is not None:
@@ -226,6 +234,20 @@ def _card_facts(card: CardFacts | None, out: Path) -> dict[str, Any]:
     facts["name"] = facts["name"] or out.name
     check_facts(facts)
     return facts
+
+
+def _tree(option: str | None, classes: Any, labels: Any) -> "Tree | None":
+    """Return the tree of `--tree`, checked against the classes before anything is charged."""
+    if option is None:
+        return None
+    import numpy as np
+
+    from tacit.data.trees import tree_of_option
+
+    class_tree = tree_of_option(option, classes)
+    if classes is None:
+        classes = np.unique(labels).tolist()
+    return class_tree.over(classes)
 
 
 def _set_shape(learner: Any, data: "Data") -> None:

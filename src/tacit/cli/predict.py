@@ -28,6 +28,7 @@ def predict(
     split: Split = None,
     any_encoder: AnyEncoder = False,
     probabilities: bool = False,
+    at_least: float | None = None,
     label_separator: str | None = None,
     force: Force = False,
 ) -> None:
@@ -49,15 +50,23 @@ def predict(
         in Parquet a list.
     probabilities
         Add a column for each class with its probability, named after the class.
+    at_least
+        Answer only where this probability is reached, above 0.5: by the class, or else, if the
+        release carries a tree, by the deepest node above it that reaches it. The columns are then
+        row, label (empty, or -1 beside whole numbers, without an answer), level and probability.
     label_separator
         Between the labels of a row in a CSV file; | if it is left out. tacit import
         --label-separator reads such a column.
     """
     import numpy as np
 
+    from tacit.cli.answers import answer_columns
     from tacit.compute.atomic import check_writable
+    from tacit.models.answers import checked_share
     from tacit.releases.release import Release
 
+    if at_least is not None:
+        checked_share(at_least)
     kind = ".csv" if out == STANDARD_OUTPUT else out.suffix
     if kind not in WRITERS:
         raise InputError(
@@ -78,9 +87,11 @@ def predict(
             )
         of_classes = None
         if probabilities:
-            _check_columns(loaded, out)
+            _check_columns(loaded, out, with_levels=at_least is not None)
             of_classes = loaded.predict_proba(data.x)
-        if loaded.several:
+        if at_least is not None:
+            columns |= answer_columns(loaded.answers(data.x, at_least=at_least))
+        elif loaded.several:
             sets = _label_sets(loaded, data.x, of_classes)
             columns["labels"] = _as_written(sets, kind, label_separator)
         elif of_classes is not None:
@@ -95,10 +106,12 @@ def predict(
     say_done(out, f"{len(data.x)} rows")
 
 
-def _check_columns(release: "Release", out: Path) -> None:
+def _check_columns(release: "Release", out: Path, *, with_levels: bool) -> None:
     """Refuse columns of probabilities that have the names of other columns."""
     names = [str(label) for label in release.classes]
     other_names = {"row", "labels" if release.several else "label"}
+    if with_levels:
+        other_names |= {"level", "probability"}
     for name in other_names & set(names):
         fault = f"class {name!r} has the name of another column of {out}"
         raise InputError(f"{fault}; leave --probabilities out, or use Release.predict_proba")

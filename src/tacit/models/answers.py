@@ -98,6 +98,11 @@ class Levels:
         levels = [Level(level.labels, level.starts, level.depths - n_above) for level in levels]
         return cls(np.array(order, dtype=np.int64), tuple(levels))
 
+    @property
+    def deepest(self) -> int:
+        """The level of the deepest class."""
+        return int(self.levels[-1].depths.max())
+
     def classes(self, probabilities: Floats) -> Answers:
         """Return the most likely class of each row, from probabilities (n, C)."""
         # at the last level each class stands for itself
