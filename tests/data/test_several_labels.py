@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -44,6 +45,8 @@ def frame():
         (MATRIX.tolist(), {}),
         (csr_matrix(MATRIX), {}),
         (frame, {}),
+        (lambda: pl.DataFrame(MATRIX[:, ::-1], schema=NAMES[::-1]), {}),
+        (lambda: pl.Series(SETS), {}),
     ],
 )
 def test_every_form_is_stored_as_one_matrix(tmp_path, y, options):

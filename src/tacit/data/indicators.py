@@ -166,7 +166,7 @@ def holds_sets(y: Any) -> bool:
     """
     if isinstance(y, Indicators | LabelLists) or hasattr(y, "tocsr"):
         return True
-    if getattr(y, "ndim", None) == 2:
+    if _is_matrix(y):
         return bool(y.shape[1] != 1)
     if hasattr(y, "__array__"):
         array = np.asarray(y)
@@ -201,10 +201,12 @@ def indicators(
         sets = y
     elif isinstance(y, LabelLists):
         sets = _of_lists(y, classes, kind)
-    elif hasattr(y, "tocsr") or getattr(y, "ndim", None) == 2:
+    elif _is_matrix(y):
         sets = _of_matrix(y, classes)
     else:
-        sets = _of_lists(LabelLists.of(y), classes, kind)
+        # columns of polars yield columns
+        rows_of_labels = y.to_list() if hasattr(y, "to_list") else y
+        sets = _of_lists(LabelLists.of(rows_of_labels), classes, kind)
 
     if len(sets.matrix) != rows:
         raise InputError(
@@ -302,6 +304,11 @@ def _refuse_numbers_of_truth(lists: LabelLists, labels: NDArray[Any]) -> None:
             "labels are lists of 0 and 1, as many in each row, which look like one for each class;"
             " give truth values (true, false) for that, or lists of class values"
         )
+
+
+def _is_matrix(y: Any) -> bool:
+    """Tell whether labels are an array, a sparse matrix or a data frame of two axes."""
+    return len(getattr(y, "shape", ())) == 2
 
 
 def _is_set(labels: Any) -> bool:
