@@ -14,7 +14,6 @@ from tacit.cli.answers import (
 )
 from tacit.cli.common import (
     class_labels,
-    labels_of,
     ledger_of,
     number_of_persons,
     one_label_each,
@@ -23,6 +22,11 @@ from tacit.cli.common import (
     utility_of,
 )
 from tacit.cli.json_output import print_json
+from tacit.cli.label_set_figures import (
+    label_set_utility,
+    score_label_sets,
+    show_label_sets,
+)
 from tacit.cli.options import (
     AnyEncoder,
     Features,
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
     from tacit.data.imports import Data
     from tacit.models.coverage import Coverage
     from tacit.models.metrics import Scores
+    from tacit.releases.release import LabelSetUtility, Release, Utility
 
 
 def evaluate(
@@ -70,6 +75,9 @@ def evaluate(
 ) -> None:
     """Measure accuracy on labelled rows that were not trained on.
 
+    Of a release of several labels a row, the figures are mean average precision, micro and macro
+    F1, the share of rows whose whole set of labels is right, and the calibration error.
+
     Figures are exact, so those on private rows are outside the guarantee and for their owner alone.
     Only figures on public rows are recorded: rows of a store that was declared public when it was
     made, or of a plain file that --public-test declares public. Rows that a ledger covers are
@@ -88,6 +96,8 @@ def evaluate(
     class_sizes
         The private training data, whose class sizes decide which classes are small. The minority
         accuracy then shown depends on them; recorded in the card, they are listed as unprotected.
+        Of several labels a row, they decide which third of the labels is rare; left out, the sizes
+        that the release holds do, or else the test set.
     record
         Write the figures into the release's card; the rows must be public.
     public_test
@@ -100,7 +110,6 @@ def evaluate(
         A picture of coverage against accuracy, over probabilities from 0.51 to 0.99: a file .svg,
         .pdf or .png.
     """
-    from tacit.models import metrics
     from tacit.models.answers import checked_share
     from tacit.releases.release import Release
 
@@ -130,38 +139,72 @@ def evaluate(
         if record:
             _check_public(store, split, data, public_test=public_test)
 
-        truth = labels_of(data, store)
-        if truth.dtype.kind != loaded.classes.dtype.kind:
-            truth = class_labels(data, store, loaded.classes.tolist(), labels)
-        sizes = None
-        if class_sizes is not None:
-            sizes = _class_sizes(class_sizes, loaded.classes)
-        predicted = loaded.predict(data.x)
-        with data.places.in_errors():
-            scores = metrics.evaluate(truth, predicted, loaded.classes, sizes, data.persons)
+        if loaded.several:
+            if at_least is not None or out is not None:
+                raise InputError(
+                    f"{release} predicts several labels a row, each by a threshold of its own, so"
+                    " --at-least and --out do not apply; leave them out"
+                )
+            sets = score_label_sets(
+                loaded,
+                data,
+                store,
+                label_kind=labels,
+                class_sizes=class_sizes,
+                label_separator=label_separator,
+            )
+        else:
+            truth, scores = _score_classes(loaded, data, store, labels, class_sizes)
 
         found = None
         if at_least is not None or out is not None or loaded.tree is not None:
             probabilities = loaded.predict_proba(data.x)
             found = coverage_of(loaded, probabilities, truth, at_least or USUAL)
 
+    n_rows = len(data.x)
     if record:
-        utility = utility_of(scores, data.identity, len(truth))
+        utility: Utility | LabelSetUtility
+        if loaded.several:
+            utility = label_set_utility(sets, data.identity, n_rows)
+        else:
+            utility = utility_of(scores, data.identity, n_rows)
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
 
+    rows = f"{n_rows} rows{number_of_persons(data.persons)}"
+    if loaded.several:
+        show_label_sets(sets, f"{release} on {store}: {rows}", json=json)
+        return
     if out is not None:
         draw_coverage(loaded, probabilities, truth, out, force=force)
     if json:
         _print_json(scores, found)
         return
     n_present = len(present_classes(scores))
-    rows = f"{len(truth)} rows{number_of_persons(data.persons)}"
     say(f"{release} on {store}: {rows}, {n_present} of {len(loaded.classes)} classes")
     _print_scores(scores)
     if found is not None:
         print_coverage(found)
     if out is not None:
         say(f"{out}: coverage against accuracy")
+
+
+def _score_classes(
+    release: "Release", data: "Data", path: Path, label_kind: LabelMeaning, class_sizes: Path | None
+) -> "tuple[NDArray[Any], Scores]":
+    """Return the true classes, and how often those that are predicted are right."""
+    from tacit.models import metrics
+
+    reason = "the release predicts one; give rows of one label each"
+    truth = one_label_each(data, path, reason)
+    if truth.dtype.kind != release.classes.dtype.kind:
+        truth = class_labels(data, path, release.classes.tolist(), label_kind)
+    sizes = None
+    if class_sizes is not None:
+        sizes = _class_sizes(class_sizes, release.classes)
+    predicted = release.predict(data.x)
+    with data.places.in_errors():
+        scores = metrics.evaluate(truth, predicted, release.classes, sizes, data.persons)
+    return truth, scores
 
 
 def _check_recordable(release: Path) -> None:
