@@ -111,6 +111,12 @@ def test_bad_sets_are_refused_by_record(tmp_path, y, classes, message):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_matrix_larger_than_the_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.data.indicators.available_memory", lambda: 11)
+    with pytest.raises(InputError, match=stating("4 records", "3 classes", "12 bytes", "11")):
+        EmbeddingStore.write(tmp_path / "s", X, SETS, classes=NAMES)
+
+
 def test_sets_and_single_labels_are_not_mixed(tmp_path):
     sets = EmbeddingStore.write(tmp_path / "sets", X, SETS, classes=NAMES)
     with pytest.raises(InputError, match=stating("several labels a record", "list")):

@@ -44,6 +44,11 @@ def store(folder: Path) -> None:
     )
 
 
+def several(folder: Path) -> None:
+    store(folder)
+    _of_files("lists.parquet", "lists.jsonl")(folder)
+
+
 def _restate_sizes(folder: Path) -> None:
     """State the sizes of damaged files in a manifest that is whole, so that the files themselves
     are read.
@@ -152,6 +157,7 @@ READERS: dict[str, Callable[[Path], None]] = {
     "comma_separated": _of_files("bare.csv", "named.csv"),
     "arrow": _of_files("t.feather", "parts"),
     "json_lines": _of_files("rows.jsonl", "packed.jsonl.gz"),
+    "several": several,
     "hdf5": _of_files("t.h5"),
     "safetensors": _of_files("d.safetensors"),
     "huggingface": _of_files("saved"),

@@ -138,6 +138,18 @@ def huggingface(folder: Path) -> None:
     (saved / "dataset_info.json").write_text(json.dumps(info))
 
 
+def several(folder: Path) -> None:
+    """Several labels a record, in a store and in tables."""
+    sets = [NAMES[i : i + i % 3].tolist() for i in range(30)]
+    EmbeddingStore.write(
+        folder / "s", X, sets, classes=["ant", "bee", "cow"], names=[X[:1], X[1], X[2]]
+    )
+    pq.write_table(pa.table({"x": list(X), "label": sets}), folder / "lists.parquet")
+    rows = zip(X.tolist(), sets, strict=True)
+    text = "".join(json.dumps({"x": row, "label": labels}) + "\n" for row, labels in rows)
+    (folder / "lists.jsonl").write_text(text)
+
+
 def release(folder: Path) -> None:
     Release.of(tacit.NoisySumPrototypes(classes=["ant", "bee", "cow"]).fit(X, NAMES)).save(
         folder / "r"
@@ -251,7 +263,7 @@ def sidecar(folder: Path) -> None:
 
 SEEDS = (
     *(store, npy, npz, inside_npz, parquet, comma_separated, safetensors, huggingface),
-    *(arrow, json_lines, hdf5),
+    *(arrow, json_lines, hdf5, several),
     *(release, events, ledger, rehashed_ledger),
     *(plan, cells, labels, label_parquet, votes, tables, pictures, sidecar),
 )

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.memory import available_memory
 from tacit.data.label_sets import label_matrix
 from tacit.data.labels import (
     MOST_CLASSES,
@@ -79,7 +80,7 @@ class Indicators:
         with _records_in_errors(first_records[order]):
             columns = encode_labels(np.asarray(self.classes)[occurring], classes, kind)
 
-        matrix = np.zeros((len(self.matrix), len(classes)), dtype=bool)
+        matrix = no_labels(len(self.matrix), len(classes))
         matrix[:, columns] = self.matrix[:, occurring]
         return Indicators(matrix, classes)
 
@@ -218,6 +219,19 @@ def indicators(
     return sets.recoded(classes, kind)
 
 
+def no_labels(rows: int, n_classes: int) -> NDArray[np.bool_]:
+    """Return the matrix of records without labels, (rows, n_classes), unless the memory that is
+    free cannot hold it.
+    """
+    available = available_memory()
+    if available is not None and rows * n_classes > available:
+        raise InputError(
+            f"labels of {rows} records beside {n_classes} classes take {rows * n_classes} bytes of"
+            f" memory, and {available} are free; declare fewer classes, or take fewer records"
+        )
+    return np.zeros((rows, n_classes), dtype=bool)
+
+
 def labels_to_write(data: Any, rows: Any = slice(None)) -> Any:
     """Return the labels of some rows of a store or file, as another store takes them: sets of
     labels bring the class list of their columns.
@@ -273,7 +287,7 @@ def _of_lists(lists: LabelLists, classes: list[ClassValue] | None, kind: LabelKi
     with _records_in_errors(records):
         columns = encode_labels(labels, classes, kind)
 
-    matrix = np.zeros((len(lists), len(classes)), dtype=bool)
+    matrix = no_labels(len(lists), len(classes))
     matrix[records, columns] = True
     return Indicators(matrix, classes)
 

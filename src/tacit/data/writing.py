@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.data.arrays import file_hash
-from tacit.data.indicators import holds_sets, indicators
+from tacit.data.indicators import holds_sets, indicators, no_labels
 from tacit.data.labels import ClassValue, LabelKind, clean_labels, encode_labels
 from tacit.data.manifest import NAMES, Manifest, StoredFile, StoredNames
 from tacit.data.name_rows import rows_by_class
@@ -90,7 +90,7 @@ def sets_of_lists(column: Any, n_classes: int) -> NDArray[np.bool_] | None:
     if ((columns < 0) | (columns >= n_classes)).any():
         return None
     sizes = lists.value_lengths().to_numpy()
-    matrix = np.zeros((len(lists), n_classes), dtype=bool)
+    matrix = no_labels(len(lists), n_classes)
     matrix[np.repeat(np.arange(len(lists)), sizes), columns] = True
     return matrix
 

@@ -98,7 +98,10 @@ def read_parts(
 
 def _streamed(parts: Parts, features: list[str], dtype: np.dtype[Any], path: Path) -> StreamedRows:
     """Return the features of all parts, which are read as they are asked for."""
-    first_row = next(_blocks(parts, features, dtype, path, 1))
+    first_row = next(_blocks(parts, features, dtype, path, 1), None)
+    if first_row is None:
+        # the file is damaged: it states rows
+        raise InputError(f"{path} has none of the {parts.rows} rows that it states; save it again")
     shape = first_row.shape[1:]
     batch_rows = max(1, BLOCK_VALUES // max(1, math.prod(shape)))
     return StreamedRows(
