@@ -425,3 +425,46 @@ def test_a_failure_to_sign_leaves_nothing(tmp_path, monkeypatch, keys):
     with pytest.raises(InputError, match="no"):
         publish(RELEASE, tmp_path / "hub", key=keys / "key.pem")
     assert not list(tmp_path.iterdir())
+
+
+def test_labels_of_public_rows_are_published_as_a_data_set(tmp_path, monkeypatch, capsys, keys):
+    hub = Hub()
+    monkeypatch.setattr("huggingface_hub.HfApi", hub)
+    labels = tacit.label_public(RELEASE, ROWS)
+    labels.save(tmp_path / "labels")
+    to = tmp_path / "published"
+    words = ["publish", str(tmp_path / "labels"), "--to", str(to), "--license", "cc-by-4.0"]
+    assert main([*words, "--repo", "me/labels", "--sign", str(keys / "key.pem")]) == 0
+    assert "repository me/labels: labels, and README.md" in capsys.readouterr().out
+    files = ["CARD.md", "README.md", "labels.csv", "labels.json", "model.sig", "release.json"]
+    assert hub.calls == [
+        ("create", ("me/labels",), {"exist_ok": True, "repo_type": "dataset"}),
+        (
+            "upload",
+            files,
+            {"repo_id": "me/labels", "delete_patterns": ["model.sig"], "repo_type": "dataset"},
+        ),
+    ]
+
+    stated, card = header(to)
+    assert stated["license"] == "cc-by-4.0"
+    assert stated["configs"] == [{"config_name": "default", "data_files": "labels.csv"}]
+    assert card.strip() == labels.card().strip()
+    tacit.PublicLabels.load(cloned(to)).verify()
+    inspect = ["inspect", str(to), "--key", str(keys / "public.pem")]
+    assert main(inspect) == 0
+    assert "all files are signed by the key" in capsys.readouterr().out
+    with (to / "README.md").open("a") as file:
+        file.write("more")
+    assert main(inspect) == 2
+    assert "not what was signed" in capsys.readouterr().err
+
+    # neither kind replaces the other, and a signed folder is not replaced by one that is not
+    with pytest.raises(InputError, match="holds something else"):
+        publish(RELEASE, to, force=True)
+    shutil.rmtree(to / ".git")
+    shutil.rmtree(to / ".cache")
+    (to / ".gitattributes").unlink()
+    with pytest.raises(InputError, match="is signed and would be replaced"):
+        publish(labels, to, force=True)
+    assert publish(labels, to, force=True, key=keys / "key.pem") == to

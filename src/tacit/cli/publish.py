@@ -23,19 +23,21 @@ def publish(
     Parameters
     ----------
     release
-        Folder of a release.
+        Folder of a release, or of labels of public rows (tacit label-public).
     to
         Folder to write.
     repo
         Upload it to this repository of the Hugging Face Hub, such as me/digits, with your own
-        login.
+        login; labels go to a repository of data sets.
     license
         Identifier of the license, such as apache-2.0; by default README.md states none.
     sign
         PEM file of the private key to sign all files with; needs the extra hub.
     """
     from tacit.compute.extras import check_installed
+    from tacit.releases.public_labels import PublicLabels
     from tacit.releases.publishing import publish, upload
+    from tacit.releases.reading import LABELS_DOCUMENT
     from tacit.releases.release import Release
 
     if to is None and repo is None:
@@ -47,14 +49,18 @@ def publish(
         check_installed("huggingface_hub")
     if to is not None:
         check_outside(to, release)
-    loaded = Release.load(release)
+    is_labels = (release / LABELS_DOCUMENT).exists()
+    loaded = PublicLabels.load(release) if is_labels else Release.load(release)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary, (repo or "").rpartition("/")[2] or "release") if to is None else to
         publish(loaded, folder, license=license, key=sign, force=force)
         if repo is not None:
             upload(folder, repo)
     places = [str(to)] * (to is not None) + [f"repository {repo}"] * (repo is not None)
-    say(f"{' and '.join(places)}: the release, and README.md for model hubs")
+    content = "labels, and README.md for hubs of data sets"
+    if not is_labels:
+        content = "the release, and README.md for model hubs"
+    say(f"{' and '.join(places)}: {content}")
     if sign is not None:
         from tacit.releases.signing import fingerprint
 

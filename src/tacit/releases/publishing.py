@@ -1,13 +1,15 @@
-"""A release as a folder that model hubs show: with a README, and a signature where a key is given.
+"""A release, or labels of public rows by one, as a folder that hubs show: with a README, and a
+signature where a key is given.
 
-The README is the card below a header in YAML, in the form of the Hugging Face Hub's model cards.
-Loading a release never opens it.
+The README is the card below a header in YAML, in the form of the Hugging Face Hub's cards of models
+or data sets. Loading a release or labels never opens it.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,7 +17,8 @@ from typing import Any
 from tacit.compute.atomic import atomic_folder, check_writable
 from tacit.compute.libraries.huggingface_hub import load_huggingface_hub
 from tacit.errors import InputError, excerpt
-from tacit.releases.reading import README, SIGNATURE, is_release
+from tacit.releases.public_labels import TABLE, PublicLabels, holds_public_labels
+from tacit.releases.reading import LABELS_DOCUMENT, README, SIGNATURE, is_release
 from tacit.releases.release import Release
 from tacit.releases.schema import Document, LabelSetUtility, Utility
 from tacit.releases.signing import sign
@@ -27,7 +30,7 @@ TAGS = ["differential-privacy", "embeddings"]
 
 
 def publish(
-    release: Release,
+    release: Release | PublicLabels,
     folder: Path | str,
     *,
     license: str | None = None,
@@ -38,8 +41,9 @@ def publish(
 
     Parameters
     ----------
-    release : Release
-        As `Release.load` or `Release.of` returns it.
+    release : Release or PublicLabels
+        As `Release.load` or `Release.of` returns it; or labels of public rows, for a hub of data
+        sets.
     folder : str or Path
         A new folder, returned as a Path.
     license : str, optional
@@ -48,7 +52,8 @@ def publish(
     key : str or Path, optional
         PEM file of the private key to sign the folder with; needs the extra `hub`.
     force : bool, default=False
-        Replace an older release of that name, published or not; no other folder is ever replaced.
+        Replace an older folder of that name and kind, published or not; no other folder is ever
+        replaced.
 
     Raises
     ------
@@ -70,7 +75,8 @@ def publish(
     >>> tacit.Release.load(folder).verify().classes
     array([0, 1])
     """
-    folder = check_writable(folder, force=force, ours=_is_published)
+    kind = _is_published_labels if isinstance(release, PublicLabels) else _is_published
+    folder = check_writable(folder, force=force, ours=kind)
 
     # a link that leads nowhere is a signature too, so `exists` would not do
     if key is None and os.path.lexists(folder / SIGNATURE):
@@ -82,7 +88,7 @@ def publish(
         )
 
     files = release.verify().files()
-    files[README] = readme(release.document, license).encode("utf-8")
+    files[README] = _readme_of(release, license).encode("utf-8")
     with TemporaryDirectory() as temporary:
         # a signature states the folder's name, so the folder is signed under its final name, which
         # is empty for "."
@@ -93,7 +99,7 @@ def publish(
         if key is not None:
             sign(named_folder, Path(key))
 
-        with atomic_folder(folder, force=force, ours=_is_published) as part:
+        with atomic_folder(folder, force=force, ours=kind) as part:
             # contents alone: files get the modes of new files, whatever the signer gave them
             shutil.copytree(named_folder, part, dirs_exist_ok=True, copy_function=shutil.copyfile)
     return folder
@@ -101,7 +107,7 @@ def publish(
 
 def upload(folder: Path | str, repository: str) -> None:
     """Upload a published folder to a repository of the Hugging Face Hub, which is made if there is
-    none.
+    none: one of models, or of data sets for labels of public rows.
 
     The hub's client finds the user's own login. A signature of an earlier upload is removed or
     replaced, since it does not fit the new files.
@@ -112,10 +118,14 @@ def upload(folder: Path | str, repository: str) -> None:
         If huggingface_hub is not installed, or the hub refuses.
     """
     client = load_huggingface_hub()
+    # by default a repository is one of models
+    kind = {"repo_type": "dataset"} if (Path(folder) / LABELS_DOCUMENT).exists() else {}
     try:
         hub = client.HfApi()
-        hub.create_repo(repository, exist_ok=True)
-        hub.upload_folder(repo_id=repository, folder_path=folder, delete_patterns=[SIGNATURE])
+        hub.create_repo(repository, exist_ok=True, **kind)
+        hub.upload_folder(
+            repo_id=repository, folder_path=folder, delete_patterns=[SIGNATURE], **kind
+        )
     except Exception as error:
         # Faults of the network, the login, the name and the client have no common class. Some have
         # no text.
@@ -125,23 +135,49 @@ def upload(folder: Path | str, repository: str) -> None:
         ) from error
 
 
+def _readme_of(release: Release | PublicLabels, license: str | None) -> str:
+    if isinstance(release, PublicLabels):
+        return labels_readme(release, license)
+    return readme(release.document, license)
+
+
+def labels_readme(labels: PublicLabels, license: str | None = None) -> str:
+    """README.md of labels of public rows: a header in YAML, and the card."""
+    header: dict[str, Any] = {
+        "pretty_name": labels.document.product.name,
+        "tags": TAGS,
+        "configs": [{"config_name": "default", "data_files": TABLE}],
+    }
+    return f"{_header(header, license)}\n{labels.card()}"
+
+
 def readme(document: Document, license: str | None = None) -> str:
     """README.md of a release: a header in YAML, and the card."""
-    import yaml
-
     from tacit.releases.card import render_card
 
     header: dict[str, Any] = {"library_name": "tacit", "pipeline_tag": TASK, "tags": TAGS}
+    index: dict[str, Any] = {}
+    if not isinstance(document.utility, str):
+        results = [_result(document.utility)]
+        index["model-index"] = [{"name": document.product.name, "results": results}]
+    return f"{_header(header, license, index)}\n{render_card(document)}"
+
+
+def _header(
+    facts: dict[str, Any], license: str | None, further: Mapping[str, Any] | None = None
+) -> str:
+    """The header in YAML: facts, the license if one is stated, and further facts."""
+    import yaml
+
+    header = dict(facts)
     if license is not None:
         _check_license(license)
         header["license"] = license
-    if not isinstance(document.utility, str):
-        results = [_result(document.utility)]
-        header["model-index"] = [{"name": document.product.name, "results": results}]
+    header |= further or {}
 
     # a text stays on one line, however long: yaml folds long ones by default
     text = yaml.safe_dump(header, sort_keys=False, allow_unicode=True, width=10**6)
-    return f"---\n{text}---\n\n{render_card(document)}"
+    return f"---\n{text}---\n"
 
 
 def _result(utility: Utility | LabelSetUtility) -> dict[str, Any]:
@@ -174,3 +210,8 @@ def _check_license(license: str) -> None:
 def _is_published(folder: Path) -> bool:
     """Tell whether a folder holds a release, and nothing else but what `publish` adds to one."""
     return is_release(folder, besides=(README, SIGNATURE))
+
+
+def _is_published_labels(folder: Path) -> bool:
+    """Tell whether a folder holds labels, and nothing else but what `publish` adds to them."""
+    return holds_public_labels(folder, besides=(README, SIGNATURE))
