@@ -190,7 +190,7 @@ def figure(cells: Sequence[Cell]) -> bytes:
         series=tuple(names.values()),
         panels=tuple(panel for panel in panels if panel.points),
         x=Axis("share of the pool that is labelled", limits=(0, 1)),
-        y=Axis("share of the labels that is right", limits=(0, 1)),
+        y=Axis("share of the labels that is right", limits=(0.5, 1)),
     )
     return paper.image(charts.lines, picture, "png")
 
