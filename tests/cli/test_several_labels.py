@@ -56,6 +56,23 @@ def test_import_names_what_separates_labels_and_keeps_persons(here, run):
     assert copy.y[:, :3].tolist() == MATRIX
 
 
+def test_numbers_in_lists_are_positions_only_where_it_is_stated(here, run):
+    indexes = [[NAMES.index(name) for name in labels] for labels in SETS]
+    pq.write_table(pa.table({"x": X.tolist(), "label": indexes}), "t.parquet")
+    line = "import t.parquet --classes fear,joy,pride --out out"
+    refused(run, line, "row 0", "whole number 1", "--labels index")
+    assert stored(run, f"{line} --labels index").y.tolist() == MATRIX
+    Path("ids.txt").write_text("\n".join("aabbcc"))
+    store = stored(run, f"{line} --labels index --persons ids.txt --force")
+    assert store.persons.tolist() == list("aabbcc")
+
+    # ids that come beside a store
+    EmbeddingStore.write("bare", X, SETS)
+    store = stored(run, "import bare --persons ids.txt --out out --force")
+    assert (store.classes, store.classes_declared) == (NAMES, False)
+    assert (store.y.tolist(), store.persons.tolist()) == (MATRIX, list("aabbcc"))
+
+
 def test_encode_reads_them_from_tables_beside_pictures_and_of_columns(here, run):
     pytest.importorskip("PIL")
     from PIL import Image

@@ -101,6 +101,7 @@ def test_undeclared_classes_are_those_that_occur(tmp_path):
         (2 * MATRIX, NAMES, stating("row 0", "neither 0 nor 1")),
         (MATRIX, NAMES[:2], stating("3 columns", "2 classes")),
         (np.array(TEXTS * 3).reshape(4, 3), NAMES, stating("<U8", "lists of labels")),
+        (["joy", "joy; fear", "joy", "joy"], NAMES, stating("row 1", '--label-separator ";"')),
         ([[]] * 4, None, stating("no record has a label", "class list")),
     ],
 )

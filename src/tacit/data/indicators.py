@@ -24,6 +24,7 @@ from tacit.compute.memory import available_memory
 from tacit.data.label_sets import label_matrix
 from tacit.data.labels import (
     MOST_CLASSES,
+    SETS,
     ClassValue,
     LabelKind,
     class_list,
@@ -326,7 +327,7 @@ def _is_matrix(y: Any) -> bool:
 
 
 def _is_set(labels: Any) -> bool:
-    return isinstance(labels, list | tuple | set | frozenset | np.ndarray)
+    return isinstance(labels, SETS)
 
 
 @contextmanager

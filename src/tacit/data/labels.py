@@ -33,6 +33,12 @@ DATES = (
     " of a few declared periods of them, such as 2024 and 2025"
 )
 
+# several labels of a record
+SETS = (list, tuple, set, frozenset, np.ndarray)
+
+# what people write between several labels of a record
+SEPARATORS = ("|", ";", ",", "/")
+
 # a whole number in the one spelling that Python gives it, so that equal numbers are equal texts
 WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}", re.ASCII)
 
@@ -273,6 +279,8 @@ def _from_objects(labels: NDArray[Any]) -> NDArray[Any]:
     missing = np.array([is_missing(value) for value in values])
     _refuse_first(missing, "has no label (missing value)", "drop or label it")
 
+    are_sets = np.array([isinstance(value, SETS) for value in values])
+    _refuse_first(are_sets, "has a list of labels", "give one label per row here")
     if isinstance(values[0], date | time | timedelta):
         raise InputError(DATES)
     kind = str if isinstance(values[0], str) else Real
@@ -339,11 +347,30 @@ def _refuse_unlisted(bad: NDArray[Any], labels: NDArray[Any], classes: list[Clas
     if not bad.any():
         return
     row = int(bad.argmax())
-    label = quoted(labels[row].item())
+    label = labels[row].item()
+    remedy = (
+        "correct that row, or complete the list from public knowledge (a code book, a form), not"
+        " from the labels"
+    )
+    separator = _separator_of(label, classes)
+    if separator is not None:
+        remedy = (
+            f'name what separates several labels with --label-separator "{separator}", or'
+            " pass a list of labels for each record"
+        )
     raise RowError(
         "",
         row,
-        f" has label {label}, not one of the {len(classes)} classes"
-        f" ({_examples(classes)}); correct that row, or complete the list from public knowledge (a"
-        " code book, a form), not from the labels",
+        f" has label {quoted(label)}, not one of the {len(classes)} classes"
+        f" ({_examples(classes)}); {remedy}",
     )
+
+
+def _separator_of(label: Any, classes: list[ClassValue]) -> str | None:
+    """Return what separates several classes in a text; None for another label."""
+    names = {str(value) for value in classes}
+    for separator in SEPARATORS:
+        labels = [part.strip() for part in str(label).split(separator)]
+        if len(labels) > 1 and names.issuperset(labels):
+            return separator
+    return None
