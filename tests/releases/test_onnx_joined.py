@@ -14,10 +14,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 import tacit
 from conftest import SHARED
+from label_sets import label_set_release
 from messages import stating
 from tacit.encoding.encoders import load_encoder
 from tacit.encoding.encoders.pictures import decoded
 from tacit.errors import InputError
+from tacit.models.decisions import LinearHead
 from tacit.models.rows import unit_rows
 from tacit.releases.release import Release
 
@@ -94,6 +96,24 @@ def test_pictures_get_the_labels_of_encode_and_predict(opset, layout, mirror, pr
     assert json.loads(said["picture_input"])["size"] == [SIZE, SIZE]
     assert said["card"] == release.card()
     assert onnx.load(made).opset_import[0].version == opset
+
+
+def test_pictures_get_several_labels(tmp_path):
+    path = encoder(tmp_path)
+    rows, inputs = encoded(path, PICTURES)
+    # pictures of noise have similar features, which differ about their mean
+    arrays = {
+        "coefficients": RNG.normal(size=(4, WIDTH)),
+        "intercepts": np.zeros(4),
+        "centre": unit_rows(rows.astype(np.float64)).mean(axis=0),
+    }
+    release = label_set_release(LinearHead(), arrays)
+    made = release.to_onnx(tmp_path / "joined.onnx", encoder=path)
+    session = onnxruntime.InferenceSession(made)
+    labels, probabilities = session.run(["labels", "probabilities"], {"pixels": inputs})
+    assert len(np.unique(labels, axis=0)) > 1
+    assert np.array_equal(labels, release.predict(rows))
+    assert np.allclose(probabilities, release.predict_proba(rows), rtol=0, atol=1e-5)
 
 
 def test_rows_are_rounded_as_a_store_of_float16_rounds_them(tmp_path):

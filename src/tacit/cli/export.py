@@ -23,8 +23,9 @@ def export(
     """Write a release as an ONNX file, which predicts without tacit.
 
     Its input is embeddings, of shape (n, d) and float32; its outputs are label, of shape (n,), and
-    probabilities, of shape (n, C). With --encoder its input is that of the encoder. The guarantee
-    and the card are in its metadata.
+    probabilities, of shape (n, C). Of a release of several labels a row, labels of 0 and 1, of
+    shape (n, K), take the place of label. With --encoder its input is that of the encoder. The
+    guarantee and the card are in its metadata.
 
     Parameters
     ----------

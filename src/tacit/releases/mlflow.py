@@ -25,7 +25,7 @@ def save_model(release: Release, path: Path | str, **options: Any) -> None:
         As `Release.load` or `Release.of` returns it.
     path : str or Path
         A new folder. `mlflow.pyfunc.load_model(path).predict(X)` then gives labels, for an array or
-        a DataFrame X.
+        a DataFrame X; of several labels a row, 0 and 1 of shape (n, K).
     options
         Further arguments of `mlflow.pyfunc.save_model`. Requirements leave tacit out, since on PyPI
         `tacit` is a different project; pass `pip_requirements=["PATH/TO/tacit.whl"]` to state where
