@@ -281,6 +281,15 @@ def test_missing_labels_and_wrong_separators_are_refused(tmp_path, columns, sepa
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("column", ["label", "x"])
+def test_a_null_that_the_parser_of_json_loses_is_refused(tmp_path, column):
+    rows = [{"x": X[i].tolist(), "label": SETS[i]} for i in (0, 2, 3)]
+    rows[0][column] = [None, *rows[0][column][1:], "joy" if column == "label" else 1.5]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(InputError, match=stating("rows.jsonl", "null", "start of a list")):
+        read_data(tmp_path / "rows.jsonl")
+
+
 def test_text_files_name_the_line_and_numbers_stay_numbers(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("a,label\n1.5,3|1\n2.5,\n3.5,1\n")

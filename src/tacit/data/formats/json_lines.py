@@ -162,12 +162,30 @@ def _tables(paths: list[Path], schema: Any) -> Iterator[Any]:
                     json.ReadOptions(block_size=BLOCK),
                     json.ParseOptions(explicit_schema=schema),
                 )
+                _refuse_lost_values(table, path)
                 # decodes the names, which pyarrow does not check
                 _types(table.schema)
                 yield table
+        except InputError:
+            raise
         except (*FAULTS, ValueError, pa.ArrowException) as error:
             # pyarrow's message may quote a value, which may be private
             raise _fault(path) from error
+
+
+def _refuse_lost_values(table: Any, path: Path) -> None:
+    """Refuse a table in which pyarrow lost a null: one at the start of the first list that holds
+    values, after which all values would belong to the record before.
+    """
+    import pyarrow as pa
+
+    try:
+        table.validate()
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"{path} has a missing value (null) at the start of a list; give a value, or drop that"
+            " record"
+        ) from error
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
