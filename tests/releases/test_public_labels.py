@@ -318,3 +318,47 @@ def test_only_labels_are_replaced(folder, tmp_path):
     for other in (folder, RELEASE.save(tmp_path / "release")):
         with pytest.raises(InputError, match="holds something else"):
             labels.save(other, force=True)
+
+
+@pytest.fixture
+def of_tree(tmp_path):
+    classes = ["ant", "bee", "cow"]
+    learner = tacit.NoisySumPrototypes("rho=2", classes=classes)
+    fitted = learner.fit(ROWS, np.array(classes)[np.arange(90) % 3])
+    tree = {"ant": "insect", "bee": "insect", "cow": "mammal"}
+    return Release.of(fitted, name="animals", tree=tree)
+
+
+def test_a_release_with_a_tree_labels_with_its_nodes(of_tree, tmp_path):
+    answers = of_tree.answers(POOL, at_least=0.7)
+    labels = label_public(of_tree, POOL, at_least=0.7)
+    labels = PublicLabels.load(labels.save(tmp_path / "labels")).verify()
+    answered = np.flatnonzero(answers.level)
+    assert labels.rows.tolist() == answered.tolist()
+    assert labels.labels.tolist() == answers.label[answered].tolist()
+    assert labels.table.levels.tolist() == answers.level[answered].tolist()
+    assert {"insect", "ant"} <= set(labels.labels.tolist())
+    counts = {count.label: count.labelled for count in labels.document.selection.classes}
+    assert counts["insect"] == np.sum(answers.label == "insect")
+
+    # a class whose probability is below once it is rounded down gives way to the node above it
+    row = np.flatnonzero(answers.label == "ant")[0]
+    label_public(of_tree, POOL, at_least=answers.probability[row]).save(tmp_path / "other")
+    labels = PublicLabels.load(tmp_path / "other").verify()
+    assert labels.labels[labels.rows == row].tolist() == ["insect"]
+
+    # without a probability the classes answer, and one that two nodes could reach is refused
+    assert label_public(of_tree, POOL).labels.tolist() == of_tree.predict(POOL).tolist()
+    with pytest.raises(InputError, match="must be above 0.5"):
+        label_public(of_tree, POOL, at_least=0.5)
+
+
+def test_a_changed_level_is_found(of_tree, tmp_path):
+    folder = label_public(of_tree, POOL, at_least=0.7).save(tmp_path / "labels")
+    table = (folder / "labels.csv").read_text(encoding="utf-8")
+    assert '"insect",1,' in table
+    changed = table.replace('"insect",1,', '"insect",2,', 1)
+    (folder / "labels.csv").write_text(changed, encoding="utf-8")
+    forged(folder, lambda _: None)
+    with pytest.raises(ReleaseError, match="a level of labels.csv is not that of its label"):
+        PublicLabels.load(folder).verify()

@@ -48,7 +48,9 @@ def label_public(
         arrays) and CARD.md. A row of labels.csv is the position in the pool, from 0; source_row and
         name are the position and the name in the source of the pool, if it states them.
     at_least
-        Leave out rows whose label has a smaller probability, such as .8; by default none.
+        Leave out rows whose label has a smaller probability, such as .8; by default none. If the
+        release carries a tree, the label is the deepest node that reaches this probability, which
+        is then above .5, and the column level has its level.
     private
         The private data of the fit, if you have them: a pool that contains any of their records is
         refused.

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tacit.releases.card import NOTHING_STATED, heading, item_lines
-from tacit.releases.labels_table import Column
+from tacit.releases.labels_table import Columns
 from tacit.releases.schema import (
     NOT_STATED,
     Accounting,
@@ -111,10 +111,10 @@ class Selection(Model):
 class Table(Model):
     """The file of labels."""
 
-    columns: tuple[Column, ...]
+    columns: Columns
     sha256: Sha256
     row: Literal["position in the pool, from 0"] = "position in the pool, from 0"
-    label: Literal["the most likely class"] = "the most likely class"
+    label: Literal["the most likely class", "the deepest node that reaches the least probability"]
     probability: Literal[
         "that of the label by the release, rounded down to four decimals; it may be above the share"
         " that is right, see docs/probabilities.md of tacit"

@@ -1,7 +1,8 @@
 """The table of labels of public rows, `labels.csv`: one line for each labelled row of the pool.
 
 Its columns are `row`, the position in the pool; `source_row` and `name`, the position and the name
-in the source of the pool, if the pool states them; `label`; and `probability`.
+in the source of the pool, if the pool states them; `label`; `level`, the level of the label in the
+tree of the release, if it carries one; and `probability`.
 """
 
 from __future__ import annotations
@@ -19,15 +20,20 @@ from tacit.data.origin import Origin
 from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.releases.reading import AGAIN
 
-Column = Literal["row", "source_row", "name", "label", "probability"]
+Column = Literal["row", "source_row", "name", "label", "level", "probability"]
+Columns = tuple[Column, ...]
 
 # columns of a pool that is the source itself, of one that states positions in its source, and of
 # one that states names too
-LAYOUTS: tuple[tuple[Column, ...], ...] = (
-    ("row", "label", "probability"),
-    ("row", "source_row", "label", "probability"),
-    ("row", "source_row", "name", "label", "probability"),
-)
+ORIGINS: tuple[Columns, ...] = ((), ("source_row",), ("source_row", "name"))
+
+
+def _layout(origin: Columns, *, with_levels: bool) -> Columns:
+    levels: Columns = ("level",) if with_levels else ()
+    return ("row", *origin, "label", *levels, "probability")
+
+
+LAYOUTS = tuple(_layout(origin, with_levels=flag) for origin in ORIGINS for flag in (False, True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,19 +50,23 @@ class LabelTable:
         The probability of each label.
     origin : Origin or None
         Position and name of each labelled row in the source of the pool.
+    levels : int64 array of shape (n,) or None
+        The level of each label in the tree of the release.
     """
 
     rows: NDArray[np.int64]
     labels: NDArray[Any]
     probabilities: NDArray[np.float64]
     origin: Origin | None = None
+    levels: NDArray[np.int64] | None = None
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> Columns:
         """Names of the columns of the file."""
-        if self.origin is None:
-            return LAYOUTS[0]
-        return LAYOUTS[1] if self.origin.names is None else LAYOUTS[2]
+        origin = ORIGINS[0]
+        if self.origin is not None:
+            origin = ORIGINS[1] if self.origin.names is None else ORIGINS[2]
+        return _layout(origin, with_levels=self.levels is not None)
 
     def file(self) -> bytes:
         """Return the bytes of the file."""
@@ -65,7 +75,10 @@ class LabelTable:
             columns.append(self.origin.rows.tolist())
             if self.origin.names is not None:
                 columns.append(self.origin.names.tolist())
-        columns += [self.labels.tolist(), self.probabilities.tolist()]
+        columns.append(self.labels.tolist())
+        if self.levels is not None:
+            columns.append(self.levels.tolist())
+        columns.append(self.probabilities.tolist())
 
         text = io.StringIO(newline="")
         # texts are quoted, numbers are not
@@ -79,7 +92,7 @@ class LabelTable:
         cls,
         where: str,
         text: str,
-        columns: tuple[Column, ...],
+        columns: Columns,
         classes: Sequence[Any],
         n_pool: int,
     ) -> LabelTable:
@@ -94,7 +107,7 @@ class LabelTable:
         columns : tuple of str
             The columns that the document states.
         classes : sequence
-            The class list of the release.
+            The labels that the release may give.
         n_pool : int
             Rows of the pool.
 
@@ -116,17 +129,18 @@ class LabelTable:
             if "source_row" in columns:
                 names = np.array(values["name"], dtype=np.str_) if "name" in columns else None
                 origin = Origin(np.array(values["source_row"], dtype=np.int64), names)
+            levels = None
+            if "level" in columns:
+                levels = np.array(values["level"], dtype=np.int64)
         except (csv.Error, KeyError, OverflowError, ValueError) as error:
             fault = f"{where} is no table of labels, at line {lines.line_num}"
             raise ReleaseError(f"{fault} ({excerpt(str(error))}); {AGAIN}") from error
 
         indices = np.array(values["label"], dtype=np.int64)
-        return cls(rows, np.array(classes)[indices], probabilities, origin)
+        return cls(rows, np.array(classes)[indices], probabilities, origin, levels)
 
 
-def _read_columns(
-    lines: Any, columns: tuple[Column, ...], classes: Sequence[Any]
-) -> dict[Column, list[Any]]:
+def _read_columns(lines: Any, columns: Columns, classes: Sequence[Any]) -> dict[Column, list[Any]]:
     """Return the values of each column; those of labels are positions in the class list."""
     index_by_text = {str(label): index for index, label in enumerate(classes)}
     readers: dict[Column, Callable[[str], Any]] = {
@@ -134,6 +148,7 @@ def _read_columns(
         "source_row": int,
         "name": str,
         "label": index_by_text.__getitem__,
+        "level": int,
         "probability": float,
     }
     header = tuple(next(lines, ()))

@@ -23,11 +23,14 @@ from pydantic import ValidationError
 from tacit.compute.atomic import atomic_folder
 from tacit.compute.documents import parse_json
 from tacit.compute.remote import RemotePath
+from tacit.compute.texts import nfc
 from tacit.data.arrays import Arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import read_data
 from tacit.data.origin import Origin
+from tacit.data.trees import Tree
 from tacit.errors import InputError, LedgerError, ReleaseError, excerpt, quoted
+from tacit.models.answers import Levels, checked_share, no_label
 from tacit.models.rows import row_parts
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -50,7 +53,7 @@ from tacit.releases.labels_table import LabelTable
 from tacit.releases.provenance import public_facts
 from tacit.releases.reading import AGAIN, CARD, DOCUMENT, LABELS_DOCUMENT
 from tacit.releases.release import Release, checked_rows
-from tacit.releases.schema import NOT_STATED, Document
+from tacit.releases.schema import NOT_STATED, Document, TaskContents
 from tacit.releases.statement import check_statements
 
 __all__ = ["PublicLabels", "label_public"]
@@ -65,6 +68,9 @@ LIMITS = {
 
 # Probabilities are rounded down to this many parts of 1.
 PARTS = 10_000
+
+# The error of a product with PARTS.
+ROUNDING = 1e-6
 
 
 @dataclass(eq=False, repr=False)
@@ -124,7 +130,7 @@ class PublicLabels:
             str(folder / TABLE),
             texts[TABLE],
             document.table.columns,
-            release.contents.classes,
+            _possible_labels(str(folder / DOCUMENT), release)[0],
             document.pool.rows,
         )
         # raises for malformed events
@@ -290,9 +296,15 @@ class PublicLabels:
         if document.selection.at_least != "none":
             at_least = document.selection.at_least
         left_out = [count.left_out for count in document.selection.classes]
-        if len(left_out) != len(self.release.contents.classes):
+        possible_labels, levels = _possible_labels(self.source, self.release)
+        if len(left_out) != len(possible_labels):
             return f"selection.classes are not the classes that {DOCUMENT} states"
-        selection = _selection(self.release, self.labels, left_out, at_least)
+        if document.table.label != _meaning(levels, at_least):
+            return f"table.label does not say what a label of {TABLE} is"
+        stated_levels = None if self.table.levels is None else self.table.levels.tolist()
+        if stated_levels != _levels_of(self.labels, possible_labels, levels):
+            return f"a level of {TABLE} is not that of its label"
+        selection = _selection(possible_labels, self.labels, left_out, at_least)
         # as JSON, where the label 1 is not the label true
         if document.selection.model_dump_json() != selection.model_dump_json():
             return f"the counts of {LABELS_DOCUMENT} are not those of {TABLE}"
@@ -340,7 +352,9 @@ def label_public(
         record may be among them: the labels would show it, and no statement about privacy would
         hold.
     at_least : float, optional
-        Leave out rows whose label has a smaller probability; by default none.
+        Leave out rows whose label has a smaller probability; by default none. By a release that
+        carries a tree, the label is the deepest node that reaches this probability, which is then
+        above 0.5.
     name, curator, description, intended_use : str, optional
         One line each for the card of the labels.
     public : dict, optional
@@ -375,6 +389,8 @@ def label_public(
             " row; use tacit predict (Release.predict)"
         )
     threshold = _checked_probability(at_least)
+    if threshold is not None and release.tree is not None:
+        checked_share(threshold)
     release.verify()
 
     values = pool
@@ -390,7 +406,8 @@ def label_public(
     rows = checked_rows(table_rows, release.width)
 
     # one entry for each row of the pool; the hash is that of all rows
-    indices, probabilities, rows_sha256 = _predicted(release, rows)
+    possible_labels, levels = _possible_labels(release.source, release.document)
+    indices, probabilities, rows_sha256 = _predicted(release, rows, possible_labels, threshold)
     kept = probabilities >= (threshold or 0.0)
     if not kept.any():
         raise InputError(
@@ -400,13 +417,14 @@ def label_public(
     positions = np.flatnonzero(kept)
     table = LabelTable(
         positions,
-        release.classes[indices[kept]],
+        np.array(possible_labels)[indices[kept]],
         probabilities[kept],
         None if origin is None else origin.at(positions),
+        None if levels is None else np.array(levels)[indices[kept]],
     )
 
     pool_item = _pool_item(pool, len(rows), rows_sha256, public or {})
-    left_out = np.bincount(indices[~kept], minlength=len(release.classes)).tolist()
+    left_out = np.bincount(indices[~kept], minlength=len(possible_labels)).tolist()
     facts = {
         "name": name or f"{pool_item.name}, labelled by {release.document.product.name}",
         "curator": curator,
@@ -422,8 +440,12 @@ def label_public(
             arrays_sha256=release.sha256,
         ),
         pool=pool_item,
-        selection=_selection(release.document, table.labels, left_out, threshold),
-        table=Table(columns=table.columns, sha256=hashlib.sha256(table.file()).hexdigest()),
+        selection=_selection(possible_labels, table.labels, left_out, threshold),
+        table=Table(
+            columns=table.columns,
+            sha256=hashlib.sha256(table.file()).hexdigest(),
+            label=_meaning(levels, threshold),
+        ),
     )
     card = labels_card(document, release.document)
     return PublicLabels(document, release.document, table, card)
@@ -478,10 +500,60 @@ def _checked_probability(at_least: Any) -> float | None:
     return float(at_least)
 
 
-def _predicted(release: Release, rows: Any) -> tuple[NDArray[np.int64], NDArray[np.float64], str]:
-    """Return the class and the probability of each row, both of shape (N,), and the hash of the
-    rows.
+def _possible_labels(source: str, release: Document) -> tuple[list[Any], list[int] | None]:
+    """Return the labels that a row may have, classes first, and their levels in the tree of the
+    release; None without a tree.
     """
+    contents = release.contents
+    classes = list(contents.classes)
+    if not isinstance(contents, TaskContents) or not contents.task.tree:
+        return classes, None
+    try:
+        tree = Tree(contents.task.tree).over(classes)
+    except InputError as error:
+        raise ReleaseError(f"{source}: {error}; {AGAIN}") from error
+
+    level_by_label: dict[Any, int] = {}
+    for level in Levels.of(tree, np.array(classes)).levels:
+        pairs = zip(level.labels.tolist(), level.depths.tolist(), strict=True)
+        level_by_label |= dict(pairs)
+    inner_nodes = [label for label in level_by_label if label not in classes]
+    labels = [*classes, *inner_nodes]
+    return labels, [level_by_label[nfc(label)] for label in labels]
+
+
+def _levels_of(
+    labels: NDArray[Any], possible_labels: Sequence[Any], levels: Sequence[int] | None
+) -> list[int] | None:
+    """Return the level of each label; None without a tree."""
+    if levels is None:
+        return None
+    level_by_label = dict(zip(possible_labels, levels, strict=True))
+    return [level_by_label[label] for label in labels.tolist()]
+
+
+def _meaning(levels: Sequence[int] | None, at_least: float | None) -> Any:
+    """Say what a label is: with a tree and a least probability it may be an inner node."""
+    if levels is None or at_least is None:
+        return "the most likely class"
+    return "the deepest node that reaches the least probability"
+
+
+def _predicted(
+    release: Release, rows: Any, labels: Sequence[Any], at_least: float | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64], str]:
+    """Return the position in `labels` and the probability of the label of each row, both of shape
+    (N,), and the hash of the rows.
+
+    A row without an answer has its most likely class.
+    """
+    levels = None
+    if release.tree is not None and at_least is not None:
+        levels = Levels.of(release.tree, release.classes)
+        # a node must reach the least probability after rounding too
+        at_least = min(np.ceil(at_least * PARTS - ROUNDING) / PARTS, 1.0)
+    index_by_label = {nfc(label): index for index, label in enumerate(labels)}
+
     indices = np.empty(len(rows), dtype=np.int64)
     probabilities = np.empty(len(rows))
     digest = _new_digest(rows)
@@ -491,10 +563,15 @@ def _predicted(release: Release, rows: Any) -> tuple[NDArray[np.int64], NDArray[
         of_classes = release.predict_proba(block)
         indices[part] = np.argmax(of_classes, axis=1)
         probabilities[part] = of_classes.max(axis=1)
+        if levels is not None and at_least is not None:
+            answers = levels.answers(of_classes, at_least, no_label(release.classes))
+            answered = np.flatnonzero(answers.level)
+            nodes = [index_by_label[label] for label in answers.label[answered].tolist()]
+            indices[part][answered] = nodes
+            probabilities[part] = answers.probability
 
-    # rounded down, so that a label never has a smaller probability than the file states, up to
-    # rounding of the product
-    rounded = np.floor(probabilities * PARTS + 1e-6) / PARTS
+    # rounded down, so that a label never has a smaller probability than the file states
+    rounded = np.floor(probabilities * PARTS + ROUNDING) / PARTS
     return indices, np.minimum(rounded, 1.0), digest.hexdigest()
 
 
@@ -536,13 +613,16 @@ def _pool_item(pool: Any, n_rows: int, rows_sha256: str, public: Mapping[str, st
 
 
 def _selection(
-    release: Document, labels: NDArray[Any], left_out: Sequence[int], at_least: float | None
+    possible_labels: Sequence[Any],
+    labels: NDArray[Any],
+    left_out: Sequence[int],
+    at_least: float | None,
 ) -> Selection:
-    """Count labels by class; `left_out` has the number of rows left out of each class."""
+    """Count the rows of each possible label; `left_out` has the numbers of those left out."""
     count_by_label = Counter(labels.tolist())
     classes = tuple(
         ClassCount(label=label, labelled=count_by_label[label], left_out=number)
-        for label, number in zip(release.contents.classes, left_out, strict=True)
+        for label, number in zip(possible_labels, left_out, strict=True)
     )
     n_left_out = sum(left_out)
     return Selection(
