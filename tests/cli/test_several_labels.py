@@ -162,6 +162,14 @@ def test_commands_for_one_label_a_record_refuse_several(here, run):
     assert run("overlap single store --json")[0] == 0
 
 
+def test_files_of_a_matrix_take_their_classes_in_order(here, run):
+    np.savez("m.npz", x=X, y=MATRIX)
+    store = stored(run, "import m.npz --classes pride,joy,fear --out out")
+    assert (store.classes, store.y.tolist()) == (["pride", "joy", "fear"], MATRIX)
+    refused(run, "import m.npz --classes pride,joy --out o", "3 columns", "2 classes")
+    refused(run, "fit noisy-sum m.npz --budget rho=1 --card c.json --out r", "--card", "--classes")
+
+
 def test_the_store_says_so_in_its_manifest_alone(here):
     assert json.loads(Path("store/manifest.json").read_text())["several_labels"] is True
     assert json.loads(Path("single/manifest.json").read_text())["version"] == 1

@@ -226,10 +226,16 @@ def fit(
         _print_names(learner, class_names.count, source)
 
 
-def _card_facts(card: CardFacts | None, out: Path) -> dict[str, Any]:
+def _card_facts(card: CardFacts | str | None, out: Path) -> dict[str, Any]:
     """Return the facts of the card, checked; by default its name is that of the output."""
     from tacit.releases.fitted import check_facts
 
+    if isinstance(card, str):
+        # an option that no method has: its text arrives under this name
+        raise InputError(
+            f"--card {card} is for tacit import; declare the class list with --classes, or import"
+            " the data first"
+        )
     facts = asdict(card or CardFacts())
     facts["name"] = facts["name"] or out.name
     check_facts(facts)
