@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, cast
 from uuid import uuid4
 
 import numpy as np
@@ -35,6 +35,8 @@ from tacit.learners.common.overlap import OVERLAP, check_overlap
 from tacit.learners.common.parameters import flag, whole
 from tacit.learners.common.validation import (
     check_columns,
+    has_label_sets,
+    has_single_labels,
     label_sets_of,
     plain_labels,
     refuse_arguments,
@@ -113,7 +115,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
     public = None
     names = None
     allow_overlap = False
-    most_labels = None
+    most_labels = cast("int | None", None)
 
     # Facts of the method, for checks and the documentation's tables.
     # kinds of finite budgets that it takes
@@ -402,7 +404,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         promise = worker.promise()
 
         # the records, their classes and their persons; what is wrong is refused before a charge
+        labels: Any
         if worker.most_labels is None:
+            worker._refuse_label_sets(y)
             X, y = validated_records(worker, X, y, self._dtypes)
             worker._check_tables(arguments)
             worker.classes_ = worker._class_list(y)
@@ -411,6 +415,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
             X = validated_matrix(worker, X, self._dtypes)
             worker._check_tables(arguments)
             worker.classes_ = worker._declared_labels()
+            worker._refuse_single_labels(y)
             labels = label_sets_of(y, worker.classes_, n_records=len(X))
         check_width(X.shape[1])
         persons = persons_under(Unit(self.unit), persons, len(X), offered=self.units, stacklevel=3)
@@ -520,10 +525,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         """Return the nearness of each row to each class, of shape (n, C).
 
         For two classes it has shape (n,), as scikit-learn has it: above 0 for the second class.
+        With `most_labels` it always has shape (n, C).
         """
         rows = self._rows(X)
         scores = self.predictor_.similarities(rows)
-        if scores.shape[1] == 2:
+        if scores.shape[1] == 2 and self.most_labels is None:
             scores = scores[:, 1] - scores[:, 0]
         return np.asarray(scores)
 
@@ -563,8 +569,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose class is predicted.
 
-        Texts are compared in Unicode NFC, as in `fit`.
+        Texts are compared in Unicode NFC, as in `fit`. With `most_labels`, it is the share of rows
+        whose whole set of labels is predicted, as scikit-learn has it.
         """
+        if self.most_labels is not None:
+            check_is_fitted(self)
+            sets = label_sets_of(y, self.classes_, n_records=len(y))
+            return float(super().score(X, sets.astype(np.int64), sample_weight))
         labels = np.asarray(plain_labels(y))
         return float(super().score(X, composed_texts(labels), sample_weight))
 
@@ -587,6 +598,26 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
 
         Ids show in no error.
         """
+
+    def _refuse_label_sets(self, y: Any) -> None:
+        """Refuse several labels a record, where `most_labels` does not declare them."""
+        if not has_label_sets(y):
+            return
+        fault = "y has sets of labels"
+        if self.takes_several_labels:
+            raise InputError(
+                f"{fault}, which must be declared; pass most_labels=m, the most labels that a"
+                " record has, and classes=[...]"
+            )
+        raise InputError(f"{fault}, and {type(self).__name__} {self.one_label}")
+
+    def _refuse_single_labels(self, y: Any) -> None:
+        """Refuse one label a record, where `most_labels` declares several."""
+        if has_single_labels(y):
+            raise InputError(
+                f"y has one label a record, and most_labels={self.most_labels} declares sets of"
+                " labels; pass a list of labels for each record, or leave most_labels out"
+            )
 
     def _declared_labels(self) -> NDArray[Any]:
         """Return the class list of records that may have several labels."""

@@ -95,6 +95,11 @@ class SetCounts:
         shares = np.minimum(self.expected, self.records) / (self.records + 0.5)
         return np.asarray(shares)
 
+    @property
+    def logits(self) -> Floats:
+        """Log odds of the labels, (K,)."""
+        return np.asarray(logit(self.shares))
+
 
 @dataclass(frozen=True)
 class LabelCounts:
@@ -109,9 +114,14 @@ class LabelCounts:
     noise: float = 0.0
 
     @property
+    def share(self) -> float:
+        """Share of the budget that the counts cost."""
+        return COUNT_SHARE
+
+    @property
     def parts(self) -> dict[str, Part]:
         """The counts as a part of the budget."""
-        return {COUNTS: Part(COUNT_SHARE, gaussian.CLASS_COUNTS)}
+        return {COUNTS: Part(self.share, gaussian.CLASS_COUNTS)}
 
     def with_noise(self, split: BudgetSplit) -> LabelCounts:
         """Return these counts with the noise that the split of the budget gives them."""

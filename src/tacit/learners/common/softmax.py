@@ -105,14 +105,20 @@ class Residuals:
 
 
 def residuals(
-    rows: IntegerRows | Floats, labels: Integers, head: Floats, offsets: Floats
+    rows: IntegerRows | Floats,
+    labels: Integers,
+    head: Floats,
+    offsets: Floats,
+    kind: type[Residuals] = Residuals,
 ) -> Floats:
     """Softmax of the logits plus offsets, less the one-hot label, of shape (b, C); each row as
     `logits` has it.
+
+    `kind` is the class of the residuals, if the loss is another.
     """
     whole, unit = _whole_head(head) if isinstance(rows, IntegerRows) else (head, 1.0)
     right = rows.values.astype(np.float64) if isinstance(rows, IntegerRows) else rows
-    return Residuals(labels, np.atleast_2d(offsets), whole, unit, 1.0).of(right)
+    return kind(labels, np.atleast_2d(offsets), whole, unit, 1.0).of(right)
 
 
 def clip_norm_under(unit: Unit, clip: float) -> float:
@@ -149,23 +155,24 @@ def noisy_gradient(
     clip: float,
     multiplier: float,
     noise: NoiseSource,
+    kind: type[Residuals] = Residuals,
 ) -> Floats:
     """Sum of the gradients of records, or persons, each clipped to norm `clip`, with Gaussian
     noise.
 
-    It costs `outer_products.event(multiplier)`. For multiplier 0, nothing is clipped and no noise
-    is added.
+    `kind` is the class of the residuals, which says what the loss is. It costs
+    `outer_products.event(multiplier)`. For multiplier 0, nothing is clipped and no noise is added.
     """
     of_blocks = offsets if isinstance(offsets, list) else [np.atleast_2d(offsets)] * len(blocks)
     pairs = zip(blocks, of_blocks, strict=True)
     if multiplier == 0:
         products = in_threads(
-            lambda pair: residuals(*pair[0][:2], head, pair[1]).T @ pair[0].rows, pairs
+            lambda pair: residuals(*pair[0][:2], head, pair[1], kind).T @ pair[0].rows, pairs
         )
         return sum(products, np.zeros_like(head))
     whole, unit = _whole_head(head)
     lefts = (
-        Block(Residuals(labels, added, whole, unit, clip), rows, ends)
+        Block(kind(labels, added, whole, unit, clip), rows, ends)
         for (rows, labels, ends), added in pairs
     )
     total = outer_products.noisy_products(

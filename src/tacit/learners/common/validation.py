@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,44 @@ def label_sets_of(y: Any, classes: NDArray[Any], *, n_records: int) -> NDArray[n
             f"y has {len(labels)} rows beside {n_records} of X; give the labels of each record"
         )
     return labels
+
+
+def has_label_sets(y: Any) -> bool:
+    """Tell whether y is a matrix of labels, or has lists or sets of labels in place of labels.
+
+    A single column, and lists of one label each, are labels, as scikit-learn takes them.
+    """
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2:
+        return shape[1] != 1
+    return any(_is_collection(entry) and len(entry) != 1 for entry in _objects(y))
+
+
+def has_single_labels(y: Any) -> bool:
+    """Tell whether y is a sequence of labels, and not of lists or sets of labels."""
+    is_list = isinstance(y, list | tuple)
+    if not is_list and len(getattr(y, "shape", ())) != 1:
+        return False
+    return len(y) > 0 and not any(map(_is_collection, _objects(y)))
+
+
+def _objects(y: Any) -> Iterable[Any]:
+    """Return the entries of a list, or of an array or column of objects; none of other arrays."""
+    if isinstance(y, list | tuple):
+        return y
+    is_array = len(getattr(y, "shape", ())) == 1
+    if is_array and getattr(getattr(y, "dtype", None), "kind", "") == "O":
+        return list(y)
+    return ()
+
+
+def _is_collection(entry: Any) -> bool:
+    """Tell whether an entry is a list, set or array of labels, and no label."""
+    return (
+        hasattr(entry, "__iter__")
+        and hasattr(entry, "__len__")
+        and not isinstance(entry, str | bytes)
+    )
 
 
 def plain_labels(y: Any) -> Any:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -95,10 +96,14 @@ class GlobalAdapt(GradientDescent):
     """
 
     trains_logits = True
+    takes_several_labels = False
     summary = (
         "one linear score per class, by noisy logistic regression under an adapted threshold"
         " (DPSGD-Global-Adapt)"
     )
+
+    # no parameter of this method
+    most_labels: ClassVar[None] = None  # type: ignore[misc]
 
     threshold: float = LONGEST
     decay: float = 0.1

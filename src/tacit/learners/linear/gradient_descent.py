@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
+from tacit.data.labels import MOST_CLASSES
+from tacit.errors import InputError
+from tacit.learners.common import sigmoid
 from tacit.learners.common.balance import ClassCounts, n_records
 from tacit.learners.common.budget_split import Part
+from tacit.learners.common.confidence import PUBLIC_ROWS
 from tacit.learners.common.descent import descend, learning_rate
-from tacit.learners.common.parameters import check_optional, real, whole
+from tacit.learners.common.label_sets import LabelCounts, SetCounts
+from tacit.learners.common.parameters import check_optional, public_rows, real, whole
+from tacit.learners.common.sigmoid import SigmoidResiduals
 from tacit.learners.common.softmax import (
     Blocks,
     clip_norm_under,
@@ -20,16 +27,23 @@ from tacit.learners.common.softmax import (
     noisy_gradient,
 )
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
+from tacit.learners.linear.label_slopes import LabelSlopes
 from tacit.learners.linear.name_centre import Gradient, NameCentre
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
+from tacit.models.spectra import spaced
 from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
 # the name of this part of the budget
 GRADIENTS = "gradients"
+
+# longest learning rate of labels, times the curvature of their loss: of rows about a public mean,
+# which have no direction in common, and of others
+LONGEST_CENTRED = 10.0
+LONGEST = 2.0
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -48,6 +62,11 @@ class GradientDescent(UnitRowClassifier):
     budget, classes, public, allow_overlap, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`; "rho=inf" is the same descent without noise and clipping. With
         public rows, steps can be four times as long.
+    most_labels : int, optional
+        Declares that a record may have any set of labels, none included, and how many a record has
+        at most. Each label then has a sigmoid head, and the loss is summed over the labels.
+        Records with more labels weigh less in the noisy numbers of records with each label, and
+        are used in full otherwise. By default each record has one label.
     steps : int, optional
         Number of steps; by default 60 with public rows and 80 without, or 200 under an infinite
         budget.
@@ -55,15 +74,20 @@ class GradientDescent(UnitRowClassifier):
         Factor of the mean gradient. By default C, or 4 C with public rows, but at most 1.2 * 3
         n/(steps^2 z clip), at which noise adds about 1.2 to a logit; z is the noise multiplier of
         all steps together. Few records per class reduce it like noise
-        (`tacit.learners.common.descent.learning_rate`).
+        (`tacit.learners.common.descent.learning_rate`). With `most_labels` it is at most 2/v, or
+        10/v with public rows, in place of C and 4 C, where v is the largest s (1 - s) of a label
+        that a share s of the records have.
     clip : float, default=1.0
-        Bound on the norm of a record's gradient, which is at most sqrt(2).
+        Bound on the norm of a record's gradient, which is at most sqrt(2). With `most_labels` it
+        bounds the gradients of all labels together, and they are longer: sqrt(C) at most.
     counts : int or sequence of int, optional
         Declared number of records per class, one for all or one per class, which are then listed as
         unprotected. They scale the steps and balance the classes. If omitted, noisy counts are
-        released for 1 % of the budget.
+        released for 1 % of the budget. With `most_labels`, this share is spent in either case,
+        since the number of records does not follow from those of the labels.
     balanced : bool, default=True
         Learn for equally frequent classes (logit adjustment). False is plain logistic regression.
+        It does not apply with `most_labels`.
     ridge : float, default=0.3
         Penalty ridge/2 |theta|^2 added to the summed loss, as 1/C in scikit-learn's
         LogisticRegression.
@@ -94,10 +118,12 @@ class GradientDescent(UnitRowClassifier):
     Frobenius norm under add/remove, and one per class for the counts. Under change-label the sum
     moves by min(2 clip, sqrt(2)), so a clip norm of sqrt(1/2) or more becomes sqrt(2), which costs
     nothing and shortens no gradient. The gradient of a record is the outer product of its residual
-    and its row, so clipping needs only their two norms. Logits are exact: rows are whole numbers,
-    and so is the head after scaling by a power of two, so that no bit of a record's gradient
-    depends on the other records. Under a unit per person the sum of a person's clipped gradients is
-    scaled down to norm `clip`, and counts are one event for all classes. See
+    and its row, so clipping needs only their two norms, however many labels a record has. With
+    `most_labels` a record's set of labels moves the sum by min(2 clip, sqrt(C)) under change-label,
+    and the numbers of records with each label are one event for all labels. Logits are exact: rows
+    are whole numbers, and so is the head after scaling by a power of two, so that no bit of a
+    record's gradient depends on the other records. Under a unit per person the sum of a person's
+    clipped gradients is scaled down to norm `clip`, and counts are one event for all classes. See
     `tacit.mechanisms.outer_products`.
     Source: Abadi et al. 2016 with the full batch, so that no assumption on sampling is needed;
     Menon et al. 2021 for the logit adjustment.
@@ -112,6 +138,7 @@ class GradientDescent(UnitRowClassifier):
     """
 
     trains_logits = True
+    takes_several_labels = True
     summary = "one linear score per class, by noisy logistic regression"
 
     steps: int | None = None
@@ -122,9 +149,20 @@ class GradientDescent(UnitRowClassifier):
     ridge: float = 0.3
     intercept: float = 0.0
     names: Any = None
+    most_labels: int | None = None
 
     def _declared_counts(self) -> ClassCounts:
         return ClassCounts(self.counts, balanced=self.balanced)
+
+    def _label_counts(self) -> LabelCounts:
+        """Return the numbers of records with each label, where a record may have several."""
+        most_labels = whole("most_labels", self.most_labels, 1, MOST_CLASSES)
+        if not self.balanced:
+            raise InputError(
+                "balanced=False would be unused with most_labels, since labels are not weighed"
+                " against each other; leave one of them out"
+            )
+        return LabelCounts(self.counts, most_labels)
 
     def _steps(self) -> int:
         if self.steps is not None:
@@ -134,17 +172,25 @@ class GradientDescent(UnitRowClassifier):
         return 80 if self.public is None else 60
 
     def _parts(self) -> dict[str, Part]:
-        counts = self._declared_counts()
+        counts: ClassCounts | LabelCounts = self._declared_counts()
+        if self.most_labels is not None:
+            counts = self._label_counts()
         gradients = Part(1 - counts.share, outer_products.PRODUCTS, releases=self._steps())
         return {GRADIENTS: gradients} | counts.parts
 
     def _clip(self) -> float:
         """Return the clip norm in use."""
-        return clip_norm_under(Unit(self.unit), real("clip", self.clip, 1e-6, 10))
+        clip = real("clip", self.clip, 1e-6, 10)
+        if self.most_labels is not None:
+            return clip
+        return clip_norm_under(Unit(self.unit), clip)
 
     def _gradient_sensitivity(self) -> float:
         """Return the sensitivity of a sum of clipped gradients, in clip norms."""
-        return gradient_sensitivity(Unit(self.unit), self._clip(), len(self.classes_))
+        n_classes = len(self.classes_)
+        if self.most_labels is not None:
+            return sigmoid.gradient_sensitivity(Unit(self.unit), self._clip(), n_classes)
+        return gradient_sensitivity(Unit(self.unit), self._clip(), n_classes)
 
     def _step_noise(self) -> float:
         """Return the standard deviation of the noise on an entry of a gradient, in clip norms."""
@@ -158,49 +204,87 @@ class GradientDescent(UnitRowClassifier):
         return super()._event()
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
-        z = self._step_noise()
-        n_classes = len(self.classes_)
+        if self.most_labels is not None:
+            return self._fit_label_sets(prepared, noise)
+
         with phase(SET_UP):
-            blocks = prepared.block_list(exact=z == 0)
-            counts = self._counts().draw(blocks, n_classes, noise)
+            blocks = prepared.block_list(exact=self._step_noise() == 0)
+            counts = self._counts().draw(blocks, len(self.classes_), noise)
         n = n_records(counts)
         self.learning_rate_ = self._learning_rate(n)
 
         gradient = self._gradient(blocks, counts, noise)
-        name_centre = self._name_centre(prepared, counts)
+        name_centre = self._name_centre(prepared, counts, self._counts().noise)
+        theta = self._descended(gradient, prepared.width, n, name_centre)
+        facts = self._counts().facts() | self._facts(name_centre)
+        title = "one linear score per class, by noisy gradient descent"
+        return self._head(prepared, title, theta, facts)
+
+    def _fit_label_sets(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        """Learn one sigmoid head per label."""
+        label_counts = self._label_counts().with_noise(self._split())
+        with phase(SET_UP):
+            blocks = prepared.block_list(exact=self._step_noise() == 0)
+            counts = label_counts.draw(blocks, len(self.classes_), noise)
+        self.learning_rate_ = self._learning_rate_of_label_sets(counts)
+
+        clip = math.inf if self._infinite() else self._clip()
+        slopes = LabelSlopes(counts, self._step_noise() * self._clip(), clip)
+        gradient = slopes.follow(self._label_gradient(blocks, counts, noise))
+        name_centre = self._name_centre(prepared, counts.expected, counts.noise)
+        theta = self._descended(gradient, prepared.width, counts.records, name_centre)
+
+        label_sets = slopes.label_sets(theta, self._public_scores(prepared, theta))
+        facts = label_counts.facts() | self._facts(name_centre)
+        title = "one linear score per label, by noisy gradient descent"
+        # scores are multiplied by the scale, with their offsets
+        offsets = counts.logits / label_sets.scale
+        released = self._head(prepared, title, theta, facts, offsets)
+        return replace(released, label_sets=label_sets)
+
+    def _descended(
+        self, gradient: Gradient, width: int, n: float, name_centre: NameCentre | None
+    ) -> Floats:
+        """Return the head that the steps learn, of shape (C, width); n is the number of records."""
         if name_centre is not None:
             gradient = name_centre.follow(gradient)
         with phase(SOLVING):
             # With names, theta is what is added to their head.
             theta = descend(
                 lambda head: gradient(head) + self.ridge * head,
-                np.zeros((n_classes, prepared.width)),
+                np.zeros((len(self.classes_), width)),
                 rate=self.learning_rate_ / n,
                 steps=self._steps(),
             )
 
-        facts = self._counts().facts() | {
-            "gradient clip norm": self._clip(),
-            "noise multiplier of a step": z,
-            "steps": self._steps(),
-            "sampling": "none; every record is used in every step",
-        }
         self.name_scale_ = 0.0
         if name_centre is not None:
             self.name_scale_ = name_centre.scale
             theta = theta + name_centre.head
-            facts = facts | name_centre.facts()
-        title = "one linear score per class, by noisy gradient descent"
-        return self._head(prepared, title, theta, facts)
+        return theta
 
-    def _name_centre(self, prepared: UnitRows, counts: Floats) -> NameCentre | None:
+    def _facts(self, name_centre: NameCentre | None) -> dict[str, Any]:
+        """Return facts of the steps for the card."""
+        facts = {
+            "gradient clip norm": self._clip(),
+            "noise multiplier of a step": self._step_noise(),
+            "steps": self._steps(),
+            "sampling": "none; every record is used in every step",
+        }
+        if name_centre is not None:
+            facts = facts | name_centre.facts()
+        return facts
+
+    def _name_centre(
+        self, prepared: UnitRows, counts: Floats, counts_noise: float
+    ) -> NameCentre | None:
         """Return the start and centre of the ridge, if there are names."""
         if prepared.names is None:
             return None
         return NameCentre(
             prepared.names,
             counts,
-            counts_noise=self._counts().noise,
+            counts_noise=counts_noise,
             noise=self._step_noise() * self._clip(),
             steps=self._steps(),
             shrinkage=self._shrinkage(),
@@ -222,6 +306,25 @@ class GradientDescent(UnitRowClassifier):
             head, offsets, blocks, clip=clip, multiplier=z, noise=noise
         )
 
+    def _label_gradient(self, blocks: Blocks, counts: SetCounts, noise: NoiseSource) -> Gradient:
+        """Return the gradient of one sigmoid head per label."""
+        z = self._step_noise()
+        clip = self._clip()
+        offsets = counts.logits
+        kind = SigmoidResiduals
+        return lambda head: noisy_gradient(
+            head, offsets, blocks, clip=clip, multiplier=z, noise=noise, kind=kind
+        )
+
+    def _public_scores(self, records: UnitRows, theta: Floats) -> Floats | None:
+        """Return the scores of some public rows by a head, of shape (m, C); None without them."""
+        if self.public is None:
+            return None
+        rows = np.asarray(spaced(public_rows(self.public, records.X.shape[1]), PUBLIC_ROWS))
+        unlabelled = np.zeros(len(rows), dtype=np.int64)
+        public = replace(records, X=rows, labels=unlabelled, persons=None)
+        return np.concatenate([block.rows @ theta.T for block in public.blocks("public rows")])
+
     def _learning_rate(self, n: float) -> float:
         """Return the factor of the mean gradient of n records."""
         if self.learning_rate is not None:
@@ -235,4 +338,21 @@ class GradientDescent(UnitRowClassifier):
         noise = self._step_noise() * self._clip()
         return learning_rate(
             longest, records=n, n_classes=n_classes, noise=noise, steps=self._steps()
+        )
+
+    def _learning_rate_of_label_sets(self, counts: SetCounts) -> float:
+        """Return the factor of the mean gradient where a record may have several labels."""
+        if self.learning_rate is not None:
+            return float(self.learning_rate)
+
+        # the loss of a label curves most where most records are of it and not of it
+        longest = LONGEST_CENTRED if self.public is not None else LONGEST
+        curvature = float((counts.shares * (1 - counts.shares)).max())
+        noise = self._step_noise() * self._clip()
+        return learning_rate(
+            longest / curvature,
+            records=counts.records,
+            n_classes=len(self.classes_),
+            noise=noise,
+            steps=self._steps(),
         )
