@@ -121,6 +121,23 @@ VARIANTS = {
         {"counts": [40, 40, 1], "pooling": 2, "public": PUBLIC, "metric": "euclidean"},
     ],
 }
+# where a record may have several labels: parameters to test, and the set that stands for each class
+SEVERAL = {
+    "gradient-descent": [
+        {"most_labels": 2},
+        {
+            "most_labels": 1,
+            "public": PUBLIC,
+            "steps": 5,
+            "intercept": 0.5,
+            "clip": 0.5,
+            "names": CENTRES,
+        },
+        {"most_labels": 3, "counts": 40},
+    ],
+}
+SEVERAL_CASES = [(method, variant) for method, given in SEVERAL.items() for variant in given]
+SETS = np.array([[True, False, True], [True, True, True], [False, False, False]])
 CASES = [(method, variant) for method in METHODS for variant in VARIANTS.get(method, [{}])]
 
 
@@ -138,6 +155,13 @@ def make(method, variant=None, **parameters):
     """A learner of this method with small public data and few steps, the class list declared."""
     given = {"classes": range(3)} | NEEDS.get(method, {}) | FEW.get(method, {})
     return learner_class(method).of_flat(**(given | (variant or {}) | parameters))
+
+
+def labels_for(learner, y):
+    """Classes y (n,), or the sets that stand for them if a record may have several labels."""
+    if getattr(learner, "most_labels", None) is None:
+        return y
+    return SETS[y]
 
 
 def same(one, other):

@@ -17,7 +17,17 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import tacit
-from contracts.learners import CASES, CENTRES, CLASSES, X, Y, budget_of, make
+from contracts.learners import (
+    CASES,
+    CENTRES,
+    CLASSES,
+    SEVERAL_CASES,
+    X,
+    Y,
+    budget_of,
+    labels_for,
+    make,
+)
 from contracts.neighbours import Data, data_sets, neighbours, stranger
 from contracts.replay import (
     NOTHING,
@@ -35,8 +45,11 @@ from tacit.privacy.unit import Unit
 
 PAIRS = 40
 MANY = 400
-SETTINGS = {method: [variant for name, variant in CASES if name == method] for method in CLASSES}
-SETTINGS["auto"] = [{}, {"names": CENTRES}, {"names": -CENTRES}]
+SETTINGS = {
+    method: [variant for name, variant in CASES + SEVERAL_CASES if name == method]
+    for method in CLASSES
+}
+SETTINGS["auto"][:2] = [{}, {"names": CENTRES}, {"names": -CENTRES}]
 FITS = [(0, "rho=0.5"), (1, "rho=0.01"), (2, "rho=1e5")]  # data set and budget
 FITS_OF_AUTO = [(0, "rho=0.01"), (0, "rho=0.5"), (0, "rho=20"), (1, "rho=0.5"), (2, "rho=1e5")]
 FITS_OF_LABELS = [(0, "epsilon=1"), (0, "epsilon=12"), (1, "epsilon=3"), (2, "epsilon=0.1")]
@@ -105,7 +118,8 @@ def fitted(monkeypatch, learner, data, tape, **arguments):
     with taped(monkeypatch, tape), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         persons = data.persons if Unit(learner.unit).per_person else None
-        return learner.fit(data.X, data.y, persons=persons, **arguments)
+        y = labels_for(learner, data.y)
+        return learner.fit(data.X, y, persons=persons, **arguments)
 
 
 def replay(fit, data, unit, pairs, rng):

@@ -173,6 +173,10 @@ class LabelPrivate(ModelClassifier):
     summary = "a classifier that learned from randomized labels, and these labels"
     public_use = "none: the features are public"
     tests_names = True
+    one_label = (
+        "randomizes one label per record, and a set of labels has no such randomizer; learn from"
+        " several with GradientDescent, under unit='change-label'"
+    )
     no_release = (
         "decides by a model that a release cannot hold; choose base='linear' or a network by name"
     )

@@ -227,6 +227,10 @@ class PATE(ModelClassifier):
     public_use = "needed, of the private kind"
     has_votes = True
     stops_early = True
+    one_label = (
+        "votes for one class of a query, and sets of labels have no such vote; learn from several"
+        " with GradientDescent"
+    )
     no_release = (
         "decides by a model that a release cannot hold; choose student={'model': 'linear'}, a"
         " LogisticRegression or a network by name, or publish answers_.labels alone"

@@ -71,6 +71,10 @@ class Search(PrivateClassifier):
     validation = None
     score_share = 0.1
     event_under_unit = True
+    one_label = (
+        "scores runs by records whose one class they predict; choose parameters of several labels"
+        " on public data, and fit the learner itself"
+    )
 
     @abstractmethod
     def _cost(self, per_run: RunBudget) -> Event:
@@ -158,6 +162,10 @@ class Search(PrivateClassifier):
             if getattr(self, name) is None and getattr(self.estimator, name) is not None:
                 fault = f"{name} of the estimator is not used"
                 raise InputError(f"{fault}; pass {name}= to the search itself")
+
+        for settings in ({"most_labels": self.estimator.most_labels}, *candidates):
+            if isinstance(settings, Mapping) and settings.get("most_labels") is not None:
+                raise InputError(f"{type(self).__name__} {self.one_label}")
 
         parameters = [name for name in self.estimator.get_params(deep=False) if name not in SHARED]
         return [_checked_candidate(candidate, parameters) for candidate in candidates]
