@@ -131,9 +131,9 @@ SEVERAL = {
             "steps": 5,
             "intercept": 0.5,
             "clip": 0.5,
+            "counts": 40,
             "names": CENTRES,
         },
-        {"most_labels": 3, "counts": 40},
     ],
 }
 SEVERAL_CASES = [(method, variant) for method, given in SEVERAL.items() for variant in given]

@@ -32,6 +32,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
 from tacit.learners.common.label_sets import SetCounts
@@ -40,9 +41,10 @@ from tacit.models.calibration import ENTRIES, FEWEST, LAST, ROWS, Slopes
 from tacit.models.label_sets import LabelSets, expected_f1_thresholds
 from tacit.models.rows import Floats
 
-# Standard deviation of the logarithm of the scale, and the scales that are compared.
+# Standard deviation of the logarithm of the scale, its bounds, and how precisely it is found.
 DEVIATION = 0.3
-SCALES = np.exp(np.linspace(-1.0, 1.0, 41))
+LOG_SCALES = (-1.0, 1.0)
+PRECISION = 0.01
 
 
 @dataclass(eq=False)
@@ -120,12 +122,14 @@ class LabelSlopes:
         """Return the most likely scale."""
         slope, error = self.slopes.last()
 
-        def misfit(scale: float) -> float:
+        def misfit(log_scale: float) -> float:
             """Minus twice the log likelihood, up to a constant."""
-            distance = (rows.slope(scale, self.clip) - slope) / error
-            return distance**2 + (math.log(scale) / DEVIATION) ** 2
+            distance = (rows.slope(math.exp(log_scale), self.clip) - slope) / error
+            return distance**2 + (log_scale / DEVIATION) ** 2
 
-        return float(min(SCALES, key=misfit))
+        options = {"xatol": PRECISION}
+        found = minimize_scalar(misfit, bounds=LOG_SCALES, method="bounded", options=options)
+        return math.exp(found.x)
 
 
 @dataclass(frozen=True, eq=False)
