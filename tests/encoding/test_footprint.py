@@ -73,6 +73,7 @@ SESSION = {
     "evaluate release parts/test": [],
     "predict release parts/test --out labels.csv": ["labels.csv"],
     "label-public release parts/test --at-least .6 --out labelled": ["labelled"],
+    "synthesize release --rows 40 --out drawn": ["drawn"],
     "export release --onnx head.onnx": ["head.onnx"],
     "page release --out page.html": ["page.html"],
     "publish release --to hub": ["hub"],

@@ -268,7 +268,13 @@ def _check_public(store: Path, split: str | None, data: "Data", *, public_test: 
     """Refuse to record figures on rows that a ledger covers, or that nobody declared public."""
     from tacit.data.locations import located
     from tacit.data.manifest import NAME
+    from tacit.data.synthetic import is_synthetic
 
+    if is_synthetic(data.card):
+        raise InputError(
+            f"{store} is synthetic, drawn from a release, so figures on it measure no release;"
+            " leave --record out, or evaluate public records"
+        )
     place = located(store, split)
     ledger = ledger_of(None, place, data)
     if ledger is not None:

@@ -136,6 +136,7 @@ def fit(
     from tacit.compute.atomic import check_writable
     from tacit.data.imports import read_data, split_within
     from tacit.data.locations import located
+    from tacit.data.synthetic import check_not_synthetic
     from tacit.privacy.unit import Unit as KnownUnit
     from tacit.releases.provenance import encoder_facts, names_facts, public_facts
     from tacit.releases.reading import is_release
@@ -190,6 +191,7 @@ def fit(
             split=split,
             role="train",
         )
+        check_not_synthetic(data.card, store)
         tell_of_columns(data, store)
         class_list = declared_classes(declared, data)
         check_most_labels(learner, method, data, store, class_list)

@@ -59,6 +59,7 @@ def ledger(
 
     name = identity_of(store, split)
     place = located(store, split)
+    _check_records(place)
     if new and allow is None:
         raise InputError(
             "--new starts a ledger; pass --allow too, the total that may be spent on the data"
@@ -92,6 +93,16 @@ def ledger(
         cost = figure(account, charge.guarantee, exact=exact)
         say(f"  {excerpt(charge.time)}  {excerpt(charge.what)}: {cost}; {paid}")
         exact = exact and free(charge.guarantee)
+
+
+def _check_records(place: Path) -> None:
+    """Refuse a store of synthetic rows, which are no records."""
+    from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.manifest import NAME
+    from tacit.data.synthetic import check_not_synthetic
+
+    if (place / NAME).is_file():
+        check_not_synthetic(EmbeddingStore.open(place).card, place)
 
 
 def _facts(book: "Ledger", identity: str, account: "Account") -> dict[str, Any]:

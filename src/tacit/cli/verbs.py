@@ -17,6 +17,7 @@ VERBS = {
     "evaluate": "Measure a release on a test set.",
     "predict": "Predict the class of every row, from a release alone.",
     "label-public": "Label public rows by a release, in a folder that may be handed out.",
+    "synthesize": "Draw labelled synthetic rows from a release of `auto`, to try other models on.",
     "export": "Write a release as an ONNX file, which predicts without tacit.",
     "page": "Write a release as a page that shows what it reveals, and classifies.",
     "votes": "Turn the votes of teachers into labels, within every group's budget.",

@@ -26,6 +26,7 @@ from tacit.data.overlap import holds_private, shared_persons
 from tacit.data.rows import check_rows
 from tacit.data.sizes import check_width
 from tacit.data.splits import first_rows
+from tacit.data.synthetic import check_not_synthetic
 from tacit.errors import InputError
 from tacit.experiments.plan import DataSet
 
@@ -140,6 +141,7 @@ def data_source(data: DataSet, root: Path) -> DataSource:
 
     # all parts have the width of the training rows
     train = _read(train_path, "train", persons=persons)
+    check_not_synthetic(train.card, train_path)
     width = train.x.shape[1]
     test = _read(test_path, "test", width, test_persons)
     parts = {"train": train, "test": test}

@@ -8,7 +8,9 @@ from typing import Any
 
 from tacit.data.imports import Data
 from tacit.data.names import ClassNames
-from tacit.releases.schema import NOT_STATED, Provenance
+from tacit.data.synthetic import KEY, RELEASE
+from tacit.privacy.guarantee import Guarantee
+from tacit.releases.schema import NOT_STATED, Document, EncoderProvenance, Provenance
 
 # Most letters of a fact on a card.
 MAX_LETTERS = 1000
@@ -69,6 +71,43 @@ def encoder_facts(data: Data) -> dict[str, str] | None:
         return None
     facts = {fact: one_line(encoder.get(key, NOT_STATED)) for fact, key in ENCODER_KEYS.items()}
     return facts | {"recipe": _recipe(encoder)}
+
+
+def encoder_card(stated: Provenance) -> dict[str, str]:
+    """Return the facts of an encoder as a card of data has them: the inverse of `encoder_facts`.
+
+    A recipe of which a release states only the hash is left out.
+    """
+    facts = stated.model_dump()
+    card = {key: facts[fact] for fact, key in ENCODER_KEYS.items() if facts[fact] != NOT_STATED}
+    if isinstance(stated, EncoderProvenance) and stated.recipe.startswith("{"):
+        card |= json.loads(stated.recipe)
+    return card
+
+
+def synthetic_card(
+    document: Document, sha256: str, guarantee: Guarantee, facts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the card of data that were drawn from a release: its statement, and how they were
+    drawn.
+    """
+    card: dict[str, Any] = {
+        KEY: {
+            RELEASE: document.product.name,
+            "sha256": sha256,
+            "stamp": document.stamp,
+            "statement": guarantee.statement(),
+            "what": (
+                "rows and labels drawn from the release alone, or chosen from public rows by such"
+                " draws; no row is a record of the private data"
+            ),
+            **facts,
+        }
+    }
+    encoder = encoder_card(document.public_inputs.encoder)
+    if encoder:
+        card["encoder"] = encoder
+    return card
 
 
 def _recipe(encoder: Mapping[str, Any]) -> str:

@@ -50,6 +50,7 @@ from tacit.releases.reading import (
     is_release,
     read_guarantee,
 )
+from tacit.releases.sampling import Sampler
 from tacit.releases.schema import (
     CLASS_SIZES,
     FOREIGN_UTILITY,
@@ -451,6 +452,58 @@ class Release(FittedClassifier):
             )
             raise ReleaseError(f"{self.source} {fault}; fit again, or use predict")
         return rule
+
+    def sample(
+        self, n: int, *, random_state: int | None = None, balanced: bool = True
+    ) -> tuple[NDArray[np.float32], NDArray[Any]]:
+        """Draw synthetic rows with labels, from a release of `AutoPrototypes` alone.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        random_state : int or None, default=None
+            Seed of numpy; None draws other rows each time. No privacy depends on it.
+        balanced : bool, default=True
+            Draw equally many rows of each class; if False, in proportion to the released estimates
+            of the class sizes.
+
+        Returns
+        -------
+        X : ndarray of shape (n, d), float32
+            Rows of norm 1, in random order. Divide raw embeddings by their norms before a model
+            that was trained on these rows reads them.
+        y : ndarray of shape (n,)
+            Labels of the class list.
+
+        Raises
+        ------
+        ReleaseError
+            If the release carries no posterior of class means, scales its rows, takes the cells of
+            a table, or gives a row several labels.
+        InputError
+            If n or the seed is out of range.
+
+        Notes
+        -----
+        Guarantee: that of the release; post-processing.
+        Source: tacit; see `tacit.models.synthetic`. docs/synthetic-rows.md has what was measured.
+
+        Examples
+        --------
+        >>> import numpy as np, tacit
+        >>> X = np.repeat([[1.0, 0.1], [0.1, 1.0]], 500, axis=0)
+        >>> public = np.random.default_rng(0).normal(1, 1, (100, 2))
+        >>> y = np.repeat(["cat", "dog"], 500)
+        >>> model = tacit.AutoPrototypes("rho=0.5", public=public, classes=["cat", "dog"])
+        >>> release = tacit.Release.of(model.fit(X, y))
+        >>> rows, labels = release.sample(10, random_state=0)
+        >>> rows.shape, labels.tolist().count("cat")
+        ((10, 2), 5)
+        """
+        sampler = Sampler(self.document, self.arrays, self.source)
+        drawn = sampler.draw(n, random_state=random_state, balanced=balanced)
+        return drawn.rows, self.classes[drawn.labels]
 
     def head(self) -> Head:
         """Return the parts of which an ONNX graph is made.
