@@ -16,7 +16,7 @@ from tacit.models.scaling import Scaling
 from tacit.models.synthetic import SyntheticClasses, dealt_labels, drawn_rows
 from tacit.models.table_schema import TableSchema
 from tacit.releases.columns import columns_of
-from tacit.releases.schema import Adaptation, Document, TaskContents
+from tacit.releases.schema import Adaptation, Document, has_several_labels
 
 Arrays = Mapping[str, NDArray[Any]]
 Positions = NDArray[np.int64]
@@ -130,7 +130,7 @@ class Sampler:
         not.
         """
         contents = self.document.contents
-        if isinstance(contents, TaskContents) and contents.task.labels == "several":
+        if has_several_labels(contents):
             return "gives a row several labels, and rows are drawn with one; use tacit predict"
         if isinstance(columns_of(contents), TableSchema):
             return (
