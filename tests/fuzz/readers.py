@@ -22,6 +22,7 @@ from tacit.experiments import results
 from tacit.experiments.run import prepare
 from tacit.privacy.account import balance
 from tacit.privacy.ledger import Ledger
+from tacit.releases.public_labels import PublicLabels
 from tacit.releases.release import Release
 
 
@@ -83,6 +84,12 @@ def release(folder: Path) -> None:
     found = Release.load(folder / "r")
     print(found, found.guarantee)
     print(found.predict(np.ones((3, found.width))))
+    print(found.verify().card())
+
+
+def public_labels(folder: Path) -> None:
+    found = PublicLabels.load(folder / "l")
+    print(found, found.guarantee, found.labels, found.origin)
     print(found.verify().card())
 
 
@@ -162,6 +169,7 @@ READERS: dict[str, Callable[[Path], None]] = {
     "safetensors": _of_files("d.safetensors"),
     "huggingface": _of_files("saved"),
     "release": release,
+    "public_labels": public_labels,
     "events": events,
     "ledger": ledger,
     "rehashed_ledger": rehashed_ledger,
