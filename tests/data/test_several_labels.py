@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 from messages import stating
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import read_data
+from tacit.data.indicators import Indicators
 from tacit.errors import InputError, StoreError
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, size=(4, 3)).astype(np.float32)
@@ -74,6 +75,8 @@ def test_labels_and_classes_are_compared_in_nfc(tmp_path):
         tmp_path / "s", X[:2], [["e\u0301"], ["a", "\u00e9"]], classes=["a", "é"]
     )
     assert store.y.tolist() == [[False, True], [True, True]]
+    columns = Indicators(store.y, ["a", "e\u0301"])
+    assert columns.recoded(["é", "a"]).matrix.tolist() == store.y[:, ::-1].tolist()
 
 
 def test_undeclared_classes_are_those_that_occur(tmp_path):

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.memory import available_memory
+from tacit.compute.texts import composed_texts
 from tacit.data.label_sets import label_matrix
 from tacit.data.labels import (
     MOST_CLASSES,
@@ -78,8 +79,9 @@ class Indicators:
         first_records = self.matrix[:, occurring].argmax(axis=0)
         order = np.argsort(first_records, kind="stable")
         occurring = occurring[order]
+        values = composed_texts(np.asarray(self.classes)[occurring])
         with _records_in_errors(first_records[order]):
-            columns = encode_labels(np.asarray(self.classes)[occurring], classes, kind)
+            columns = encode_labels(values, classes, kind)
 
         matrix = no_labels(len(self.matrix), len(classes))
         matrix[:, columns] = self.matrix[:, occurring]

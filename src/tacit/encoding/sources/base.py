@@ -100,7 +100,7 @@ class Source:
 
     @property
     def several(self) -> bool:
-        """Whether a record may have any number of labels."""
+        """Tell whether a record may have any number of labels."""
         return self.labels is not None and self.labels.ndim == 2
 
     def shown(self, name: str) -> str:
