@@ -269,6 +269,13 @@ def test_private_pools_are_refused(store, tmp_path):
             label_public(RELEASE, EmbeddingStore.open(tmp_path / name))
 
 
+def test_a_synthetic_pool_is_refused(tmp_path):
+    card = {"synthetic": {"release": "another"}}
+    pool = EmbeddingStore.write(tmp_path / "drawn", POOL, card=card)
+    with pytest.raises(InputError, match=stating("'drawn' is synthetic", "use tacit predict")):
+        label_public(RELEASE, pool)
+
+
 def test_bad_input_is_refused_in_one_line():
     for at_least in (0, 1.01, -1, float("nan"), "much", True):
         with pytest.raises(InputError, match="must be a probability above 0 and at most 1"):

@@ -28,6 +28,7 @@ from tacit.data.arrays import Arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import read_data
 from tacit.data.origin import Origin
+from tacit.data.synthetic import is_synthetic
 from tacit.data.trees import Tree
 from tacit.errors import InputError, LedgerError, ReleaseError, excerpt, quoted
 from tacit.models.answers import Levels, checked_share, no_label
@@ -365,8 +366,8 @@ def label_public(
     Raises
     ------
     InputError
-        If the pool does not have that form, is private (a ledger counts what is spent on it), or no
-        row reaches the probability.
+        If the pool does not have that form, is private (a ledger counts what is spent on it) or
+        synthetic, no row reaches the probability, or the release gives a row several labels.
     ReleaseError
         If the release does not verify, or is older than probabilities.
 
@@ -398,6 +399,12 @@ def label_public(
     if isinstance(pool, EmbeddingStore):
         check_uncovered(pool.folder, pool.identity)
     if isinstance(pool, EmbeddingStore | Arrays):
+        if is_synthetic(pool.card):
+            raise InputError(
+                f"pool {pool.identity!r} is synthetic: its rows follow from private records through"
+                " a release, and the card of labels would not count that; give rows that are"
+                " public, or use tacit predict"
+            )
         values = pool.x
         # a pool that is the source itself states no positions
         if pool.origin.columns():
