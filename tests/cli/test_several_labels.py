@@ -94,6 +94,10 @@ def test_encode_reads_them_from_tables_beside_pictures_and_of_columns(here, run)
         "table",
     )
 
+    np.savez("pixels.npz", x=pixels, y=MATRIX)
+    store = stored(run, "encode pixels.npz --encoder edges:8 --workers 0 --out out --force")
+    assert (store.classes, store.classes_declared, store.y.tolist()) == ([0, 1, 2], False, MATRIX)
+
     # lists need no separator; a record without labels is left out only if it is asked for
     pictures = [Path(f"scans/{i}.png").read_bytes() for i in range(6)]
     pq.write_table(pa.table({"image": pictures, "labels": SETS}), "p.parquet")

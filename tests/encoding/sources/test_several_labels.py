@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -56,6 +57,17 @@ def test_the_matrix_has_a_column_for_each_class(tmp_path, write, separator, decl
     assert len(source) == 3
     # a public store reads no labels
     assert open_source(path, public=True, label_separator=separator).labels is None
+
+
+def test_pixels_have_a_matrix_beside_them(tmp_path):
+    pixels = np.zeros((3, 8, 8), np.uint8)
+    np.savez(tmp_path / "p.npz", x=pixels, y=np.array(MATRIX, np.uint8), classes=NAMES)
+    source = open_source(tmp_path / "p.npz")
+    assert (source.labels.tolist(), source.classes) == (MATRIX, NAMES)
+    np.save(tmp_path / "q_x.npy", pixels)
+    np.save(tmp_path / "q_y.npy", 2 * np.array(MATRIX, np.uint8))
+    with pytest.raises(InputError, match=stating("q_y.npy", "row 0", "neither 0 nor 1")):
+        open_source(tmp_path / "q_x.npy")
 
 
 def test_what_is_missing_is_refused_or_left_out(tmp_path):

@@ -188,6 +188,9 @@ class Job:
             declared_classes = class_list(self.options.classes)
 
         classes = declared_classes or source.classes
+        if classes is None and source.several:
+            # nothing names the columns of the matrix
+            classes = Indicators(self.labels, None).listed
         if classes is None and self.labels.dtype.kind == "U":
             classes = np.unique(self.labels).tolist()
 

@@ -148,12 +148,15 @@ def labels_of(
     classes: list[ClassValue] | None = None,
     faults: Faults | None = None,
 ) -> NDArray[Any]:
-    """Check the labels of a table's column or an array; return them, (rows,).
+    """Check the labels of a table's column or an array; return them, (rows,), or the matrix of
+    several labels a record, (rows, C).
 
     Beside `classes` in the same file they become class values. Records without a label are added
     to `faults`; if that is None, they are refused.
     """
     with _errors_name(where):
+        if holds_sets(values):
+            return indicators(values, rows, classes).matrix
         values = _filled(values, NO_LABEL, faults)
         labels = clean_labels(values, rows, classes)
         if classes is not None:
