@@ -17,6 +17,7 @@ from tacit.models.calibration import (
     loss_slope,
     posterior_probabilities,
     simulated,
+    with_doubt_of_names,
     within_classes,
 )
 from tacit.models.carried import CarriedPosterior
@@ -180,3 +181,17 @@ def test_of_two_classes_none_has_an_offset():
     assert fair_offsets(
         np.array([0.1, 0.9]), rows, lambda rows: linear(rows)[:, :2] - [2, 0]
     ).tolist() == [0, 0]
+
+
+def test_doubt_of_names_widens_the_means_alone():
+    model = replace(KNOWN, posterior=replace(KNOWN.posterior, variance=SPREAD * 1e8), names=MEANS)
+    rows = simulated(model, SAMPLE)
+    doubted = with_doubt_of_names(rows, model, trust=0.25)
+
+    # three classes of `CLASSES_OF_DOUBT` + 3, and three quarters of the doubt
+    doubt = calibration.DOUBT_OF_NAMES * 0.75 * 3 / (3 + calibration.CLASSES_OF_DOUBT)
+    centres = MEANS[rows.labels]
+    ratio = (doubted.means - centres).std() / (rows.means - centres).std()
+    assert ratio == pytest.approx(math.sqrt(1 + doubt))
+    assert (doubted.spread == rows.spread).all()
+    assert with_doubt_of_names(rows, replace(model, names=None), trust=0.25) is rows

@@ -26,6 +26,12 @@ last coefficients alike, and the simulated rows do not contain it. The k that is
 likely under this derivative and the expectation. The loss has a multiple of the log class shares
 added to the scores, and its gradients are clipped; so are the simulated ones.
 
+Names. The variance v_c is spread over the axes as that of public rows is. The errors of names are
+not: along the directions in which the decision tells alike classes apart, they have several times
+that variance. So with names and without gradient steps the deviation of each drawn mean from m_c is
+scaled up (`with_doubt_of_names`), the more so the more classes are told apart, and not where public
+rows show where classes may lie.
+
 Without gradient steps the posterior itself may be wrong; heavier tails of the error are then fitted
 as a share of probability that is spread evenly. Where the constants were chosen is said in
 docs/probabilities.md.
@@ -37,7 +43,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +74,11 @@ LEAST_ERROR = 0.03
 
 # |g|^2 over the squared distance of class means from g, at which public rows count half as private.
 NEAR = 0.15
+
+# Variance of the errors of names beside that of the posterior, less 1, for very many classes; and
+# the number of classes at which it is half of that.
+DOUBT_OF_NAMES = 13.0
+CLASSES_OF_DOUBT = 40.0
 
 # Number of simulated rows: the most, the fewest, and entries of all rows or scores between them.
 ROWS = 4096
@@ -192,6 +203,23 @@ def simulated(model: CarriedPosterior, sample: Floats) -> Simulated:
     spread = math.sqrt(posterior.within) * tails * public_rows
 
     return Simulated(labels, means, spread)
+
+
+def with_doubt_of_names(rows: Simulated, model: CarriedPosterior, trust: float) -> Simulated:
+    """Rows whose class means deviate as far as the errors of names do.
+
+    `trust` is that of the posterior without names: how far public rows show where classes lie. The
+    variance of deviations is multiplied by 1 + D (1 - trust) C / (C + H) for C classes, with D =
+    `DOUBT_OF_NAMES` and H = `CLASSES_OF_DOUBT`.
+    """
+    if model.names is None:
+        return rows
+
+    n_classes = len(model.posterior.mean)
+    doubt = DOUBT_OF_NAMES * (1 - trust) * n_classes / (n_classes + CLASSES_OF_DOUBT)
+    centres = model.posterior.mean[rows.labels]
+    means = centres + math.sqrt(1 + doubt) * (rows.means - centres)
+    return replace(rows, means=means)
 
 
 def within_classes(model: CarriedPosterior, sample: Floats) -> Floats:

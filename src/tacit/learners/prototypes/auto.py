@@ -29,6 +29,7 @@ from tacit.models.calibration import (
     fair_offsets,
     posterior_probabilities,
     simulated,
+    with_doubt_of_names,
 )
 from tacit.models.carried import IN_RELEASE, CarriedPosterior
 from tacit.models.decisions import LinearHead, QuadraticHead
@@ -250,7 +251,7 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
             rows = simulated(carried, prior.sample)
         if self.refined_:
             return self._refined(carried, scores, rows, facts, prepared, noise)
-        return self._unrefined(carried, scores, rows, facts)
+        return self._unrefined(carried, scores, rows, facts, plain.trust)
 
     def _unrefined(
         self,
@@ -258,14 +259,19 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         scores: QuadraticScores,
         rows: Simulated,
         facts: dict[str, Any],
+        plain_trust: float,
     ) -> Released:
-        """Quadratic scores of the posterior, with fair offsets."""
+        """Quadratic scores of the posterior, with fair offsets.
+
+        `plain_trust` is the trust of the posterior without names.
+        """
         with phase(SOLVING):
             offsets = fair_offsets(
                 carried.clarity, rows, scores.of, sums_alone=carried.names is None
             )
             scores = scores.moved(offsets)
-            confidence = posterior_probabilities(carried.posterior, rows, scores.of)
+            doubted_rows = with_doubt_of_names(rows, carried, plain_trust)
+            confidence = posterior_probabilities(carried.posterior, doubted_rows, scores.of)
 
         self.coefficients_ = scores.slopes @ carried.axes.T
         self.intercepts_ = scores.offsets
