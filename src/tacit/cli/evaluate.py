@@ -39,6 +39,7 @@ from tacit.cli.options import (
     Persons,
     Split,
 )
+from tacit.cli.refusing import foreign_figures, print_foreign
 from tacit.cli.table_rows import data_for
 from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
@@ -69,6 +70,7 @@ def evaluate(
     split: Split = None,
     any_encoder: AnyEncoder = False,
     at_least: float | None = None,
+    foreign: Path | None = None,
     out: MaybeOut = None,
     json: Json = False,
     force: Force = False,
@@ -106,6 +108,9 @@ def evaluate(
         Also measure answers of this probability or more, above 0.5: how many rows are answered, and
         how many answers are right, at each level of the tree that the release carries; 0.9 if it
         carries one.
+    foreign
+        A store or file of rows of no class: measure how well they are told from the test rows, and
+        how many of either tacit predict --refuse leaves without a label.
     out
         A picture of coverage against accuracy, over probabilities from 0.51 to 0.99: a file .svg,
         .pdf or .png.
@@ -160,6 +165,9 @@ def evaluate(
         if at_least is not None or out is not None or loaded.tree is not None:
             probabilities = loaded.predict_proba(data.x)
             found = coverage_of(loaded, probabilities, truth, at_least or USUAL)
+        of_foreign = None
+        if foreign is not None:
+            of_foreign = foreign_figures(loaded, data.x, foreign, any_encoder=any_encoder)
 
     n_rows = len(data.x)
     if record:
@@ -177,13 +185,15 @@ def evaluate(
     if out is not None:
         draw_coverage(loaded, probabilities, truth, out, force=force)
     if json:
-        _print_json(scores, found)
+        _print_json(scores, found, of_foreign)
         return
     n_present = len(present_classes(scores))
     say(f"{release} on {store}: {rows}, {n_present} of {len(loaded.classes)} classes")
     _print_scores(scores)
     if found is not None:
         print_coverage(found)
+    if of_foreign is not None:
+        print_foreign(of_foreign)
     if out is not None:
         say(f"{out}: coverage against accuracy")
 
@@ -227,11 +237,15 @@ def _class_sizes(path: Path, classes: "NDArray[Any]") -> "NDArray[np.int64]":
     return np.array([(labels == label).sum() for label in classes])
 
 
-def _print_json(scores: "Scores", found: "Coverage | None") -> None:
+def _print_json(
+    scores: "Scores", found: "Coverage | None", of_foreign: dict[str, Any] | None
+) -> None:
     """Print the figures that there are as one JSON object; a class without test rows has null."""
     figures = asdict(scores)
     if found is not None:
         figures["answers"] = coverage_facts(found)
+    if of_foreign is not None:
+        figures["foreign"] = of_foreign
     present = present_classes(scores)
     figures["per_class"] = {str(label): present.get(str(label)) for label in scores.per_class}
     print_json({name: figure for name, figure in figures.items() if figure is not None})

@@ -29,6 +29,9 @@ def predict(
     any_encoder: AnyEncoder = False,
     probabilities: bool = False,
     at_least: float | None = None,
+    refuse: float | None = None,
+    familiar: Path | None = None,
+    foreign: Path | None = None,
     label_separator: str | None = None,
     force: Force = False,
 ) -> None:
@@ -54,6 +57,16 @@ def predict(
         Answer only where this probability is reached, above 0.5: by the class, or else, if the
         release carries a tree, by the deepest node above it that reaches it. The columns are then
         row, label (empty, or -1 beside whole numbers, without an answer), level and probability.
+    refuse
+        Leave rows without a label that look like none of the classes, such that about this share of
+        rows like those trained on has none. Comes before --at-least.
+    familiar
+        A store or file of rows like those trained on, from which the share is counted. A release of
+        auto simulates such rows; others need them. They must be public, or records that no
+        guarantee covers.
+    foreign
+        A store or file of public rows of no class, like those to be refused; with a release of auto
+        they sharpen the measure.
     label_separator
         Between the labels of a row in a CSV file; | if it is left out. tacit import
         --label-separator reads such a column.
@@ -62,11 +75,19 @@ def predict(
 
     from tacit.cli.answers import answer_columns
     from tacit.compute.atomic import check_writable
-    from tacit.models.answers import checked_share
+    from tacit.models.answers import check_distinct, checked_share
+    from tacit.releases.refusing import checked_refusal
     from tacit.releases.release import Release
 
     if at_least is not None:
         checked_share(at_least)
+    if refuse is not None:
+        checked_refusal(refuse)
+    elif familiar is not None or foreign is not None:
+        raise InputError(
+            "--familiar and --foreign say which rows to refuse; add --refuse 0.05, or leave them"
+            " out"
+        )
     kind = ".csv" if out == STANDARD_OUTPUT else out.suffix
     if kind not in WRITERS:
         raise InputError(
@@ -89,8 +110,17 @@ def predict(
         if probabilities:
             _check_columns(loaded, out, with_levels=at_least is not None)
             of_classes = loaded.predict_proba(data.x)
+        refusal: dict[str, Any] = {}
+        if refuse is not None:
+            check_distinct(loaded.classes)
+            refusal = {"refuse": refuse}
+            for option, path in (("familiar", familiar), ("foreign", foreign)):
+                if path is not None:
+                    refusal[option] = data_for(loaded, path, any_encoder=any_encoder).x
         if at_least is not None:
-            columns |= answer_columns(loaded.answers(data.x, at_least=at_least))
+            columns |= answer_columns(loaded.answers(data.x, at_least=at_least, **refusal))
+        elif refuse is not None:
+            columns["label"] = loaded.predict(data.x, **refusal)
         elif loaded.several:
             sets = _label_sets(loaded, data.x, of_classes)
             columns["labels"] = _as_written(sets, kind, label_separator)

@@ -48,6 +48,14 @@ class Answers:
     def __len__(self) -> int:
         return len(self.label)
 
+    def without(self, refused: NDArray[np.bool_], probabilities: Floats, no_label: Any) -> Answers:
+        """Return the answers with none for refused rows (n,), whose probabilities are (n, C)."""
+        return Answers(
+            without_answer(self.label, refused, no_label),
+            np.where(refused, 0, self.level),
+            np.where(refused, probabilities.max(axis=1, initial=0.0), self.probability),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Level:
@@ -163,8 +171,16 @@ def no_label(classes: NDArray[Any]) -> str | int:
     )
 
 
+def without_answer(labels: NDArray[Any], refused: NDArray[np.bool_], no_label: Any) -> NDArray[Any]:
+    """Return the labels (n,) with that of no answer for refused rows."""
+    label_type = np.result_type(np.array([no_label]).dtype, labels.dtype)
+    kept = labels.astype(label_type)
+    kept[refused] = no_label
+    return kept
+
+
 def check_distinct(classes: NDArray[Any]) -> None:
-    """Refuse class -1, which would look like no answer."""
+    """Refuse class -1, which would look like no answer; "" is no class."""
     if classes.dtype.kind in "if" and (classes == -1).any():
         raise InputError(
             "class -1 would look like no answer; use Release.answers, whose level is 0 there"

@@ -37,7 +37,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.models.calibration import FREEDOM
 from tacit.models.carried import CarriedPosterior
@@ -177,8 +176,3 @@ def _ratios(lengths: Floats, tails: Floats) -> Floats:
     means = (1 / np.sqrt(1 + np.multiply.outer(RATIOS, quantiles) ** 2)).mean(axis=1)
     # the mean falls as q rises
     return np.asarray(np.interp(-lengths[:, 0], -means, RATIOS))[:, None]
-
-
-def refused_rows(unfamiliarity: Floats, refuse: float) -> NDArray[np.bool_]:
-    """The rows whose unfamiliarity is above 1 - `refuse`."""
-    return np.asarray(unfamiliarity > 1 - refuse)

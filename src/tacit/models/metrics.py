@@ -146,6 +146,18 @@ def interval_of(value: float, error: float) -> tuple[float, float]:
     return low, high
 
 
+def area_under_roc(familiar: NDArray[np.float64], foreign: NDArray[np.float64]) -> float:
+    """Probability that a foreign row has a larger value than a familiar one; ties count half.
+
+    >>> area_under_roc(np.array([0.0, 1.0]), np.array([1.0, 2.0]))
+    0.875
+    """
+    ordered = np.sort(familiar)
+    smaller = np.searchsorted(ordered, foreign, side="left")
+    not_larger = np.searchsorted(ordered, foreign, side="right")
+    return float((smaller + not_larger).mean() / (2 * len(familiar)))
+
+
 def minority(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Positions of the 25 % smallest classes, rounded up; ties by position."""
     return np.argsort(sizes, kind="stable")[: math.ceil(MINORITY * len(sizes))]

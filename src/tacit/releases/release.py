@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -22,10 +22,18 @@ from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
 from tacit.compute.features import array_of, refuse_one_dimension
 from tacit.compute.foreign import SparseRows
 from tacit.errors import InputError, ReleaseError, excerpt
-from tacit.models.answers import Answers, Levels, check_distinct, checked_share, no_label
-from tacit.models.carried import deciding
+from tacit.models.answers import (
+    Answers,
+    Levels,
+    check_distinct,
+    checked_share,
+    no_label,
+    without_answer,
+)
+from tacit.models.carried import carried, deciding
 from tacit.models.carried import misfit as posterior_misfit
 from tacit.models.decisions import Decision
+from tacit.models.familiarity import share_below
 from tacit.models.label_sets import label_sets_misfit, stated_label_sets
 from tacit.models.probabilities import Probabilities, stated
 from tacit.models.probabilities import misfit as probabilities_misfit
@@ -35,7 +43,7 @@ from tacit.models.scaling import Scaling, scaling_misfit
 from tacit.models.table_schema import TableSchema
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
-from tacit.releases import coefficients, fitted, reading
+from tacit.releases import coefficients, fitted, reading, refusing
 from tacit.releases.card import render_card
 from tacit.releases.columns import TableColumns, columns_misfit, columns_of, rows_of
 from tacit.releases.estimator import FittedClassifier
@@ -69,6 +77,9 @@ if TYPE_CHECKING:
     from tacit.data.trees import Tree
 
 # with the arguments of `Release.with_utility`
+# why some releases do not know what rows of their classes look like
+WITHOUT_POSTERIOR = "carries no posterior of class means, which only releases of auto do"
+
 __all__ = ["LabelSetUtility", "Release", "Utility"]
 
 
@@ -303,7 +314,15 @@ class Release(FittedClassifier):
             raise self._error(f"{CARD} does not say what {DOCUMENT} says")
         return self
 
-    def predict(self, X: ArrayLike, *, at_least: float | None = None) -> NDArray[Any]:
+    def predict(
+        self,
+        X: ArrayLike,
+        *,
+        at_least: float | None = None,
+        refuse: float | None = None,
+        familiar: ArrayLike | None = None,
+        foreign: ArrayLike | None = None,
+    ) -> NDArray[Any]:
         """Predict the class of each row.
 
         Parameters
@@ -318,13 +337,19 @@ class Release(FittedClassifier):
             Answer only where this probability is reached, above 0.5 and at most 1: by the class, or
             else, where the release carries a tree (`tree`), by the deepest node above it that
             reaches it. See `answers`.
+        refuse : float, optional
+            Give no answer for rows that look like none of the classes: for those whose
+            `unfamiliarity` is above 1 - `refuse`, and so for about this share of rows like those
+            trained on. With `at_least` the refusal comes first.
+        familiar, foreign : array-like, optional
+            As in `unfamiliarity`.
 
         Returns
         -------
         ndarray of shape (n,)
             Labels of the class list; of a release of several labels a row (`several`), 0 and 1 of
-            shape (n, K), one column a class. With `at_least` also inner nodes of the tree, and ""
-            where there is no answer, or -1 beside classes that are whole numbers.
+            shape (n, K), one column a class. With `at_least` also inner nodes of the tree. "" where
+            there is no answer, or -1 beside classes that are whole numbers.
 
         Raises
         ------
@@ -333,7 +358,15 @@ class Release(FittedClassifier):
         """
         if at_least is not None:
             check_distinct(self.classes)
-            return self.answers(X, at_least=at_least).label
+            return self.answers(
+                X, at_least=at_least, refuse=refuse, familiar=familiar, foreign=foreign
+            ).label
+
+        if refuse is not None:
+            check_distinct(self.classes)
+            refused = self._refused(X, refuse, familiar, foreign)
+            return without_answer(self.predict(X), refused, no_label(self.classes))
+        self._check_unused(familiar, foreign)
 
         label_sets = stated_label_sets(self.arrays)
         if label_sets is not None:
@@ -343,7 +376,15 @@ class Release(FittedClassifier):
         indices = self.decision.nearest(deciding(self.arrays), self._rows(X))
         return np.asarray(self.classes[indices])
 
-    def answers(self, X: ArrayLike, *, at_least: float | None = None) -> Answers:
+    def answers(
+        self,
+        X: ArrayLike,
+        *,
+        at_least: float | None = None,
+        refuse: float | None = None,
+        familiar: ArrayLike | None = None,
+        foreign: ArrayLike | None = None,
+    ) -> Answers:
         """Predict the class of each row, or the deepest node of the tree that is likely enough.
 
         Parameters
@@ -354,6 +395,10 @@ class Release(FittedClassifier):
             The probability that an answer must reach, above 0.5 and at most 1. The probability of a
             node is the sum of those of the classes below it. Without it the most likely class
             answers.
+        refuse : float, optional
+            As in `predict`.
+        familiar, foreign : array-like, optional
+            As in `unfamiliarity`.
 
         Returns
         -------
@@ -394,8 +439,140 @@ class Release(FittedClassifier):
         levels = Levels.of(self.tree, self.classes)
         probabilities = self.predict_proba(X)
         if at_least is None:
-            return levels.classes(probabilities)
-        return levels.answers(probabilities, at_least, no_label(self.classes))
+            answers = levels.classes(probabilities)
+        else:
+            answers = levels.answers(probabilities, at_least, no_label(self.classes))
+
+        if refuse is None:
+            self._check_unused(familiar, foreign)
+            return answers
+        refused = self._refused(X, refuse, familiar, foreign)
+        return answers.without(refused, probabilities, no_label(self.classes))
+
+    def unfamiliarity(
+        self, X: ArrayLike, *, familiar: ArrayLike | None = None, foreign: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Return the share of rows like those trained on that look more familiar than each row.
+
+        Near 1 for a row that belongs to none of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or a table
+            As in `predict`.
+        familiar : array-like of shape (m, d), optional
+            Rows like those trained on, unlabelled, with which each row is compared; by default they
+            are simulated from the posterior of class means that a release of `AutoPrototypes`
+            carries. Other releases need them. They must be public, or records that no guarantee
+            covers.
+        foreign : array-like of shape (m, d), optional
+            Public rows that are known to be of no class and like those to be found. They sharpen
+            the measure of a release of `AutoPrototypes`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            From 0 to 1.
+
+        Raises
+        ------
+        ReleaseError
+            If the release carries no posterior and `familiar` is left out, or a row may have
+            several labels.
+        InputError
+            If the rows do not have that form.
+
+        Notes
+        -----
+        Guarantee: that of the release; post-processing. docs/none-of-these.md says how the rows are
+        simulated and how well their shares hold. With m `familiar` rows that are exchangeable with
+        the rows of X, a share r + (1 - r)/(m + 1) of rows at most has unfamiliarity above 1 - r.
+        """
+        rule = self._strangeness(foreign)
+        if familiar is not None:
+            reference = rule(_some(self._rows(familiar), "familiar"))
+        else:
+            reference = self._simulated_strangeness(foreign)
+        return share_below(reference, rule(self._rows(X)))
+
+    @property
+    def simulates_rows(self) -> bool:
+        """Whether the release carries a posterior, from which familiar rows are simulated."""
+        return carried(self.arrays) is not None
+
+    def strangeness(self, X: ArrayLike, *, foreign: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return how strange each row is, (n,): what `unfamiliarity` compares with other rows.
+
+        The log likelihood ratio of `tacit.models.familiarity`, or 1 less the largest probability
+        for a release that carries no posterior. `X` and `foreign` are as in `unfamiliarity`.
+        """
+        return self._strangeness(foreign)(self._rows(X))
+
+    def _strangeness(self, foreign: ArrayLike | None) -> Callable[[Any], NDArray[np.float64]]:
+        """Return the measure of checked rows."""
+        if self.several:
+            raise ReleaseError(
+                f"{self.source} gives each row any set of labels, so a row of none has no label"
+                " already; use predict without refuse"
+            )
+        if foreign is not None:
+            foreign = _some(self._rows(foreign), "foreign")
+
+        rule = refusing.PosteriorStrangeness.stated(self.arrays, foreign)
+        if rule is not None:
+            return rule.of
+        if foreign is not None:
+            raise ReleaseError(
+                f"{self.source} {WITHOUT_POSTERIOR}, so foreign rows tell it nothing; leave them"
+                " out"
+            )
+
+        probabilities = self.stated_probabilities()
+
+        def doubt(rows: Any) -> NDArray[np.float64]:
+            """1 less the largest probability."""
+            similarities = self.decision.similarities(deciding(self.arrays), rows)
+            return np.asarray(1 - probabilities.of(similarities).max(axis=1, initial=0.0))
+
+        return doubt
+
+    def _simulated_strangeness(self, foreign: ArrayLike | None) -> NDArray[np.float64]:
+        """Return the strangeness of simulated rows, found once where it follows from the arrays
+        alone.
+        """
+        found: NDArray[np.float64] | None = vars(self).get("_reference")
+        if foreign is None and found is not None:
+            return found
+
+        foreign_rows = None
+        if foreign is not None:
+            foreign_rows = self._rows(foreign)
+        rule = refusing.PosteriorStrangeness.stated(self.arrays, foreign_rows)
+        if rule is None:
+            raise ReleaseError(
+                f"{self.source} {WITHOUT_POSTERIOR}, so it cannot simulate rows like those trained"
+                " on; pass such rows as familiar, or fit with auto (AutoPrototypes)"
+            )
+
+        reference = rule.of_simulated()
+        if foreign is None:
+            vars(self)["_reference"] = reference
+        return reference
+
+    def _refused(
+        self, X: ArrayLike, refuse: float, familiar: ArrayLike | None, foreign: ArrayLike | None
+    ) -> NDArray[np.bool_]:
+        """Return the rows that `refuse` leaves without an answer."""
+        share = refusing.checked_refusal(refuse)
+        return self.unfamiliarity(X, familiar=familiar, foreign=foreign) > 1 - share
+
+    def _check_unused(self, familiar: ArrayLike | None, foreign: ArrayLike | None) -> None:
+        """Refuse rows that only `refuse` would read."""
+        for name, rows in (("familiar", familiar), ("foreign", foreign)):
+            if rows is not None:
+                raise InputError(
+                    f"{name} rows say which rows to refuse; pass refuse=0.05 too, or leave them out"
+                )
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the probability of each class for each row.
@@ -783,6 +960,13 @@ def _told_by(utility: Utility | LabelSetUtility) -> str | None:
     if isinstance(utility, LabelSetUtility):
         return LABEL_COUNTS if utility.tells_training_counts else None
     return CLASS_SIZES if utility.minority_accuracy is not None else None
+
+
+def _some(rows: Any, name: str) -> Any:
+    """Return the rows; refuse none."""
+    if len(rows) == 0:
+        raise InputError(f"{name} holds no rows; leave it out, or pass one row or more")
+    return rows
 
 
 def checked_rows(X: Any, width: int) -> Any:

@@ -1,0 +1,77 @@
+"""Rows that a release does not answer, since they look unlike those that it was trained on.
+
+A release that carries a posterior of class means measures them by `tacit.models.familiarity`.
+Others know nothing of the spread of their classes. Theirs is 1 less the largest probability, beside
+that of rows like those trained on, which have to be passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InputError, quoted
+from tacit.models.carried import carried
+from tacit.models.familiarity import Familiarity
+from tacit.models.rows import Floats, block_rows, unit_rows_about
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorStrangeness:
+    """The strangeness of rows to a release that carries a posterior.
+
+    `centre` is that of the release, and `foreign` are rows of no class along the axes, if some are
+    known.
+    """
+
+    rule: Familiarity
+    centre: Floats | None
+    foreign: Floats | None = None
+
+    @classmethod
+    def stated(cls, arrays: Mapping[str, NDArray[Any]], foreign: Any = None) -> Self | None:
+        """Read the rule from the arrays of a release; None if they hold no posterior.
+
+        `foreign` are rows (m, d), or None.
+        """
+        model = carried(arrays)
+        if model is None:
+            return None
+
+        rule = cls(Familiarity(model), arrays.get("centre"))
+        if foreign is None:
+            return rule
+        return cls(rule.rule, rule.centre, rule._along_axes(foreign[:]))
+
+    def of(self, rows: Any) -> Floats:
+        """Return the strangeness of rows (n, d), which may lie in a store; (n,)."""
+        result = np.empty(len(rows))
+        length = block_rows(rows)
+        for start in range(0, len(rows), length):
+            part = slice(start, start + length)
+            along_axes = self._along_axes(rows[part])
+            result[part] = self.rule.strangeness(along_axes, self.foreign)
+        return result
+
+    def of_simulated(self) -> Floats:
+        """Return the strangeness of the simulated familiar rows, (m,)."""
+        return self.rule.strangeness(self.rule.simulated(), self.foreign)
+
+    def _along_axes(self, rows: Any) -> Floats:
+        """Unit rows about the centre, (b, p), along the axes of the posterior."""
+        return np.asarray(unit_rows_about(np.asarray(rows), self.centre) @ self.rule.model.axes)
+
+
+def checked_refusal(refuse: Any) -> float:
+    """Return the share of familiar rows that may be refused: above 0 and below 1."""
+    is_number = isinstance(refuse, int | float | np.integer | np.floating)
+    if not is_number or isinstance(refuse, bool) or not 0 < refuse < 1:
+        raise InputError(
+            f"refuse={quoted(refuse)} must be above 0 and below 1, the share of rows like those"
+            " trained on that may be refused; pass for example refuse=0.05"
+        )
+    return float(refuse)
