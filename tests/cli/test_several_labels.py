@@ -166,6 +166,18 @@ def test_commands_for_one_label_a_record_refuse_several(here, run):
     assert run("overlap single store --json")[0] == 0
 
 
+def test_a_fit_needs_the_most_labels_and_the_class_list(here, run):
+    line = "--steps 2 --budget rho=1 --most-labels 2 --allow-research --noise research --seed 0"
+    fit = "fit gradient-descent"
+    text = "t.csv --persons who --label-separator | --classes fear,joy,pride"
+    assert run(f"{fit} {text} {line} --out of-text")[0] == 0
+
+    refused(run, f"{fit} store --steps 2 --budget rho=1 --out o", "store", "--most-labels")
+    refused(run, f"{fit} single {line} --out o", "one each", "--label-separator")
+    undeclared = text.partition(" --classes")[0]
+    refused(run, f"{fit} {undeclared} {line} --out o", "t.csv", "declared", "--classes")
+
+
 def test_files_of_a_matrix_take_their_classes_in_order(here, run):
     np.savez("m.npz", x=X, y=MATRIX)
     store = stored(run, "import m.npz --classes pride,joy,fear --out out")
