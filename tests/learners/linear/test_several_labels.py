@@ -32,12 +32,13 @@ def fitted(budget="rho=5", **parameters):
 
 def test_an_infinite_budget_is_one_logistic_regression_a_label():
     """The gradient of each label's penalised log-loss vanishes, at offsets from the counts."""
-    model = fitted("rho=inf", ridge=1.0, steps=4000, learning_rate=4.0)
-    rows = unit(X)
-    offsets = logit(SETS.sum(axis=0) / 2000.5)
+    settings = {"ridge": 5.0, "steps": 500, "learning_rate": 4.0, "classes": 5, "most_labels": 3}
+    model = tacit.GradientDescent("rho=inf", **settings).fit(X[:200], SETS[:200])
+    rows = unit(X[:200])
+    offsets = logit(SETS[:200].sum(axis=0) / 200.5)
     for label, coefficients in enumerate(model.coefficients_):
-        errors = expit(rows @ coefficients + offsets[label]) - SETS[:, label]
-        np.testing.assert_allclose(rows.T @ errors + coefficients, 0, atol=1e-3)
+        errors = expit(rows @ coefficients + offsets[label]) - SETS[:200, label]
+        np.testing.assert_allclose(rows.T @ errors + 5 * coefficients, 0, atol=1e-3)
 
 
 def test_the_budget_is_spent_in_steps_and_counts_that_are_not_parallel():
@@ -49,20 +50,19 @@ def test_the_budget_is_spent_in_steps_and_counts_that_are_not_parallel():
     assert Budget.parse("rho=0.5").permits(promise.event)
 
 
-@pytest.mark.parametrize("clip", [1.0, 0.5])
-def test_noise_of_each_step_agrees_with_its_event(clip):
-    """Heads of one step without records: variance (learning rate x clip x z/n)^2."""
+def test_noise_of_each_step_agrees_with_its_event():
+    """Heads of one step without records: variance (learning rate x clip x z/n)^2, n a noisy count
+    that is 1 at least.
+    """
+    clip = 0.5
     settings = {"steps": 1, "learning_rate": 1.0, "clip": clip, "ridge": 0.0}
     nothing = np.zeros((2, 50)), np.zeros((2, 2))
     drawn = []
-    for seed in range(100):
+    for seed in range(30):
         model = tacit.GradientDescent(
             "rho=2", classes=2, most_labels=1, noise="research", random_state=seed, **settings
         )
-        # of no records one is taken to be there, or as many as the noisy count says
         model.fit(*nothing)
-        rate = model.learning_rate_
-        assert rate == 1.0
         drawn.append(model.coefficients_.std())
     ((of_step, steps), _) = model.guarantee_.event.counted()
     assert steps == 1
