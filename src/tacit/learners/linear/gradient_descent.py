@@ -93,7 +93,8 @@ class GradientDescent(UnitRowClassifier):
         LogisticRegression.
     intercept : float, default=0.0
         Value of a constant column that is appended to the unit row and counts in its norm: the row
-        becomes (x, intercept)/sqrt(1 + intercept^2). 0 appends none.
+        becomes (x, intercept)/sqrt(1 + intercept^2). 0 appends none. With `most_labels` it lets
+        heads correct how often they predict each label.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
         Public rows of the class names, one or several per class, in the order of the declared
         classes. The head then starts at s T, and the penalty is ridge/2 |theta - s T|^2. T holds
