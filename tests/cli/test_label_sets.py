@@ -103,6 +103,7 @@ def test_figures_are_printed_and_recorded(test_set, capsys):
     said = capsys.readouterr().out
     assert "200 rows, 4 of 4 labels" in said
     assert "exact match 0.8000 (95 % interval over test rows" in said
+    assert f"{scores.few_records} labels have fewer than 40 test records" in said
     utility = Release.load("release").verify().document.utility
     assert utility.micro_f1 == pytest.approx(scores.micro_f1)
 

@@ -37,7 +37,7 @@ def derivatives(figure, n, step=1e-6):
 
 
 def test_figures_are_those_of_scikit_learn():
-    truth, probabilities, predicted = problem()
+    truth, probabilities, predicted = problem(n=200)
     scores = evaluate_label_sets(truth, predicted, probabilities, CLASSES)
 
     expected = average_precision_score(truth, probabilities, average=None)
@@ -49,6 +49,8 @@ def test_figures_are_those_of_scikit_learn():
     # a third of four labels, rounded up
     assert scores.rare_third == pytest.approx(expected[[2, 3]].mean())
     assert scores.rare_by == "counts in the test set"
+    # two labels have 40 records or more
+    assert scores.few_records == (truth.sum(axis=0) < 40).sum() == 2
 
 
 def test_intervals_follow_from_the_derivatives_by_weights_of_rows():

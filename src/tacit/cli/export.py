@@ -69,6 +69,6 @@ def export(
     )
     stamp = f", stamped {loaded.document.stamp}" if loaded.document.stamp else ""
     taken = "embeddings" if encoder is None else f"what {encoder.name} takes"
-    say(
-        f"{written}: {written.stat().st_size} bytes, from {taken} to label and probabilities{stamp}"
-    )
+    result = "labels" if loaded.several else "label"
+    size = written.stat().st_size
+    say(f"{written}: {size} bytes, from {taken} to {result} and probabilities{stamp}")

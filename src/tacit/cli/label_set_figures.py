@@ -115,7 +115,19 @@ def label_set_utility(scores: "LabelSetScores", identity: str, rows: int) -> "La
         rare_by=scores.rare_by,
         per_label=_present_labels(scores),
         protection="public test set",
-        seeds=f"this one release; the interval is over test {entity}",
+        seeds=f"this one release; the interval is over test {entity}{_warning(scores)}",
+    )
+
+
+def _warning(scores: "LabelSetScores") -> str:
+    """Words on labels with few test records; empty if there are none."""
+    from tacit.models.label_set_metrics import ENOUGH_RECORDS
+
+    if not scores.few_records:
+        return ""
+    return (
+        f"; {scores.few_records} labels have fewer than {ENOUGH_RECORDS} test records, so average"
+        " precision is too high on average and its interval too short"
     )
 
 
@@ -165,3 +177,5 @@ def _print_figures(scores: "LabelSetScores") -> None:
             f" {high:.4f}; mean average precision of the third of labels that is rarest by"
             f" {scores.rare_by}{private})"
         )
+    if scores.few_records:
+        say(_warning(scores).removeprefix("; "))
