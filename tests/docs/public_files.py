@@ -17,6 +17,7 @@ import pytest
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 EVERY = 4  # rows of a file are kept: encoding all questions to a bank takes half a minute a block
+EVERY_COMMENT = 100
 EVERY_PICTURE = {"train": 12, "test": 4}  # PATE learns a teacher from twenty pictures
 
 
@@ -41,6 +42,21 @@ def questions(folder: Path) -> None:
         table = csv.writer(out)
         table.writerow(["text"])
         table.writerows([text] for text in texts)
+
+
+def goemotions(folder: Path) -> None:
+    """The columns text and labels of some comments."""
+    with gzip.open(_shared("text/goemotions_train.csv.gz"), "rt", encoding="utf-8") as source:
+        heading, *lines = csv.reader(source)
+    with (folder / "comments.csv").open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows([heading, *lines[::EVERY_COMMENT]])
+
+
+def emotions(folder: Path) -> None:
+    """The list of labels, one a line."""
+    card = _shared("embeddings/all-minilm-l6-v2/goemotions/card.json").read_text(encoding="utf-8")
+    names = json.loads(card)["classes"]
+    (folder / "emotions.txt").write_text("\n".join(names) + "\n", encoding="utf-8")
 
 
 def categories(folder: Path) -> None:
@@ -107,6 +123,8 @@ def adult_schema(folder: Path) -> None:
 
 MAKERS: dict[str, Callable[[Path], None]] = {
     "train.csv": banking77,
+    "comments.csv": goemotions,
+    "emotions.txt": emotions,
     "categories.json": categories,
     "questions.csv": questions,
     "minilm": minilm,
