@@ -4,9 +4,13 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from cli.conftest import CLASSES, rows
 from messages import lacking
+from tacit.data.embeddings import EmbeddingStore
+from tacit.releases.release import Release
 
 TREE = "class,parent\nant,insect\nbee,insect\n"
 
@@ -86,3 +90,23 @@ def test_a_tree_of_other_classes_is_refused_before_the_ledger_is_charged(stores,
     assert status == 2
     assert not lacking(err, "'fly'", "not among the 3 classes")
     assert "0 charges" in run("ledger private")[1]
+
+
+def test_records_may_be_labelled_with_an_inner_node(stores, run):
+    rng = np.random.default_rng(0)
+    X, y = rows(rng, 90)
+    labels = np.array(CLASSES, dtype="U6")[y]
+    labels[:20] = np.where(labels[:20] == "cow", "cow", "insect")
+    EmbeddingStore.write("coded", X, labels, classes=[*CLASSES, "insect"])
+    Path("tree.csv").write_text(TREE)
+
+    fit = "--budget rho=5 --out release --tree tree.csv --force"
+    for method in ("noisy-sum", "gradient-descent"):
+        assert run(f"fit {method} coded {fit}")[0] == 0
+        release = Release.load("release").verify()
+        assert release.classes.tolist() == CLASSES
+        assert release.tree.parents == {"ant": "insect", "bee": "insect"}
+
+    status, _, err = run(f"fit coinpress coded {fit}")
+    assert status == 2
+    assert not lacking(err, "class 'insect' is the parent of others")

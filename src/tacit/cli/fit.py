@@ -196,7 +196,7 @@ def fit(
         class_list = declared_classes(declared, data)
         check_most_labels(learner, method, data, store, class_list)
         y_of_class = class_labels(data, store, class_list, labels, needed=learner.uses_records)
-        class_tree = _tree(tree, class_list, y_of_class)
+        class_tree = _set_tree(learner, tree, class_list, y_of_class)
         learner.set_params(classes=class_list, ledger=ledger_of(ledger, private, data))
         _set_shape(learner, data)
         class_names = _set_names(learner, names, data, class_list, private)
@@ -244,8 +244,12 @@ def _card_facts(card: CardFacts | str | None, out: Path) -> dict[str, Any]:
     return facts
 
 
-def _tree(option: str | None, classes: Any, labels: Any) -> "Tree | None":
-    """Return the tree of `--tree`, checked against the classes before anything is charged."""
+def _set_tree(learner: Any, option: str | None, classes: Any, labels: Any) -> "Tree | None":
+    """Return the tree of `--tree`, checked against the classes before anything is charged.
+
+    If the class list holds inner nodes, records may be labelled with them, which the learner must
+    know.
+    """
     if option is None:
         return None
     import numpy as np
@@ -255,6 +259,10 @@ def _tree(option: str | None, classes: Any, labels: Any) -> "Tree | None":
     class_tree = tree_of_option(option, classes)
     if classes is None:
         classes = np.unique(labels).tolist()
+    leaves, inner_nodes = class_tree.divided(classes)
+    if inner_nodes and "tree" in learner.flat_parameters():
+        learner.set_params(tree=class_tree)
+        return class_tree.over(leaves)
     return class_tree.over(classes)
 
 

@@ -39,6 +39,7 @@ COMMON = (
     "public",
     "allow_overlap",
     "names",
+    "tree",
 )
 """Parameters that options of the commands set."""
 

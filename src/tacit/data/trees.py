@@ -163,8 +163,8 @@ class Tree:
         """Divide a class list into classes that are leaves and classes that are inner nodes, both
         in its order.
         """
-        inner = set(self.parents.values())
         values = class_list(classes)
+        inner = set(self._of_type(values[0]).parents.values())
         return (
             [value for value in values if value not in inner],
             [value for value in values if value in inner],
@@ -193,8 +193,8 @@ class Tree:
             if node in known and node not in tree.leaves:
                 raise InputError(
                     f"class {quoted(node)} is the parent of others in the tree, and classes are its"
-                    " leaves; leave it out of classes, or fit with tree=, which takes records"
-                    " labelled with it"
+                    " leaves; leave it out of classes, or learn from records labelled with it by"
+                    " GradientDescent, NoisySumPrototypes or AutoPrototypes with tree="
                 )
         return tree
 

@@ -757,6 +757,33 @@ def shares_less_one_hot(weights: Any, labels: Any) -> None:
         row[labels[i]] -= 1.0
 
 
+@compiled
+def shares_less_node(weights: Any, labels: Any, starts: Any, leaves: Any) -> None:
+    """Divide weights (b, C) by the sum of their row, and subtract what the row's label says, in
+    place: 1 at a leaf; for label C + v the shares of leaves[starts[v] : starts[v + 1]], divided by
+    their sum.
+    """
+    n_leaves = weights.shape[1]
+    for i in range(weights.shape[0]):
+        row = weights[i]
+        total = _sum(row)
+        for j in range(n_leaves):
+            row[j] /= total
+
+        if labels[i] < n_leaves:
+            row[labels[i]] -= 1.0
+            continue
+
+        inner = labels[i] - n_leaves
+        below = leaves[starts[inner] : starts[inner + 1]]
+        share = 0.0
+        for leaf in below:
+            share += row[leaf]
+        for leaf in below:
+            # shares so small that they are zeros are equal
+            row[leaf] -= row[leaf] / share if share > 0.0 else 1.0 / len(below)
+
+
 @partial(compiled, fastmath=_LAX)
 def _sum(row: Any) -> float:
     """Sum of a row."""

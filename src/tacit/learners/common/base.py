@@ -27,9 +27,11 @@ from tacit.data.labels import MOST_CLASSES, class_indices, listed_classes
 from tacit.data.name_rows import rows_by_class
 from tacit.data.persons import Persons, persons_under
 from tacit.data.rows import as_rows, refuse_sparse
+from tacit.data.trees import Tree
 from tacit.errors import BudgetError, InputError, PrivacyLeakWarning, quoted
 from tacit.learners.common.confidence import reference_scale
 from tacit.learners.common.lineage import Lineage
+from tacit.learners.common.nodes import Nodes
 from tacit.learners.common.notebook import promise_html
 from tacit.learners.common.overlap import OVERLAP, check_overlap
 from tacit.learners.common.parameters import flag, whole
@@ -116,6 +118,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
     names = None
     allow_overlap = False
     most_labels = cast("int | None", None)
+    tree = cast(Any, None)
 
     # Facts of the method, for checks and the documentation's tables.
     # kinds of finite budgets that it takes
@@ -348,7 +351,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         self.promise()
 
         worker = copy(self)
-        worker.classes_ = listed_classes(self.classes)
+        worker.classes_ = worker._leaves(listed_classes(self.classes))
         check_width(width)
         # records of that shape, which take no memory
         rows = np.broadcast_to(np.ones(1), (n, width))
@@ -409,8 +412,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
             worker._refuse_label_sets(y)
             X, y = validated_records(worker, X, y, self._dtypes)
             worker._check_tables(arguments)
-            worker.classes_ = worker._class_list(y)
-            labels = class_indices(y, worker.classes_)
+            worker.classes_ = worker._leaves(worker._class_list(y))
+            labels = class_indices(y, worker._labels_of_records())
         else:
             X = validated_matrix(worker, X, self._dtypes)
             worker._check_tables(arguments)
@@ -479,6 +482,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         if released.label_sets is None and released.probabilities is None:
             probabilities = self._probabilities(released, prepared.X.shape[1])
             released = replace(released, probabilities=probabilities)
+        if self.tree is not None:
+            tree = Tree.of(self.tree).over(self.classes_.tolist())
+            released = replace(released, tree=tree.as_texts())
         if prepared.persons is not None:
             mechanism = released.mechanism | {"bound of a person": self.person_bound}
             released = replace(released, mechanism=mechanism)
@@ -619,11 +625,38 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
                 " labels; pass a list of labels for each record, or leave most_labels out"
             )
 
+    def _leaves(self, classes: NDArray[Any]) -> NDArray[Any]:
+        """Return the classes of a list that may also hold inner nodes of the tree, if there is
+        one.
+        """
+        if self.tree is None:
+            return classes
+        tree = Tree.of(self.tree)
+        leaves, _ = tree.divided(classes.tolist())
+        tree.over(leaves)  # raises if the tree is of other classes
+        return listed_classes(leaves)
+
+    def _nodes(self) -> Nodes | None:
+        """Return the labels that a record may have, if it may be labelled with an inner node."""
+        if self.tree is None:
+            return None
+        return Nodes.of(Tree.of(self.tree), self.classes_)
+
+    def _labels_of_records(self) -> NDArray[Any]:
+        """Return the labels that a record may have: the classes, then inner nodes of the tree."""
+        nodes = self._nodes()
+        return self.classes_ if nodes is None else nodes.labels
+
     def _declared_labels(self) -> NDArray[Any]:
         """Return the class list of records that may have several labels."""
         if not self.takes_several_labels:
             raise InputError(f"{type(self).__name__} {self.one_label}")
         whole("most_labels", self.most_labels, 1, MOST_CLASSES)
+        if self.tree is not None:
+            raise InputError(
+                "tree is of exclusive classes, and most_labels declares several a record; leave one"
+                " of them out"
+            )
         if self.classes is None:
             raise InputError(
                 "classes=None must list the labels that a record may have; pass classes=[...]"

@@ -380,6 +380,11 @@ class SumsClassifier(PrivateClassifier):
             raise InputError(
                 "classes=None would read the class list off private labels; declare classes=[...]"
             )
+        if self.tree is not None:
+            raise InputError(
+                "tree=... lets records be labelled with inner nodes, of which a recipe has no sums;"
+                " fit on one machine, or pass the tree to Release.of"
+            )
         unit = Unit(self.unit)
         if unit.per_person:
             raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,15 +93,25 @@ class Residuals:
 
     def of(self, right: Floats) -> Floats:
         """Residuals of right rows (b, d), of shape (b, C)."""
-        from tacit.mechanisms.kernels import below_largest, shares_less_one_hot
+        from tacit.mechanisms.kernels import below_largest
 
         shares: Floats = right @ self.head.T
         below_largest(shares, self.unit, self.offsets)
         np.exp(shares, out=shares)
-        shares_less_one_hot(shares, self.labels)
+        self._subtract(shares)
         if self.clip != 1:
             shares /= self.clip
         return shares
+
+    def _subtract(self, weights: Floats) -> None:
+        """Divide weights (b, C) by the sum of their row, and subtract the label, in place."""
+        from tacit.mechanisms.kernels import shares_less_one_hot
+
+        shares_less_one_hot(weights, self.labels)
+
+
+ResidualKind = Callable[..., Residuals]
+"""From labels, offsets, head, unit and clip norm, in this order, to residuals."""
 
 
 def residuals(
@@ -109,12 +119,12 @@ def residuals(
     labels: Integers,
     head: Floats,
     offsets: Floats,
-    kind: type[Residuals] = Residuals,
+    kind: ResidualKind = Residuals,
 ) -> Floats:
     """Softmax of the logits plus offsets, less the one-hot label, of shape (b, C); each row as
     `logits` has it.
 
-    `kind` is the class of the residuals, if the loss is another.
+    `kind` makes the residuals, if the loss is another.
     """
     whole, unit = _whole_head(head) if isinstance(rows, IntegerRows) else (head, 1.0)
     right = rows.values.astype(np.float64) if isinstance(rows, IntegerRows) else rows
@@ -155,12 +165,12 @@ def noisy_gradient(
     clip: float,
     multiplier: float,
     noise: NoiseSource,
-    kind: type[Residuals] = Residuals,
+    kind: ResidualKind = Residuals,
 ) -> Floats:
     """Sum of the gradients of records, or persons, each clipped to norm `clip`, with Gaussian
     noise.
 
-    `kind` is the class of the residuals, which says what the loss is. It costs
+    `kind` makes the residuals, which say what the loss is. It costs
     `outer_products.event(multiplier)`. For multiplier 0, nothing is clipped and no noise is added.
     """
     of_blocks = offsets if isinstance(offsets, list) else [np.atleast_2d(offsets)] * len(blocks)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.labels import listed_classes
 from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.base import Prepared, PrivateClassifier
 from tacit.learners.common.budget_split import BudgetSplit, Part
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.names import name_directions
+from tacit.learners.common.nodes import NodeResiduals, Nodes
 from tacit.learners.common.parameters import declared_counts, public_centre, real
+from tacit.learners.common.softmax import ResidualKind, Residuals
 from tacit.learners.common.sums import blocks
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.blocks import Block
@@ -41,12 +45,23 @@ class UnitRows(Prepared):
 
     A row is made unit, the centre, of shape (d,), is subtracted, and the difference is made unit
     again. An intercept above 0 is the value of a constant column that is appended to the unit row
-    and counts in its norm. `names` are the directions of the class names, of shape (C, d).
+    and counts in its norm. `names` are the directions of the class names, of shape (C, d). `nodes`
+    are the labels that a record may have, where these may be inner nodes of a tree.
     """
 
     centre: Floats | None = None
     intercept: float = 0.0
     names: Floats | None = None
+    nodes: Nodes | None = None
+
+    @property
+    def residual_kind(self) -> ResidualKind:
+        """The residuals of gradients: of records whose labels may be inner nodes of a tree, or
+        not.
+        """
+        if self.nodes is None:
+            return Residuals
+        return partial(NodeResiduals, nodes=self.nodes)
 
     @property
     def width(self) -> int:
@@ -161,8 +176,22 @@ class UnitRowClassifier(PrivateClassifier):
         declared_counts(self._declared_counts().declared, len(self.classes_))
 
         centre = public_centre(self.public, X.shape[1])
-        names = name_directions(self.names, self.classes, X.shape[1], centre)
-        return UnitRows(X, labels, centre, self._intercept(), names)
+        names, classes = self._names_of_leaves()
+        directions = name_directions(names, classes, X.shape[1], centre)
+        return UnitRows(X, labels, centre, self._intercept(), directions, self._nodes())
+
+    def _names_of_leaves(self) -> tuple[Any, Any]:
+        """Return the rows of class names and the declared classes, without inner nodes of a
+        tree.
+        """
+        if self.tree is None or self.names is None or self.classes is None:
+            return self.names, self.classes
+        classes = listed_classes(self.classes)
+        if len(self.names) != len(classes):
+            return self.names, self.classes  # refused where they are read
+        is_leaf = np.isin(classes, self.classes_)
+        names = [rows for rows, kept in zip(self.names, is_leaf, strict=True) if kept]
+        return names, classes[is_leaf].tolist()
 
     def _head(
         self,

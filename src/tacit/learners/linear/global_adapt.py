@@ -13,7 +13,7 @@ import numpy as np
 from tacit.learners.common.balance import n_records
 from tacit.learners.common.budget_split import Part
 from tacit.learners.common.parameters import real
-from tacit.learners.common.softmax import Blocks, residuals
+from tacit.learners.common.softmax import Blocks, ResidualKind, Residuals, residuals
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.linear.gradient_descent import GRADIENTS, GradientDescent
 from tacit.learners.linear.name_centre import Gradient
@@ -102,8 +102,9 @@ class GlobalAdapt(GradientDescent):
         " (DPSGD-Global-Adapt)"
     )
 
-    # no parameter of this method
+    # no parameters of this method
     most_labels: ClassVar[None] = None  # type: ignore[misc]
+    tree: ClassVar[None] = None  # type: ignore[misc]
 
     threshold: float = LONGEST
     decay: float = 0.1
@@ -146,13 +147,19 @@ class GlobalAdapt(GradientDescent):
             return 1.0
         return self.clip / max(self.threshold, 1.0)
 
-    def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
+    def _gradient(
+        self,
+        blocks: Blocks,
+        counts: Floats,
+        noise: NoiseSource,
+        kind: ResidualKind = Residuals,
+    ) -> Gradient:
         """Return the gradient to descend.
 
         Each call moves the threshold, except under an infinite budget.
         """
         if self._infinite():
-            return super()._gradient(blocks, counts, noise)
+            return super()._gradient(blocks, counts, noise, kind)
 
         z = self._step_noise()
         count_event = Gaussian(self._split().noise(ABOVE))
@@ -169,7 +176,7 @@ class GlobalAdapt(GradientDescent):
                 nonlocal above
                 for rows, labels, ends in blocks:
                     left, norms = scaled(
-                        residuals(rows, labels, head, offsets), threshold, self.clip
+                        residuals(rows, labels, head, offsets, kind), threshold, self.clip
                     )
                     above += counted(norms > self.tolerance * threshold, ends)
                     yield Block(left, rows, ends)

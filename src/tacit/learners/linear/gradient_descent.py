@@ -18,10 +18,12 @@ from tacit.learners.common.budget_split import Part
 from tacit.learners.common.confidence import PUBLIC_ROWS
 from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.label_sets import LabelCounts, SetCounts
+from tacit.learners.common.nodes import Nodes
 from tacit.learners.common.parameters import check_optional, public_rows, real, whole
 from tacit.learners.common.sigmoid import SigmoidResiduals
 from tacit.learners.common.softmax import (
     Blocks,
+    ResidualKind,
     clip_norm_under,
     gradient_sensitivity,
     noisy_gradient,
@@ -67,6 +69,11 @@ class GradientDescent(UnitRowClassifier):
         at most. Each label then has a sigmoid head, and the loss is summed over the labels.
         Records with more labels weigh less in the noisy numbers of records with each label, and
         are used in full otherwise. By default each record has one label.
+    tree : Tree or dict, optional
+        A public tree of which the classes are the leaves, `{class: parent}`. A record may then be
+        labelled with an inner node: its loss is that of being in any class below (see
+        `tacit.learners.common.nodes`). `classes` may hold inner nodes, which are no classes of the
+        fit. The release carries the tree.
     steps : int, optional
         Number of steps; by default 60 with public rows and 80 without, or 200 under an infinite
         budget.
@@ -151,6 +158,7 @@ class GradientDescent(UnitRowClassifier):
     intercept: float = 0.0
     names: Any = None
     most_labels: int | None = None
+    tree: Any = None
 
     def _declared_counts(self) -> ClassCounts:
         return ClassCounts(self.counts, balanced=self.balanced)
@@ -210,11 +218,11 @@ class GradientDescent(UnitRowClassifier):
 
         with phase(SET_UP):
             blocks = prepared.block_list(exact=self._step_noise() == 0)
-            counts = self._counts().draw(blocks, len(self.classes_), noise)
+            counts = self._numbers_of_records(blocks, prepared.nodes, noise)
         n = n_records(counts)
         self.learning_rate_ = self._learning_rate(n)
 
-        gradient = self._gradient(blocks, counts, noise)
+        gradient = self._gradient(blocks, counts, noise, prepared.residual_kind)
         name_centre = self._name_centre(prepared, counts, self._counts().noise)
         theta = self._descended(gradient, prepared.width, n, name_centre)
         facts = self._counts().facts() | self._facts(name_centre)
@@ -298,21 +306,36 @@ class GradientDescent(UnitRowClassifier):
             return 1.0
         return min(self._clip(), 1.0)
 
-    def _gradient(self, blocks: Blocks, counts: Floats, noise: NoiseSource) -> Gradient:
-        """Return the gradient to descend; without noise and clipping under an infinite budget."""
-        z = self._step_noise()
-        clip = self._clip()
-        offsets = self._counts().log_shares(counts)
-        return lambda head: noisy_gradient(
-            head, offsets, blocks, clip=clip, multiplier=z, noise=noise
+    def _numbers_of_records(
+        self, blocks: Blocks, nodes: Nodes | None, noise: NoiseSource
+    ) -> Floats:
+        """Return declared or noisy numbers of records of each class, (C,).
+
+        Those of an inner node of a tree are divided among its leaves.
+        """
+        counts = self._counts()
+        if nodes is None or counts.declared is not None:
+            return counts.draw(blocks, len(self.classes_), noise)
+        return nodes.counts_of_leaves(
+            counts.draw(blocks, len(nodes), noise), uncertainty=counts.uncertainty
         )
+
+    def _gradient(
+        self, blocks: Blocks, counts: Floats, noise: NoiseSource, kind: ResidualKind
+    ) -> Gradient:
+        """Return the gradient to descend; without noise and clipping under an infinite budget."""
+        return self._gradient_about(self._counts().log_shares(counts), blocks, noise, kind)
 
     def _label_gradient(self, blocks: Blocks, counts: SetCounts, noise: NoiseSource) -> Gradient:
         """Return the gradient of one sigmoid head per label."""
+        return self._gradient_about(counts.logits, blocks, noise, SigmoidResiduals)
+
+    def _gradient_about(
+        self, offsets: Floats, blocks: Blocks, noise: NoiseSource, kind: ResidualKind
+    ) -> Gradient:
+        """Return the gradient of heads whose logits have these offsets added, (C,)."""
         z = self._step_noise()
         clip = self._clip()
-        offsets = counts.logits
-        kind = SigmoidResiduals
         return lambda head: noisy_gradient(
             head, offsets, blocks, clip=clip, multiplier=z, noise=noise, kind=kind
         )

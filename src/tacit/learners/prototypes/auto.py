@@ -17,6 +17,7 @@ from tacit.errors import InputError
 from tacit.learners.common.budget_split import Part
 from tacit.learners.common.exact_sums import ClassSums, SumsClassifier
 from tacit.learners.common.matrices import Matrices
+from tacit.learners.common.nodes import sums_of_leaves
 from tacit.learners.common.parameters import flag, public_rows
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import refinement
@@ -97,6 +98,9 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         Rows of the class names, such as embeddings of texts, in the order of `classes`, which must
         be declared; public. They decide where the sums are noise, and are not used if the sums
         contradict them or all are alike.
+    tree
+        As in `NoisySumPrototypes`; in gradient steps, the loss of a record that is labelled with an
+        inner node is that of being in any class below.
     refine : bool, default=True
         Whether gradient steps may follow. If False, the whole budget pays for one sum, which is all
         that `fit_sums` needs.
@@ -158,6 +162,7 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
     public_use = "needed"
 
     names: Any = None
+    tree: Any = None
     refine: bool = True
 
     def _event(self) -> Event:
@@ -173,7 +178,7 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         super()._check_for_sums()
 
     def _queries(self, prepared: UnitRows) -> tuple[ClassSums]:
-        return (query_with_counts(prepared, len(self.classes_)),)
+        return (query_with_counts(prepared, len(self._labels_of_records())),)
 
     def _parts(self) -> dict[str, Part]:
         # what the rest pays for follows from the first sums; `refinement.refine` splits it
@@ -360,7 +365,7 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         """Noisy sums and counts that cost this share of the budget."""
         return sums_with_counts(
             records,
-            n_classes=len(self.classes_),
+            n_classes=len(self._labels_of_records()),
             multiplier=self._noise_of_sums(share),
             noise=noise,
         )
@@ -400,11 +405,14 @@ def sums_with_counts(
 ) -> Floats:
     """Noisy sum of the rows of each class, (C, d + 1); the last column is their number.
 
+    `n_classes` counts inner nodes of a tree too, whose sums are divided among the classes below.
+
     Each row carries its count of 1 as one more column. Both are scaled down, so that the longer row
     has norm 1 too; dividing the sums by the scales undoes this.
     """
     query = query_with_counts(records, n_classes)
-    sums = query.released(records, multiplier=multiplier, noise=noise)
+    sums_of_labels = query.released(records, multiplier=multiplier, noise=noise)
+    sums = sums_of_leaves(sums_of_labels, records.nodes, multiplier)
     scales = np.append(np.full(records.width, ROW_SCALE), COUNT_SCALE)
     return np.asarray(sums / scales)
 

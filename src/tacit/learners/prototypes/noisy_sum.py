@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, phase
 from tacit.learners.common.exact_sums import ClassSums, SumsClassifier
+from tacit.learners.common.nodes import sums_of_leaves
 from tacit.learners.common.parameters import public_centre
 from tacit.learners.common.sums import pieces
 from tacit.learners.common.unit_rows import UnitRows
@@ -49,6 +50,11 @@ class NoisySumPrototypes(SumsClassifier):
         owner alone, also for rows of names in learners that take some, and copies of a single row
         are refused. Rows are compared entry by entry at the lower of both precisions, except under
         units that protect labels alone, where rows are public.
+    tree : Tree or dict, optional
+        A public tree of which the classes are the leaves, `{class: parent}`. A record may then be
+        labelled with an inner node, which has a sum of its own. The sum is divided among the
+        classes below, as far as it stands out from its noise. `classes` may hold inner nodes, which
+        are no classes of the fit. The release carries the tree.
     noise : {"secure", "opendp", "research"}, default="secure"
         Source of the noise: tacit's exact samplers, those of OpenDP (extra `opendp`), or seeded
         floats, which may not be released.
@@ -98,6 +104,7 @@ class NoisySumPrototypes(SumsClassifier):
 
     public: Any = None
     allow_overlap: bool = False
+    tree: Any = None
 
     def _noise_multiplier(self) -> float:
         return Budget.parse(self.budget).gaussian(Unit(self.unit))
@@ -106,14 +113,14 @@ class NoisySumPrototypes(SumsClassifier):
         return gaussian.event(self._noise_multiplier())
 
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
-        return UnitRows(X, labels, public_centre(self.public, X.shape[1]))
+        return UnitRows(X, labels, public_centre(self.public, X.shape[1]), nodes=self._nodes())
 
     def _queries(self, prepared: UnitRows) -> tuple[ClassSums]:
         blocks = unit_blocks
         # with noise and without a centre, the mechanism makes rows unit
         if self._noise_multiplier() > 0 and prepared.centre is None:
             blocks = pieces
-        n_classes = len(self.classes_)
+        n_classes = len(self._labels_of_records())
         return (ClassSums("class sums", n_classes, prepared.width, blocks, unit_rows=True),)
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
@@ -121,7 +128,9 @@ class NoisySumPrototypes(SumsClassifier):
         self.centre_ = prepared.centre
         (class_sums,) = self._queries(prepared)
         with phase(SET_UP):
-            self.prototypes_ = class_sums.released(prepared, multiplier=z, noise=noise)
+            self.prototypes_ = sums_of_leaves(
+                class_sums.released(prepared, multiplier=z, noise=noise), prepared.nodes, z
+            )
 
         facts = {
             "row norm": 1.0,

@@ -111,10 +111,12 @@ def refine(
     rate = _learning_rate(n_classes)
     damping = _damping(values, rest, sizes, ridge, rate)
 
+    kind = records.residual_kind
+
     def gradient(change: Floats) -> Floats:
         head = start + change
         loss_gradient = noisy_gradient(
-            head, offsets, blocks, clip=clip, multiplier=step_noise, noise=noise
+            head, offsets, blocks, clip=clip, multiplier=step_noise, noise=noise, kind=kind
         )
 
         # Scores scaled by exp(t) have the head exp(t) head. So the derivative of the mean loss by
