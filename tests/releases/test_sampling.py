@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import tacit
+from label_sets import label_set_release
 from tacit.errors import InputError, ReleaseError
 from tacit.releases.sampling import Sampler
 
 
-def release_of(learner, scaler=None):
+def release_of(learner, scaler=None, **facts):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [40, 80, 120])
     X = 2 * np.eye(3, 6)[y] + rng.normal(size=(240, 6)) + 1
@@ -16,7 +17,7 @@ def release_of(learner, scaler=None):
         from sklearn.pipeline import make_pipeline
 
         learner = make_pipeline(scaler, learner)
-    return tacit.Release.of(learner.fit(X, y))
+    return tacit.Release.of(learner.fit(X, y), **facts)
 
 
 def auto(**parameters):
@@ -80,6 +81,19 @@ def test_releases_without_unit_rows_of_single_labels_are_refused(release):
     assert adapted.release is not None, adapted.why
     with pytest.raises(ReleaseError, match="was adapted"):
         adapted.release.sample(3)
+
+
+def test_releases_of_several_labels_are_refused():
+    with pytest.raises(ReleaseError, match="several labels"):
+        label_set_release().sample(3)
+
+
+def test_rows_of_a_release_with_a_tree_are_labelled_with_its_leaves(release):
+    tree = {0: 10, 2: 10, 1: 11}
+    with_tree = release_of(auto(), tree=tree)
+    X, y = with_tree.sample(30, random_state=0)
+    assert np.array_equal(X, release.sample(30, random_state=0)[0])
+    assert set(y.tolist()) == {0, 1, 2}
 
 
 def test_a_centre_that_is_no_mean_of_unit_rows_is_refused(release):
