@@ -125,12 +125,15 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
     return values
 
 
-def labels_of(table: Any, label: str) -> NDArray[Any]:
-    """Labels (n,) of an Arrow table or batch."""
+def labels_of(table: Any, label: str) -> Any:
+    """Labels (n,) of an Arrow table or batch, or a list of labels for each record."""
     column = table.column(label)
     if column.null_count:
         raise InputError(f"column {quoted(label)} has missing labels; drop those rows")
-    return np.array(column.to_pylist())
+    labels = column.to_pylist()
+    if labels and isinstance(labels[0], list):
+        return labels
+    return np.array(labels)
 
 
 def sums_of_batches(recipe: Any, batches: Iterable[Any], features: Columns, label: str) -> Any:

@@ -30,6 +30,12 @@ changed label moves a record's left row by t and leaves its right row, the sum m
 no difference, with a float64 error below 2^-32, and each of its a entries is rounded toward zero,
 by less than one unit of 2^-18; both rows together add 2^-31 + sqrt(a) 2^-18.
 
+Other relations, products whose left rows have no negative entries and are what labels decide
+(`LABEL_PRODUCTS`): a changed set of labels takes l r' out and puts k r' in. The inner product of
+these matrices is (l'k) |r|^2, which is not negative, also of integer rows, since rounding toward
+zero changes no sign. So they differ by sqrt(2) N^2 at most, exactly. A replaced record may turn r
+around, and the products of a person may have both signs: these move the sum by 2.
+
 Other relations, second moments: they do not depend on labels, of records or of persons (`MOMENTS`
 is 0 there), as long as no row is left out, weighted or put into a part by its label. Otherwise
 second moments, by class, weighted or not, are sums of positive semidefinite matrices. For two such
@@ -78,6 +84,9 @@ UNIT = NORM**2
 
 PRODUCTS = Sensitivity()
 """Of sums of products of a left and a right row."""
+
+LABEL_PRODUCTS = Sensitivity(change_label=ROOT_TWO)
+"""Of sums of products whose left rows follow from labels and have no negative entries."""
 
 MOMENTS = Sensitivity(
     replace=ROOT_TWO, change_label=0.0, replace_person=ROOT_TWO, change_labels_of_person=0.0
@@ -164,6 +173,18 @@ def noisy_products(
     """
     per_person, blocks = by_person(blocks)
     totals = product_sums(blocks, shape=shape)
+    return products_with_noise(
+        totals, noise_multiplier=noise_multiplier, noise=noise, per_person=per_person
+    )
+
+
+def products_with_noise(
+    totals: Totals, *, noise_multiplier: float, noise: NoiseSource, per_person: bool = False
+) -> Floats:
+    """Release exact sums by `product_sums`, of any shape, as `noisy_products` does.
+
+    See `gaussian.with_noise` for what the totals may be.
+    """
     scale = product_up(noise_multiplier, sensitivity(UNIT, totals.size, per_person=per_person))
     return with_gaussian_noise(totals, scale=scale, noise=noise) / UNIT
 

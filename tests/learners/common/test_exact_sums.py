@@ -5,6 +5,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import tacit
 from tacit.errors import InputError, LedgerError
@@ -33,6 +34,14 @@ LEARNERS = {
         "rho=0.5", **SETTINGS, **WITH_PUBLIC, refine=False, names=np.eye(3, WIDTH)
     ),
 }
+
+
+SEVERAL = {
+    "noisy sum": tacit.NoisySumPrototypes("rho=0.5", **SETTINGS, most_labels=2),
+    "least squares": tacit.LeastSquares("rho=0.5", **SETTINGS, most_labels=1, intercept=0.5),
+    "auto": tacit.AutoPrototypes("rho=0.5", **SETTINGS, **WITH_PUBLIC, most_labels=2),
+}
+SETS = np.array([[True, False, True], [True, True, True], [False, False, False]])[Y]
 
 
 def released(model):
@@ -193,3 +202,22 @@ def test_auto_without_refinement_spends_all_on_one_sum():
     # all of rho = 0.5
     assert facts["noise multiplier of the sums"] == pytest.approx(1.0)
     assert not LEARNERS["auto"].refined_
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_sums_of_parts_give_the_bits_of_a_fit_with_several_labels(name):
+    learner = SEVERAL[name]
+    recipe = pickle.loads(pickle.dumps(learner.recipe(WIDTH)))
+    lists = [np.flatnonzero(labels).tolist() for labels in SETS]
+    total = recipe.zero()
+    for part in parts(4):
+        total = total + recipe.sums(X[part], [lists[record] for record in part])
+    fitted = clone(learner).fit(X, SETS)
+    assert_same_release(clone(learner).fit_sums(recipe.unpacked(total.packed())), fitted)
+
+    # the declared most labels decide the weights
+    other = clone(learner).set_params(most_labels=3)
+    with pytest.raises(InputError, match="recipe of another learner"):
+        other.fit_sums(total)
+    with pytest.raises(InputError, match="y has shape"):
+        recipe.sums(X, Y)

@@ -27,6 +27,7 @@ from tacit.errors import InputError
 from tacit.learners.common import sums as noisy
 from tacit.learners.common.base import FLOATS, Prepared, PrivateClassifier
 from tacit.learners.common.parameters import flag
+from tacit.learners.common.validation import label_sets_of
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import NoiseSource, noise_source
@@ -247,12 +248,15 @@ class Recipe:
     records : Prepared
         Prepared records without rows: their form.
     queries : tuple of Query
+    most_labels : int or None
+        The most labels that a record has, as declared; None if each has one.
     """
 
     learner: str
     classes: NDArray[Any]
     records: Any
     queries: tuple[Query, ...]
+    most_labels: int | None = None
 
     @property
     def width(self) -> int:
@@ -263,7 +267,7 @@ class Recipe:
     def digest(self) -> str:
         """Hash of the public facts that decide the sums, and of the version that rounds rows."""
         centre = self.records.centre
-        facts = (
+        facts: tuple[Any, ...] = (
             __version__,
             self.learner,
             self.classes.tolist(),
@@ -272,6 +276,9 @@ class Recipe:
             None if centre is None else hashlib.sha256(centre.tobytes()).hexdigest(),
             [(query.name, query.shape) for query in self.queries],
         )
+        if self.most_labels is not None:
+            # it decides the weights of records
+            facts = (*facts, self.most_labels)
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
     def sums(self, X: Any, y: Any) -> Sums:
@@ -282,7 +289,8 @@ class Recipe:
         X : array-like of shape (n, d)
             One embedding per record; finite. Any number of records, none included.
         y : array-like of shape (n,)
-            Labels, each in the class list.
+            Labels, each in the class list. With `most_labels`, an array of 0 and 1 of shape (n, C),
+            or a list of the labels of each record.
 
         Returns
         -------
@@ -305,11 +313,17 @@ class Recipe:
                 " the recipe"
             )
         check_finite(rows)
-        labels = class_indices(clean_labels(y, len(rows)), self.classes)
+        labels = self._labels(y, len(rows))
 
         records = replace(self.records, X=rows, labels=labels)
         totals = {query.name: query.exact(records) for query in self.queries}
         return self._sums(totals, len(labels))
+
+    def _labels(self, y: Any, n_records: int) -> NDArray[Any]:
+        """Return class indices (n,), or which labels each record has, (n, C)."""
+        if self.most_labels is None:
+            return class_indices(clean_labels(y, n_records), self.classes)
+        return label_sets_of(y, self.classes, n_records=n_records)
 
     def zero(self) -> Sums:
         """The sums of no records."""
@@ -372,7 +386,13 @@ class SumsClassifier(PrivateClassifier):
         row = np.broadcast_to(np.ones(1), (1, width))
         prepared = worker._prepare(row, np.zeros(0, dtype=np.int64))
         no_records = replace(prepared, X=np.zeros((0, width)))
-        return Recipe(type(self).__name__, worker.classes_, no_records, worker._queries(no_records))
+        return Recipe(
+            type(self).__name__,
+            worker.classes_,
+            no_records,
+            worker._queries(no_records),
+            self.most_labels,
+        )
 
     def _check_for_sums(self) -> None:
         """Refuse parameters with which a fit needs more than exact sums of records."""

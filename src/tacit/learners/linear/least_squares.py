@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
+from tacit.errors import InputError
 from tacit.learners.common.balance import COUNTS, ClassCounts
 from tacit.learners.common.budget_split import Part
 from tacit.learners.common.exact_sums import (
@@ -21,12 +22,16 @@ from tacit.learners.common.exact_sums import (
     blocks_of,
     ones_of,
 )
+from tacit.learners.common.label_sets import label_sets_of
+from tacit.learners.common.label_sums import LABEL_SUMS, LabelSums, declared_most, facts_of
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import check_optional, declared_counts, flag, real
 from tacit.learners.common.preconditioning import divided, spectrum
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows, scores_of_empty
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.label_effects import NoisyLabels, normal_spread, root_variance
+from tacit.models.label_sets import LabelSets
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.events import Event
@@ -39,6 +44,9 @@ CLASS_MOMENTS = "class moments"
 
 # Share of the budget, where there are no class moments. Chosen on CIFAR-10.
 SHARE_OF_MOMENTS = 0.3
+
+# The same where a record may have several labels. Chosen on GoEmotions.
+SHARE_OF_MOMENTS_OF_SETS = 0.15
 
 # Rows of a matrix that are computed at once.
 STRIP = 512
@@ -84,6 +92,11 @@ class LeastSquares(SumsClassifier, UnitRowClassifier):
     ----------
     budget, classes, public, allow_overlap, noise, random_state, unit, ledger
         As in `NoisySumPrototypes`.
+    most_labels : int, optional
+        As in `NoisySumPrototypes`. Each label then has the score of the regression of its indicator
+        on the rows, (W + ridge I)^-1 (b_k - n_k m) over the standard deviation of the indicator,
+        where W is the scatter of all rows about their mean, and a probability of its own. G gets
+        15 % of the budget. Neither `alpha`, `counts` nor `normalise=False` apply.
     alpha : float, optional
         Weight of G in the sum with A_k, as published. G, A and b then get a third of the budget
         each. If omitted, G gets 30 % of the budget, noisy counts 1 %, and b the rest.
@@ -116,7 +129,9 @@ class LeastSquares(SumsClassifier, UnitRowClassifier):
     does not depend on what is protected: it is exact and free, and the other parts share the
     budget. Everything else is post-processing: the expected noise of the sums is added back to W,
     and a mean's noise, of variance v_k in each coordinate, counts as scatter: 4 n v_k is added to
-    W. See `tacit.mechanisms.outer_products` and `tacit.mechanisms.gaussian`.
+    W. With `most_labels` the sums and counts of all labels are one Gaussian event, whose
+    sensitivity is 1 however many labels a record has: see `tacit.learners.common.label_sums`. See
+    `tacit.mechanisms.outer_products` and `tacit.mechanisms.gaussian`.
     Source: Mehta et al. 2023 (DP-LS) for the moments and the form with alpha; Fisher 1936 for the
     discriminant, whose noise terms are tacit's.
 
@@ -129,6 +144,7 @@ class LeastSquares(SumsClassifier, UnitRowClassifier):
     (array([0]), 0.5)
     """
 
+    takes_several_labels = True
     summary = "one linear score per class, solved for from noisy moments (DP-LS)"
 
     alpha: float | None = None
@@ -136,12 +152,21 @@ class LeastSquares(SumsClassifier, UnitRowClassifier):
     normalise: bool = True
     counts: int | Sequence[int] | None = None
     intercept: float = 0.0
+    most_labels: int | None = None
 
     def _declared_counts(self) -> ClassCounts:
+        if self.most_labels is not None:
+            # the sums of labels hold the counts
+            return ClassCounts(self.counts, unused="most_labels")
         unused = "" if self.alpha is None else f"alpha={self.alpha!r}"
         return ClassCounts(self.counts, unused=unused)
 
     def _parts(self) -> dict[str, Part]:
+        if self.most_labels is not None:
+            return {
+                MOMENTS: Part(SHARE_OF_MOMENTS_OF_SETS, outer_products.MOMENTS),
+                LABEL_SUMS: Part(1 - SHARE_OF_MOMENTS_OF_SETS, outer_products.LABEL_PRODUCTS),
+            }
         if self.alpha is not None:
             real("alpha", self.alpha, 0, 1e9)
             return {
@@ -162,6 +187,8 @@ class LeastSquares(SumsClassifier, UnitRowClassifier):
 
     def _noises(self) -> Noises:
         split = self._split()
+        if self.most_labels is not None:
+            return Noises(split.noise(MOMENTS), split.noise(LABEL_SUMS), None)
         class_noise = None if self.alpha is None else split.noise(CLASS_MOMENTS)
         return Noises(split.noise(MOMENTS), split.noise(SUMS), class_noise)
 
@@ -169,7 +196,22 @@ class LeastSquares(SumsClassifier, UnitRowClassifier):
         self._intercept()
         flag("normalise", self.normalise)
         check_optional(self, ridge=(1e-9, 1e18))
+        if self.most_labels is not None:
+            self._check_for_label_sets()
         return super()._event()
+
+    def _check_for_label_sets(self) -> None:
+        """Refuse parameters that have no meaning where a record may have several labels."""
+        declared_most(self.most_labels)
+        self._declared_counts()
+        if self.alpha is not None:
+            raise InputError(
+                f"alpha={self.alpha!r} would be unused with most_labels; leave one of them out"
+            )
+        if not self.normalise:
+            raise InputError(
+                "normalise=False would be unused with most_labels; leave one of them out"
+            )
 
     def _matrices(self) -> Matrices:
         moments_noise, _, class_noise = self._noises()
@@ -181,10 +223,22 @@ class LeastSquares(SumsClassifier, UnitRowClassifier):
         return Matrices(held=n_classes + 5, decomposed=n_classes, noised=noised)
 
     def _queries(self, prepared: UnitRows) -> tuple[Query, ...]:
+        if self.most_labels is not None:
+            return self._label_queries(prepared)
         queries = moment_queries(prepared, self._noises(), self._counts(), len(self.classes_))
         return tuple(query for query in queries if query is not None)
 
+    def _label_queries(self, prepared: UnitRows) -> tuple[SecondMoments, LabelSums]:
+        """Return what is summed where a record may have several labels."""
+        most_labels = declared_most(self.most_labels)
+        return (
+            SecondMoments("second moments", prepared.width, blocks_of),
+            LabelSums("label sums", len(self.classes_), prepared.width, most_labels),
+        )
+
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        if self.most_labels is not None:
+            return self._fit_label_sets(prepared, noise)
         noises = self._noises()
         moments, sums, counts, class_moments = noisy_moments(
             prepared,
@@ -236,21 +290,48 @@ class LeastSquares(SumsClassifier, UnitRowClassifier):
         summary = "one linear score per class, solved for from noisy moments"
         return self._head(prepared, summary, theta, facts, intercepts)
 
+    def _fit_label_sets(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        """Regress the indicator of each label on the rows."""
+        noises = self._noises()
+        moments_query, sums_query = self._label_queries(prepared)
+        with phase(SET_UP):
+            moments = moments_query.released(
+                prepared,
+                multiplier=noises.moments,
+                noise=noise,
+                rows_are_public=self._public_rows(),
+            )
+            sums = sums_query.released(prepared, multiplier=noises.sums, noise=noise)
+
+        # under a unit per person, G and the sums may give a person different weights
+        weight = 1.0
+        if prepared.persons is not None:
+            trace = float(np.trace(moments))
+            trace_sd = noises.moments * math.sqrt(len(moments))
+            weight = relative_weight(sums.records, sums.records_noise, trace, trace_sd)
+
+        ridge = self._ridge(prepared.width, weight)
+        theta, offsets, label_sets = regressions(weight * moments, sums, ridge)
+        facts = {
+            "row norm": 1.0,
+            "noise multiplier of the second moments": noises.moments,
+            **facts_of(self.most_labels, noises.sums),
+            "ridge": ridge,
+            "sampling": "none; every record is used once in each sum",
+        }
+        summary = "one linear score per label, solved for from noisy moments"
+        released = self._head(prepared, summary, theta, facts, offsets)
+        return replace(released, label_sets=label_sets)
+
     def _relative_weight(self, moments: Floats, counts: Floats) -> float:
         """Return the total weight of persons in counts and sums over that in G.
 
-        It is 1 if noise explains the difference. The weight in G is its trace, since rows are unit.
+        The weight in G is its trace, since rows are unit.
         """
-        weight_in_sums = float(counts.sum())
-        weight_in_moments = float(np.trace(moments))
         noise_of_moments, _, _ = self._noises()
         counts_sd = self._counts().noise * math.sqrt(len(counts))
         trace_sd = noise_of_moments * math.sqrt(len(moments))
-
-        difference = abs(weight_in_sums - weight_in_moments)
-        if difference <= WITHIN_NOISE * math.hypot(counts_sd, trace_sd):
-            return 1.0
-        return max(weight_in_sums, 1.0) / max(weight_in_moments, trace_sd, 1.0)
+        return relative_weight(float(counts.sum()), counts_sd, float(np.trace(moments)), trace_sd)
 
     def _ridge(self, width: int, weight: float) -> float:
         """Return the ridge, by default 1 + s sqrt(d).
@@ -269,6 +350,18 @@ class LeastSquares(SumsClassifier, UnitRowClassifier):
         else:
             deviation = weight * z_moments
         return 1.0 + deviation * math.sqrt(width)
+
+
+def relative_weight(
+    weight_in_sums: float, sums_sd: float, weight_in_moments: float, moments_sd: float
+) -> float:
+    """Return the first weight over the second, or 1 if noise of these standard deviations explains
+    the difference.
+    """
+    difference = abs(weight_in_sums - weight_in_moments)
+    if difference <= WITHIN_NOISE * math.hypot(sums_sd, moments_sd):
+        return 1.0
+    return max(weight_in_sums, 1.0) / max(weight_in_moments, moments_sd, 1.0)
 
 
 def moment_queries(
@@ -382,6 +475,33 @@ def discriminants(
     deviations = np.sqrt(np.sum(theta**2 * variances, axis=1, keepdims=True))
     theta /= np.where(deviations > 0, deviations, 1.0)
     return theta @ axes.T, -theta @ centre_along_axes
+
+
+@phase(SOLVING)
+def regressions(
+    moments: Floats, sums: NoisyLabels, ridge: float
+) -> tuple[Floats, Floats, LabelSets]:
+    """Return one theta per label and the offsets of its scores, and the rule of sets; `moments` are
+    overwritten.
+
+    Indicators are divided by their standard deviation. Offsets and the rule follow from rows that
+    are simulated with the variances of W + ridge.
+    """
+    # W = G - n m m'
+    moments -= sums.records * np.outer(sums.grand, sums.grand)
+    values, axes = spectrum(moments)
+    deviations = root_variance(sums.shares)[:, None]
+    theta = divided(sums.contrasts / deviations, values, axes, ridge)
+
+    # rows have these variances along the axes of W
+    effects = sums.effects()
+    variances = (values + ridge) * sums.spread / float((values + ridge).sum())
+    # one seed, so that the simulation adds no randomness
+    rng = np.random.default_rng(0)
+    spread = normal_spread(effects, variances, axes, rng)
+    rows, labels = effects.simulated(spread, rng)
+    calibration = label_sets_of(rows @ theta.T, sums.shares, labels)
+    return theta, calibration.offsets, calibration.label_sets
 
 
 @phase(SOLVING)

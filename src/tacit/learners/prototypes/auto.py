@@ -15,12 +15,19 @@ from numpy.typing import NDArray
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.common.budget_split import Part
-from tacit.learners.common.exact_sums import ClassSums, SumsClassifier
+from tacit.learners.common.exact_sums import ClassSums, Query, SumsClassifier
+from tacit.learners.common.label_sums import (
+    LABEL_SUMS,
+    LabelSums,
+    declared_most,
+    facts_of,
+    sums_alone,
+)
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.nodes import sums_of_leaves
 from tacit.learners.common.parameters import flag, public_rows
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
-from tacit.learners.prototypes import refinement
+from tacit.learners.prototypes import label_posterior, refinement
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
@@ -94,6 +101,9 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         another task.
     allow_overlap
         As in `NoisySumPrototypes`.
+    most_labels : int, optional
+        As in `NoisySumPrototypes`. The whole budget then pays for one sum, and the release carries
+        no posterior, so that `tacit adapt` does not take it.
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
         Rows of the class names, such as embeddings of texts, in the order of `classes`, which must
         be declared; public. They decide where the sums are noise, and are not used if the sums
@@ -137,7 +147,9 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
     first quarter is one Gaussian event. Each multiplier is relative to the sensitivity of its
     release under the unit: under change-label second moments are exact and gradients move by min(2
     clip, sqrt(2)), so either route costs the same. Under a unit per person each release bounds a
-    person as it otherwise bounds a record, for all classes together. See
+    person as it otherwise bounds a record, for all classes together. With `most_labels` the sums of
+    all labels are one Gaussian event for the whole budget, whose sensitivity is 1 however many
+    labels a record has: see `tacit.learners.common.label_sums`. See
     `tacit.mechanisms.gaussian`, `tacit.mechanisms.outer_products` and, for the posterior,
     `tacit.models.posterior`.
     Source: tacit; see docs/auto.md.
@@ -155,6 +167,7 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
 
     estimates = "unit means"
     tests_names = True
+    takes_several_labels = True
     summary = (
         "one quadratic score per class; the choice where there are public rows, nothing to tune"
     )
@@ -164,20 +177,26 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
     names: Any = None
     tree: Any = None
     refine: bool = True
+    most_labels: int | None = None
 
     def _event(self) -> Event:
         flag("refine", self.refine)
+        if self.most_labels is not None:
+            declared_most(self.most_labels)
+            return sums_alone(self.budget, self.unit).event()
         return super()._event()
 
     def _check_for_sums(self) -> None:
-        if self.refine:
+        if self.refine and self.most_labels is None:
             raise InputError(
                 "refine=True may pay for gradient steps, which read the records again; pass"
                 " refine=False"
             )
         super()._check_for_sums()
 
-    def _queries(self, prepared: UnitRows) -> tuple[ClassSums]:
+    def _queries(self, prepared: UnitRows) -> tuple[Query]:
+        if self.most_labels is not None:
+            return (self._label_sums(prepared),)
         return (query_with_counts(prepared, len(self._labels_of_records())),)
 
     def _parts(self) -> dict[str, Part]:
@@ -216,7 +235,14 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
             )
         return super()._prepare(X, labels)
 
+    def _label_sums(self, prepared: UnitRows) -> LabelSums:
+        """Return what is summed where a record may have several labels."""
+        most_labels = declared_most(self.most_labels)
+        return LabelSums("label sums", len(self.classes_), prepared.width, most_labels)
+
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        if self.most_labels is not None:
+            return self._fit_label_sets(prepared, noise)
         with phase(SET_UP):
             prior = public_prior(public_rows(self.public, prepared.width), prepared.centre)
         names = None
@@ -257,6 +283,37 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         if self.refined_:
             return self._refined(carried, scores, rows, facts, prepared, noise)
         return self._unrefined(carried, scores, rows, facts, plain.trust)
+
+    def _fit_label_sets(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        """Release linear scores of the posterior where a record may have several labels."""
+        z = sums_alone(self.budget, self.unit).noise(LABEL_SUMS)
+        with phase(SET_UP):
+            prior = public_prior(public_rows(self.public, prepared.width), prepared.centre)
+            sums = self._label_sums(prepared).released(prepared, multiplier=z, noise=noise)
+        names = None
+        if prepared.names is not None:
+            names = prepared.names @ prior.axes
+        with phase(SOLVING):
+            scores = label_posterior.label_scores(prior, sums, names)
+
+        self.refined_ = False
+        self.spent_on_sums_ = 1.0
+        self.names_used_ = scores.names_used
+        self.prototypes_ = scores.posterior.mean @ prior.axes.T
+        self.sizes_ = scores.posterior.sizes
+        self.centre_ = prepared.centre
+        self.coefficients_ = scores.slopes @ prior.axes.T
+        self.intercepts_ = scores.offsets
+
+        name_use = "none"
+        if names is not None:
+            name_use = "used" if self.names_used_ else LEFT_OUT
+        facts = facts_of(self.most_labels, z) | {
+            "class names": name_use,
+            "normalisation": normalisation(self.centre_),
+        }
+        what = "one linear score per label, from noisy sums of the rows of each label"
+        return Released(what, self._arrays(), LinearHead(), facts, label_sets=scores.label_sets)
 
     def _unrefined(
         self,

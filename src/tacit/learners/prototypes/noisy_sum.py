@@ -9,21 +9,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.timing import SET_UP, phase
-from tacit.learners.common.exact_sums import ClassSums, SumsClassifier
+from tacit.compute.timing import SET_UP, SOLVING, phase
+from tacit.learners.common.exact_sums import ClassSums, Query, SumsClassifier
+from tacit.learners.common.label_sets import label_sets_of
+from tacit.learners.common.label_sums import (
+    LABEL_SUMS,
+    LabelSums,
+    declared_most,
+    facts_of,
+    sums_alone,
+)
 from tacit.learners.common.nodes import sums_of_leaves
-from tacit.learners.common.parameters import public_centre
+from tacit.learners.common.parameters import public_centre, public_rows
 from tacit.learners.common.sums import pieces
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.decisions import NearestPrototype
+from tacit.models.decisions import LinearHead, NearestPrototype
+from tacit.models.label_effects import even_spread, public_spread, root_variance
 from tacit.models.released import Released
-from tacit.models.rows import centre_array, normalisation, unit_rows_about
+from tacit.models.rows import Floats, centre_array, normalisation, unit_rows_about
+from tacit.models.spectra import spaced
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
+
+# public rows whose spread simulated rows have
+PUBLIC_ROWS = 1024
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -45,6 +59,11 @@ class NoisySumPrototypes(SumsClassifier):
         Public rows, finite and not zero. The mean of their unit rows is subtracted from every unit
         row, which is then normalised again, so that a component that all rows share does not use up
         part of their norm.
+    most_labels : int, optional
+        Declares that a record may have any set of labels, none included, and how many a record has
+        at most; records with more labels are used, but weigh less. Each label then has a linear
+        score, the direction from the mean of all rows to that of the label, and a probability of
+        its own. By default each record has one label.
     allow_overlap : bool, default=False
         Whether public rows may be private records. Without it their number is a warning, for the
         owner alone, also for rows of names in learners that take some, and copies of a single row
@@ -73,6 +92,8 @@ class NoisySumPrototypes(SumsClassifier):
     prototypes_ : ndarray of shape (C, d), float64
         The noisy sums. Without noise the norm of a sum is at most its class size, with equality if
         all unit rows agree.
+    coefficients_, intercepts_ : ndarrays of shapes (C, d) and (C,), float64
+        With `most_labels`, the linear scores: see `tacit.models.decisions.LinearHead`.
     centre_ : ndarray of shape (d,), or None
         Mean of the unit public rows.
     classes_ : ndarray of shape (C,)
@@ -86,6 +107,8 @@ class NoisySumPrototypes(SumsClassifier):
     together cost rho. Under a unit per person, a person's contribution to all sums together is
     scaled down to norm 1, and one Gaussian event covers all classes.
     See `tacit.mechanisms.gaussian`.
+    With `most_labels` all sums are one Gaussian event, whose sensitivity is 1 however many labels a
+    record has: see `tacit.learners.common.label_sums`.
     A public centre changes nothing in this: centred rows are unit rows again.
     Source: tacit; see docs/mechanisms.md.
 
@@ -100,11 +123,13 @@ class NoisySumPrototypes(SumsClassifier):
 
     estimates = "directions"
     takes_sparse = True
+    takes_several_labels = True
     summary = "one noisy sum of unit rows per class; the choice without public rows"
 
     public: Any = None
     allow_overlap: bool = False
     tree: Any = None
+    most_labels: int | None = None
 
     def _noise_multiplier(self) -> float:
         return Budget.parse(self.budget).gaussian(Unit(self.unit))
@@ -112,21 +137,41 @@ class NoisySumPrototypes(SumsClassifier):
     def _event(self) -> Event:
         return gaussian.event(self._noise_multiplier())
 
+    def _guarantee(self) -> Guarantee:
+        if self.most_labels is None:
+            return super()._guarantee()
+        # these sums move by less than two changes under some units
+        declared_most(self.most_labels)
+        return Guarantee(Unit(self.unit), sums_alone(self.budget, self.unit).event())
+
     def _prepare(self, X: NDArray[Any], labels: Integers) -> UnitRows:
         return UnitRows(X, labels, public_centre(self.public, X.shape[1]), nodes=self._nodes())
 
-    def _queries(self, prepared: UnitRows) -> tuple[ClassSums]:
+    def _queries(self, prepared: UnitRows) -> tuple[Query]:
+        if self.most_labels is None:
+            return (self._class_sums(prepared),)
+        return (self._label_sums(prepared),)
+
+    def _class_sums(self, prepared: UnitRows) -> ClassSums:
+        """Return what is summed where a record has one label."""
         blocks = unit_blocks
         # with noise and without a centre, the mechanism makes rows unit
         if self._noise_multiplier() > 0 and prepared.centre is None:
             blocks = pieces
         n_classes = len(self._labels_of_records())
-        return (ClassSums("class sums", n_classes, prepared.width, blocks, unit_rows=True),)
+        return ClassSums("class sums", n_classes, prepared.width, blocks, unit_rows=True)
+
+    def _label_sums(self, prepared: UnitRows) -> LabelSums:
+        """Return what is summed where a record may have several labels."""
+        most_labels = declared_most(self.most_labels)
+        return LabelSums("label sums", len(self.classes_), prepared.width, most_labels)
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        if self.most_labels is not None:
+            return self._fit_label_sets(prepared, noise)
         z = self._noise_multiplier()
         self.centre_ = prepared.centre
-        (class_sums,) = self._queries(prepared)
+        class_sums = self._class_sums(prepared)
         with phase(SET_UP):
             self.prototypes_ = sums_of_leaves(
                 class_sums.released(prepared, multiplier=z, noise=noise), prepared.nodes, z
@@ -142,6 +187,47 @@ class NoisySumPrototypes(SumsClassifier):
         return Released(
             "one noisy sum of unit rows per class", arrays, NearestPrototype("cosine"), facts
         )
+
+    def _fit_label_sets(self, prepared: UnitRows, noise: NoiseSource) -> Released:
+        """Release linear scores where a record may have several labels."""
+        z = sums_alone(self.budget, self.unit).noise(LABEL_SUMS)
+        with phase(SET_UP):
+            released = self._label_sums(prepared).released(prepared, multiplier=z, noise=noise)
+
+        with phase(SOLVING):
+            effects = released.effects()
+            theta = effects.mean * root_variance(effects.shares)[:, None]
+            # one seed, so that the simulation adds no randomness
+            rng = np.random.default_rng(0)
+            if self.public is None:
+                spread = even_spread(effects, released.spread, rng)
+            else:
+                spread = public_spread(effects, self._public_spread(prepared), 1.0, rng)
+            rows, labels = effects.simulated(spread, rng)
+            calibration = label_sets_of(rows @ theta.T, effects.shares, labels)
+
+        self.centre_ = prepared.centre
+        self.prototypes_ = released.sums
+        self.coefficients_ = theta
+        self.intercepts_ = calibration.offsets
+        facts = facts_of(self.most_labels, z) | {
+            "row norm": 1.0,
+            "sampling": "none; every record is used once",
+            "normalisation": normalisation(self.centre_),
+        }
+        arrays = {"coefficients": theta, "intercepts": self.intercepts_}
+        return Released(
+            "one linear score per label, from one noisy sum of unit rows per label",
+            arrays | centre_array(self.centre_),
+            LinearHead(),
+            facts,
+            label_sets=calibration.label_sets,
+        )
+
+    def _public_spread(self, prepared: UnitRows) -> Floats:
+        """Return unit public rows about their centre, as many as the simulation needs."""
+        rows = spaced(public_rows(self.public, prepared.width), PUBLIC_ROWS)
+        return unit_rows_about(np.asarray(rows, np.float64), prepared.centre)
 
 
 def unit_blocks(records: UnitRows, label: str) -> Iterator[Block]:
