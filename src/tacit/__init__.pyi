@@ -38,8 +38,8 @@ from tacit.privacy.ledger import Ledger as Ledger
 from tacit.privacy.unit import Unit as Unit
 from tacit.releases import mlflow as mlflow
 from tacit.releases.adapting import adapt as adapt
+from tacit.releases.labelling import label_public as label_public
 from tacit.releases.public_labels import PublicLabels as PublicLabels
-from tacit.releases.public_labels import label_public as label_public
 from tacit.releases.publishing import publish as publish
 from tacit.releases.release import Release as Release
 

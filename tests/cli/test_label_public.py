@@ -142,7 +142,7 @@ def test_an_interrupt_leaves_nothing(here, run, monkeypatch):
         raise KeyboardInterrupt
 
     before = sorted(path.name for path in here.iterdir())
-    monkeypatch.setattr("tacit.releases.public_labels.labels_card", stop)
+    monkeypatch.setattr("tacit.releases.labelling.labels_card", stop)
     assert run("label-public release public --out labelled")[0] == 130
     assert sorted(path.name for path in here.iterdir()) == before
 

@@ -13,8 +13,9 @@ from messages import lacking, stating
 from tacit.data.embeddings import EmbeddingStore
 from tacit.errors import InputError, ReleaseError
 from tacit.privacy.ledger import Ledger
+from tacit.releases.labelling import label_public
 from tacit.releases.labels_document import LabelsDocument, labels_card
-from tacit.releases.public_labels import PublicLabels, label_public
+from tacit.releases.public_labels import PublicLabels
 from tacit.releases.release import Release
 
 KINDS = {

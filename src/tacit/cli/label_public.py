@@ -64,22 +64,23 @@ def label_public(
     """
     from tacit.compute.atomic import check_writable
     from tacit.data.locations import located
-    from tacit.releases import public_labels
+    from tacit.releases import labelling
+    from tacit.releases.labels_files import holds_public_labels
     from tacit.releases.release import Release
 
     check_outside(out, release)
-    check_writable(out, force=force, ours=public_labels.holds_public_labels)
+    check_writable(out, force=force, ours=holds_public_labels)
     place = located(pool, split)
     if private is not None:
         check_apart("private", located(private), place, PUBLIC)
     with shown_progress():
         loaded = Release.load(release).verify()
         data = data_for(loaded, pool, x=x, split=split, any_encoder=any_encoder)
-        public_labels.check_uncovered(place, data.identity)
+        labelling.check_uncovered(place, data.identity)
         check_uncovered(ledger, place, data)
         if private is not None:
             check_no_record(private, place, data)
-        labels = public_labels.label_public(
+        labels = labelling.label_public(
             loaded,
             data,
             at_least=at_least,

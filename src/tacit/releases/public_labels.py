@@ -8,70 +8,41 @@ are post-processing of the release: they follow from its arrays and from rows th
 from __future__ import annotations
 
 import hashlib
-import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import ValidationError
 
 from tacit.compute.atomic import atomic_folder
-from tacit.compute.documents import parse_json
-from tacit.compute.remote import RemotePath
-from tacit.compute.texts import nfc
 from tacit.data.arrays import Arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import read_data
 from tacit.data.origin import Origin
-from tacit.data.synthetic import is_synthetic
-from tacit.data.trees import Tree
-from tacit.errors import InputError, LedgerError, ReleaseError, excerpt, quoted
-from tacit.models.answers import Levels, checked_share, no_label
-from tacit.models.rows import row_parts
+from tacit.errors import InputError, ReleaseError
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.ledger_note import has_note
-from tacit.releases import fitted, reading
+from tacit.releases import reading
 from tacit.releases.columns import columns_of, rows_of
-from tacit.releases.labels_document import (
-    FORMAT,
-    VERSION,
-    ClassCount,
-    LabelsDocument,
-    Pool,
-    Selection,
-    SourceRelease,
-    Table,
-    labels_card,
-    repeated_guarantee,
+from tacit.releases.labels_document import LabelsDocument, labels_card, repeated_guarantee
+from tacit.releases.labels_facts import label_meaning, levels_of, possible_labels_of, selection_of
+from tacit.releases.labels_files import (
+    LIMITS,
+    TABLE,
+    document_file,
+    holds_public_labels,
+    parse_labels_document,
+    read_files,
+    text_of,
 )
 from tacit.releases.labels_table import LabelTable
-from tacit.releases.provenance import public_facts
+from tacit.releases.pool_rows import rows_hash
 from tacit.releases.reading import AGAIN, CARD, DOCUMENT, LABELS_DOCUMENT
-from tacit.releases.release import Release, checked_rows
-from tacit.releases.schema import NOT_STATED, Document, TaskContents
+from tacit.releases.release import checked_rows
+from tacit.releases.schema import Document
 from tacit.releases.statement import check_statements
 
-__all__ = ["PublicLabels", "label_public"]
-
-TABLE = "labels.csv"
-LIMITS = {
-    LABELS_DOCUMENT: reading.LIMITS[DOCUMENT],
-    DOCUMENT: reading.LIMITS[DOCUMENT],
-    TABLE: 2**29,
-    CARD: 2 * reading.LIMITS[CARD],
-}
-
-# Probabilities are rounded down to this many parts of 1.
-PARTS = 10_000
-
-# The error of a product with PARTS.
-ROUNDING = 1e-6
+__all__ = ["PublicLabels"]
 
 
 @dataclass(eq=False, repr=False)
@@ -123,15 +94,15 @@ class PublicLabels:
             document.
         """
         folder = Path(folder)
-        files = _read_files(folder)
-        document = _parse_document(str(folder / LABELS_DOCUMENT), files[LABELS_DOCUMENT])
+        files = read_files(folder)
+        document = parse_labels_document(str(folder / LABELS_DOCUMENT), files[LABELS_DOCUMENT])
         release = reading.parse_document(str(folder / DOCUMENT), files[DOCUMENT])
-        texts = {name: _text(folder / name, files[name]) for name in (TABLE, CARD)}
+        texts = {name: text_of(folder / name, files[name]) for name in (TABLE, CARD)}
         table = LabelTable.parse(
             str(folder / TABLE),
             texts[TABLE],
             document.table.columns,
-            _possible_labels(str(folder / DOCUMENT), release)[0],
+            possible_labels_of(str(folder / DOCUMENT), release)[0],
             document.pool.rows,
         )
         # raises for malformed events
@@ -175,8 +146,8 @@ class PublicLabels:
                 " allow_research=True (--allow-research) to keep them for research"
             )
         files = {
-            LABELS_DOCUMENT: _document_file(self.document),
-            DOCUMENT: _document_file(self.release),
+            LABELS_DOCUMENT: document_file(self.document),
+            DOCUMENT: document_file(self.release),
             TABLE: self._table_file(),
             CARD: self.card().encode("utf-8"),
         }
@@ -200,7 +171,7 @@ class PublicLabels:
         # raises if the labels were changed since
         self._table_file()
         stated_hash = self.document.release.document_sha256
-        if hashlib.sha256(_document_file(self.release)).hexdigest() != stated_hash:
+        if hashlib.sha256(document_file(self.release)).hexdigest() != stated_hash:
             raise self._error(f"{DOCUMENT} has another hash than {LABELS_DOCUMENT} states")
         fault = self._untrue_fact() or check_statements(self.release, self.guarantee)
         if fault is not None:
@@ -237,7 +208,7 @@ class PublicLabels:
         table_rows = rows_of(columns_of(contents), values, stacklevel=2)
         pool_rows = checked_rows(table_rows, contents.width)
         stated = self.document.pool
-        fits = len(pool_rows) == stated.rows and _rows_hash(pool_rows) == stated.rows_sha256
+        fits = len(pool_rows) == stated.rows and rows_hash(pool_rows) == stated.rows_sha256
         if not fits:
             raise InputError(
                 f"pool does not have the {stated.rows} rows of {stated.name!r} that were labelled,"
@@ -297,15 +268,15 @@ class PublicLabels:
         if document.selection.at_least != "none":
             at_least = document.selection.at_least
         left_out = [count.left_out for count in document.selection.classes]
-        possible_labels, levels = _possible_labels(self.source, self.release)
+        possible_labels, levels = possible_labels_of(self.source, self.release)
         if len(left_out) != len(possible_labels):
             return f"selection.classes are not the classes that {DOCUMENT} states"
-        if document.table.label != _meaning(levels, at_least):
+        if document.table.label != label_meaning(levels, at_least):
             return f"table.label does not say what a label of {TABLE} is"
         stated_levels = None if self.table.levels is None else self.table.levels.tolist()
-        if stated_levels != _levels_of(self.labels, possible_labels, levels):
+        if stated_levels != levels_of(self.labels, possible_labels, levels):
             return f"a level of {TABLE} is not that of its label"
-        selection = _selection(possible_labels, self.labels, left_out, at_least)
+        selection = selection_of(possible_labels, self.labels, left_out, at_least)
         # as JSON, where the label 1 is not the label true
         if document.selection.model_dump_json() != selection.model_dump_json():
             return f"the counts of {LABELS_DOCUMENT} are not those of {TABLE}"
@@ -325,360 +296,3 @@ class PublicLabels:
 
     def _error(self, fault: str) -> ReleaseError:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")
-
-
-def label_public(
-    release: Release,
-    pool: EmbeddingStore | Arrays | ArrayLike,
-    *,
-    at_least: float | None = None,
-    name: str | None = None,
-    curator: str | None = None,
-    description: str | None = None,
-    intended_use: str | None = None,
-    public: Mapping[str, str] | None = None,
-    date: date | str | None = None,
-) -> PublicLabels:
-    """Label public rows by a release, for a folder that may be handed out.
-
-    The labels are what `Release.predict` gives, each with its probability. They cost no further
-    privacy, since they follow from the release and public rows.
-
-    Parameters
-    ----------
-    release : Release
-        As `Release.load` or `Release.of` returns it; it is verified.
-    pool : EmbeddingStore or array-like of shape (N, d)
-        Public rows, as `Release.predict` takes them. Labels of a store are not used. No private
-        record may be among them: the labels would show it, and no statement about privacy would
-        hold.
-    at_least : float, optional
-        Leave out rows whose label has a smaller probability; by default none. By a release that
-        carries a tree, the label is the deepest node that reaches this probability, which is then
-        above 0.5.
-    name, curator, description, intended_use : str, optional
-        One line each for the card of the labels.
-    public : dict, optional
-        `name`, `revision` and `hash` of the pool, for the card; by default those of the store.
-    date : date or str, optional
-        Day of publication as YYYY-MM-DD; by default today.
-
-    Raises
-    ------
-    InputError
-        If the pool does not have that form, is private (a ledger counts what is spent on it) or
-        synthetic, no row reaches the probability, or the release gives a row several labels.
-    ReleaseError
-        If the release does not verify, or is older than probabilities.
-
-    Notes
-    -----
-    Guarantee: that of the release, unchanged: its arrays were released, and the pool is public
-    (post-processing).
-
-    Examples
-    --------
-    See `PublicLabels`.
-    """
-    if not isinstance(release, Release):
-        raise InputError(
-            f"release={release!r:.60} must be a Release; pass tacit.Release.load(folder)"
-        )
-    if release.several:
-        raise InputError(
-            f"{release.source} gives a row several labels or none, and a folder of labels has one a"
-            " row; use tacit predict (Release.predict)"
-        )
-    threshold = _checked_probability(at_least)
-    if threshold is not None and release.tree is not None:
-        checked_share(threshold)
-    release.verify()
-
-    values = pool
-    origin = None
-    if isinstance(pool, EmbeddingStore):
-        check_uncovered(pool.folder, pool.identity)
-    if isinstance(pool, EmbeddingStore | Arrays):
-        if is_synthetic(pool.card):
-            raise InputError(
-                f"pool {pool.identity!r} is synthetic: its rows follow from private records through"
-                " a release, and the card of labels would not count that; give rows that are"
-                " public, or use tacit predict"
-            )
-        values = pool.x
-        # a pool that is the source itself states no positions
-        if pool.origin.columns():
-            origin = pool.origin
-    table_rows = rows_of(release.columns, values, stacklevel=2)
-    rows = checked_rows(table_rows, release.width)
-
-    # one entry for each row of the pool; the hash is that of all rows
-    possible_labels, levels = _possible_labels(release.source, release.document)
-    indices, probabilities, rows_sha256 = _predicted(release, rows, possible_labels, threshold)
-    kept = probabilities >= (threshold or 0.0)
-    if not kept.any():
-        raise InputError(
-            f"no row of the pool has a label of probability {threshold:g} or more, the largest is"
-            f" {probabilities.max():g}; state a smaller one"
-        )
-    positions = np.flatnonzero(kept)
-    table = LabelTable(
-        positions,
-        np.array(possible_labels)[indices[kept]],
-        probabilities[kept],
-        None if origin is None else origin.at(positions),
-        None if levels is None else np.array(levels)[indices[kept]],
-    )
-
-    pool_item = _pool_item(pool, len(rows), rows_sha256, public or {})
-    left_out = np.bincount(indices[~kept], minlength=len(possible_labels)).tolist()
-    facts = {
-        "name": name or f"{pool_item.name}, labelled by {release.document.product.name}",
-        "curator": curator,
-        "description": description,
-        "intended_use": intended_use,
-    }
-    document = LabelsDocument(
-        guarantee=repeated_guarantee(release.document),
-        product=fitted.product("labels", facts, date),
-        release=SourceRelease(
-            name=release.document.product.name,
-            document_sha256=hashlib.sha256(_document_file(release.document)).hexdigest(),
-            arrays_sha256=release.sha256,
-        ),
-        pool=pool_item,
-        selection=_selection(possible_labels, table.labels, left_out, threshold),
-        table=Table(
-            columns=table.columns,
-            sha256=hashlib.sha256(table.file()).hexdigest(),
-            label=_meaning(levels, threshold),
-        ),
-    )
-    card = labels_card(document, release.document)
-    return PublicLabels(document, release.document, table, card)
-
-
-def holds_public_labels(folder: Path, besides: tuple[str, ...] = ()) -> bool:
-    """Tell whether a folder holds labels of public rows, in plain files, and nothing else but
-    `besides`.
-    """
-    return reading.holds(folder, LABELS_DOCUMENT, besides, tuple(LIMITS))
-
-
-def check_uncovered(data: Path, identity: str) -> None:
-    """Refuse rows whose uses a ledger counts: they are private.
-
-    Raises
-    ------
-    InputError
-        If a ledger beside `data` counts them, or a store notes one.
-    """
-    # nothing lies beside data at a URL
-    if isinstance(data, RemotePath):
-        return
-    fault = None
-    try:
-        ledger = Ledger.in_use(None, data, identity)
-    except LedgerError as error:
-        # several ledgers count them, or one that is not there
-        fault = str(error).partition(";")[0]
-    else:
-        if ledger is not None and not ledger.account().empty:
-            fault = f"{ledger.path} counts what is spent on {identity!r}"
-    if fault is None and has_note(data):
-        fault = f"{data} notes a ledger of {identity!r}"
-    if fault is not None:
-        raise InputError(
-            f"pool {data}: {fault}, so a guarantee covers its records, and their labels may not be"
-            " handed out; give public rows"
-        )
-
-
-def _checked_probability(at_least: Any) -> float | None:
-    """Return the least probability of a label as a float; None if there is none."""
-    if at_least is None:
-        return None
-    is_number = isinstance(at_least, float | int | np.floating) and not isinstance(at_least, bool)
-    if not is_number or not 0 < at_least <= 1:
-        raise InputError(
-            f"at_least={at_least!r:.40} must be a probability above 0 and at most 1; pass for"
-            " example .8"
-        )
-    return float(at_least)
-
-
-def _possible_labels(source: str, release: Document) -> tuple[list[Any], list[int] | None]:
-    """Return the labels that a row may have, classes first, and their levels in the tree of the
-    release; None without a tree.
-    """
-    contents = release.contents
-    classes = list(contents.classes)
-    if not isinstance(contents, TaskContents) or not contents.task.tree:
-        return classes, None
-    try:
-        tree = Tree(contents.task.tree).over(classes)
-    except InputError as error:
-        raise ReleaseError(f"{source}: {error}; {AGAIN}") from error
-
-    level_by_label: dict[Any, int] = {}
-    for level in Levels.of(tree, np.array(classes)).levels:
-        pairs = zip(level.labels.tolist(), level.depths.tolist(), strict=True)
-        level_by_label |= dict(pairs)
-    inner_nodes = [label for label in level_by_label if label not in classes]
-    labels = [*classes, *inner_nodes]
-    return labels, [level_by_label[nfc(label)] for label in labels]
-
-
-def _levels_of(
-    labels: NDArray[Any], possible_labels: Sequence[Any], levels: Sequence[int] | None
-) -> list[int] | None:
-    """Return the level of each label; None without a tree."""
-    if levels is None:
-        return None
-    level_by_label = dict(zip(possible_labels, levels, strict=True))
-    return [level_by_label[label] for label in labels.tolist()]
-
-
-def _meaning(levels: Sequence[int] | None, at_least: float | None) -> Any:
-    """Say what a label is: with a tree and a least probability it may be an inner node."""
-    if levels is None or at_least is None:
-        return "the most likely class"
-    return "the deepest node that reaches the least probability"
-
-
-def _predicted(
-    release: Release, rows: Any, labels: Sequence[Any], at_least: float | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64], str]:
-    """Return the position in `labels` and the probability of the label of each row, both of shape
-    (N,), and the hash of the rows.
-
-    A row without an answer has its most likely class.
-    """
-    levels = None
-    if release.tree is not None and at_least is not None:
-        levels = Levels.of(release.tree, release.classes)
-        # a node must reach the least probability after rounding too
-        at_least = min(np.ceil(at_least * PARTS - ROUNDING) / PARTS, 1.0)
-    index_by_label = {nfc(label): index for index, label in enumerate(labels)}
-
-    indices = np.empty(len(rows), dtype=np.int64)
-    probabilities = np.empty(len(rows))
-    digest = _new_digest(rows)
-    for part in row_parts(rows):
-        block = np.asarray(rows[part])
-        digest.update(_row_bytes(block))
-        of_classes = release.predict_proba(block)
-        indices[part] = np.argmax(of_classes, axis=1)
-        probabilities[part] = of_classes.max(axis=1)
-        if levels is not None and at_least is not None:
-            answers = levels.answers(of_classes, at_least, no_label(release.classes))
-            answered = np.flatnonzero(answers.level)
-            nodes = [index_by_label[label] for label in answers.label[answered].tolist()]
-            indices[part][answered] = nodes
-            probabilities[part] = answers.probability
-
-    # rounded down, so that a label never has a smaller probability than the file states
-    rounded = np.floor(probabilities * PARTS + ROUNDING) / PARTS
-    return indices, np.minimum(rounded, 1.0), digest.hexdigest()
-
-
-def _rows_hash(rows: Any) -> str:
-    """Return the SHA-256 of rows as numbers, whatever type or file they are stored in."""
-    digest = _new_digest(rows)
-    for part in row_parts(rows):
-        digest.update(_row_bytes(np.asarray(rows[part])))
-    return str(digest.hexdigest())
-
-
-def _new_digest(rows: Any) -> Any:
-    """A SHA-256 to which the shape of the rows was added."""
-    return hashlib.sha256(f"{len(rows)} x {rows.shape[1]}\n".encode())
-
-
-def _row_bytes(block: NDArray[Any]) -> bytes:
-    return np.ascontiguousarray(block, dtype="<f8").tobytes()
-
-
-def _pool_item(pool: Any, n_rows: int, rows_sha256: str, public: Mapping[str, str]) -> Pool:
-    """The facts of the pool; those in `public` replace what the pool states."""
-    facts: dict[str, Any] = {"declared_public": NOT_STATED, "labels": "none"}
-    if isinstance(pool, EmbeddingStore | Arrays):
-        facts |= public_facts(pool)
-        if pool.declared_public:
-            facts["declared_public"] = "by the owner of the store"
-        if pool.labels is not None:
-            facts["labels"] = "not used"
-    unknown = sorted(set(public) - {"name", "revision", "hash"})
-    if unknown:
-        raise InputError(
-            f"public={quoted(dict(public))} states {unknown[0]!r}; pass name, revision and hash"
-        )
-    try:
-        return Pool(rows=n_rows, rows_sha256=rows_sha256, **(facts | dict(public)))
-    except ValidationError as error:
-        raise reading.refusal("public", error, "give one line of text") from error
-
-
-def _selection(
-    possible_labels: Sequence[Any],
-    labels: NDArray[Any],
-    left_out: Sequence[int],
-    at_least: float | None,
-) -> Selection:
-    """Count the rows of each possible label; `left_out` has the numbers of those left out."""
-    count_by_label = Counter(labels.tolist())
-    classes = tuple(
-        ClassCount(label=label, labelled=count_by_label[label], left_out=number)
-        for label, number in zip(possible_labels, left_out, strict=True)
-    )
-    n_left_out = sum(left_out)
-    return Selection(
-        at_least="none" if at_least is None else at_least,
-        labelled=len(labels),
-        left_out=n_left_out,
-        share_left_out=n_left_out / (len(labels) + n_left_out),
-        classes=classes,
-    )
-
-
-def _document_file(document: LabelsDocument | Document) -> bytes:
-    """Return the bytes of a document, as `Release.save` writes that of a release."""
-    values = document.model_dump(mode="json")
-    return f"{json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False)}\n".encode()
-
-
-def _read_files(folder: Path) -> dict[str, bytes]:
-    """Read the bytes of the four files."""
-    if not (folder / LABELS_DOCUMENT).is_file():
-        raise ReleaseError(
-            f"{folder} holds no {LABELS_DOCUMENT}; give a folder that tacit label-public wrote"
-        )
-    reading.check_names(folder, reading.NEVER_OPENED, tuple(LIMITS))
-    return {name: reading.read_file(folder / name, limit) for name, limit in LIMITS.items()}
-
-
-def _text(path: Path, data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ReleaseError(f"{path} is not UTF-8 text ({excerpt(str(error))}); {AGAIN}") from error
-
-
-def _parse_document(where: str, data: bytes) -> LabelsDocument:
-    """Parse `labels.json`."""
-    try:
-        values = parse_json(data.decode("utf-8"))
-    except ValueError as error:
-        fault = f"{where} is not valid JSON ({excerpt(str(error))})"
-        raise ReleaseError(f"{fault}; {AGAIN}") from error
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        fault = f'{where} does not say "format": "{FORMAT}"'
-        raise ReleaseError(f"{fault}; give a folder that tacit label-public wrote")
-    if values.get("version") != VERSION:
-        version = f"format version {quoted(values.get('version'))}"
-        fault = f"{where} has {version}, this tacit reads {VERSION}"
-        raise ReleaseError(f"{fault}; use the tacit that wrote it")
-    try:
-        return LabelsDocument.model_validate_json(data)
-    except ValidationError as error:
-        raise reading.refusal(where, error, AGAIN) from error

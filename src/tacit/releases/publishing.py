@@ -17,7 +17,8 @@ from typing import Any
 from tacit.compute.atomic import atomic_folder, check_writable
 from tacit.compute.libraries.huggingface_hub import load_huggingface_hub
 from tacit.errors import InputError, excerpt
-from tacit.releases.public_labels import TABLE, PublicLabels, holds_public_labels
+from tacit.releases.labels_files import TABLE, holds_public_labels
+from tacit.releases.public_labels import PublicLabels
 from tacit.releases.reading import LABELS_DOCUMENT, README, SIGNATURE, is_release
 from tacit.releases.release import Release
 from tacit.releases.schema import Document, LabelSetUtility, Utility
