@@ -54,6 +54,9 @@ def test_counts_are_numbers_of_records():
     np.testing.assert_allclose(declared.labels, 7)
     for counts in (exact, noisy, declared):
         assert counts.records == pytest.approx(800, abs=0.1)
+    # the number of records is private under add/remove, whether labels are counted or declared
+    assert noisy.records != 800
+    assert declared.records != 800
 
 
 def test_the_noise_of_counts_is_as_stated():
