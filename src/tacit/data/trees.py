@@ -183,6 +183,7 @@ class Tree:
         values = class_list(classes)
         tree = self._of_type(values[0])
         known = {nfc(value) if isinstance(value, str) else value for value in values}
+        inner_nodes = set(tree.parents.values())
         for leaf in tree.leaves:
             if leaf not in known:
                 raise InputError(
@@ -190,7 +191,7 @@ class Tree:
                     " classes; leave it out of the tree, or add it to classes"
                 )
         for node in tree.nodes:
-            if node in known and node not in tree.leaves:
+            if node in known and node in inner_nodes:
                 raise InputError(
                     f"class {quoted(node)} is the parent of others in the tree, and classes are its"
                     " leaves; leave it out of classes, or learn from records labelled with it by"
