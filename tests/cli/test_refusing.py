@@ -72,3 +72,11 @@ def test_faults_are_named_in_one_line(run):
     assert "refuse=1.5 must be above 0 and below 1" in fault
     fault = run("predict release test.npz --out a.csv --foreign foreign.npz", 2).err
     assert "add --refuse 0.05" in fault
+
+
+@pytest.mark.parametrize("option", ["familiar", "foreign"])
+def test_rows_that_a_ledger_covers_are_no_threshold(run, option):
+    run(f"import foreign.npz --out private-{option}")
+    run(f"ledger private-{option} --allow rho=1")
+    command = f"predict release test.npz --out b.csv --refuse 0.05 --{option} private-{option}"
+    assert "a guarantee covers these records" in run(command, 2).err

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import STANDARD_OUTPUT, check_outside, say_done, text_file
 from tacit.cli.options import AnyEncoder, Features, Force, Out, Split
+from tacit.cli.public_rows import check_uncovered
 from tacit.cli.table_rows import data_for
 from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
@@ -75,6 +76,7 @@ def predict(
 
     from tacit.cli.answers import answer_columns
     from tacit.compute.atomic import check_writable
+    from tacit.data.locations import located
     from tacit.models.answers import check_distinct, checked_share
     from tacit.releases.refusing import checked_refusal
     from tacit.releases.release import Release
@@ -116,7 +118,9 @@ def predict(
             refusal = {"refuse": refuse}
             for option, path in (("familiar", familiar), ("foreign", foreign)):
                 if path is not None:
-                    refusal[option] = data_for(loaded, path, any_encoder=any_encoder).x
+                    rows = data_for(loaded, path, any_encoder=any_encoder)
+                    check_uncovered(None, located(path), rows)
+                    refusal[option] = rows.x
         if at_least is not None:
             columns |= answer_columns(loaded.answers(data.x, at_least=at_least, **refusal))
         elif refuse is not None:
