@@ -36,9 +36,18 @@ def test_every_form_gives_the_same_matrix(y):
         (MATRIX[:, :2], r"y has shape \(3, 2\); give one column of 0 and 1 for each of the 3"),
         (2 * MATRIX, "row 0 of y has an entry that is neither 0 nor 1; correct it"),
         (np.where(MATRIX, np.nan, 0), "row 0 of y has an entry that is neither 0 nor 1"),
+        (csr_matrix((3, 10**12)), r"y has shape \(3, 1000000000000\); give one column of 0 and 1"),
+        (MATRIX.astype(bool).tolist(), "row 0 of y is a list of truth values; give an array"),
+        (list(MATRIX == 1), "row 0 of y is a list of truth values; give an array"),
+        (MATRIX.tolist(), "y has lists of 0 and 1, as many in each, .* give an array"),
         (MATRIX.astype(str), "y has dtype <U21; give a matrix of 0 and 1, or lists of labels"),
     ],
 )
 def test_other_forms_are_refused_by_row(y, message):
     with pytest.raises(InputError, match=message):
         label_matrix(y, CLASSES)
+
+
+def test_short_lists_of_the_numbers_0_and_1_are_labels():
+    truth = label_matrix([[0, 1], [1, 0], [1, 1]], np.arange(3))
+    np.testing.assert_array_equal(truth, [[1, 1, 0], [1, 1, 0], [0, 1, 0]])

@@ -248,7 +248,8 @@ def labels_to_write(data: Any, rows: Any = slice(None)) -> Any:
 def _of_matrix(y: Any, classes: list[ClassValue] | None) -> Indicators:
     """Return the sets of a matrix of truth values; columns of a data frame are matched by name."""
     names = None
-    columns = getattr(y, "columns", None)
+    # tables of Arrow have their names apart from their columns
+    columns = getattr(y, "column_names", getattr(y, "columns", None))
     if columns is not None:
         names = _column_names(list(columns), classes)
     n_columns = int(y.shape[1])

@@ -13,6 +13,9 @@ from tacit.compute.texts import composed_texts
 from tacit.data.labels import class_indices, clean_labels
 from tacit.errors import InputError, RowError
 
+# the remedy for lists that may be rows of a matrix
+AS_MATRIX = "give an array for one column a class, or a list of labels for each record"
+
 
 def label_matrix(y: Any, classes: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which classes each record has, of shape (n, K), in the order of `classes`.
@@ -37,7 +40,8 @@ def label_matrix(y: Any, classes: NDArray[Any]) -> NDArray[np.bool_]:
            [ True,  True]])
     """
     if hasattr(y, "toarray"):
-        # a sparse matrix
+        # a sparse matrix, which may have too many columns for the memory
+        _check_shape(y.shape, classes)
         y = y.toarray()
     if isinstance(y, list | tuple):
         return _of_lists(y, classes)
@@ -45,11 +49,7 @@ def label_matrix(y: Any, classes: NDArray[Any]) -> NDArray[np.bool_]:
     matrix = np.asarray(y)
     if matrix.dtype == object and matrix.ndim == 1:
         return _of_lists(matrix.tolist(), classes)
-    if matrix.ndim != 2 or matrix.shape[1] != len(classes):
-        raise InputError(
-            f"y has shape {matrix.shape}; give one column of 0 and 1 for each of the"
-            f" {len(classes)} classes, or a list of labels for each record"
-        )
+    _check_shape(matrix.shape, classes)
     if matrix.dtype.kind not in "biuf":
         raise InputError(
             f"y has dtype {matrix.dtype}; give a matrix of 0 and 1, or lists of labels"
@@ -62,19 +62,37 @@ def label_matrix(y: Any, classes: NDArray[Any]) -> NDArray[np.bool_]:
     return matrix.astype(bool)
 
 
+def _check_shape(shape: tuple[int, ...], classes: NDArray[Any]) -> None:
+    """Refuse a matrix that has not one column for each class."""
+    if len(shape) != 2 or shape[1] != len(classes):
+        raise InputError(
+            f"y has shape {shape}; give one column of 0 and 1 for each of the {len(classes)}"
+            " classes, or a list of labels for each record"
+        )
+
+
 def _of_lists(rows: Any, classes: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the matrix of lists, tuples, sets or arrays of labels."""
     matrix = np.zeros((len(rows), len(classes)), dtype=bool)
     record_of_label = []
+    sizes = set()
     labels: list[Any] = []
     for record, row in enumerate(rows):
         if isinstance(row, str | bytes) or not hasattr(row, "__iter__"):
             raise RowError("", record, " of y is no list of labels; give a list for each record")
         listed = list(row)
+        if any(isinstance(label, bool | np.bool_) for label in listed):
+            raise RowError("", record, f" of y is a list of truth values; {AS_MATRIX}")
         labels.extend(listed)
+        sizes.add(len(listed))
         record_of_label.extend([record] * len(listed))
     if not labels:
         return matrix
+    if _look_like_truth(sizes, labels):
+        raise InputError(
+            "y has lists of 0 and 1, as many in each, which look like one for each class;"
+            f" {AS_MATRIX}"
+        )
 
     try:
         values = composed_texts(clean_labels(labels, len(labels), classes.tolist()))
@@ -84,3 +102,13 @@ def _of_lists(rows: Any, classes: NDArray[Any]) -> NDArray[np.bool_]:
         raise RowError("", record_of_label[error.row], f" of y{error.after}") from None
     matrix[record_of_label, columns] = True
     return matrix
+
+
+def _look_like_truth(sizes: set[int], labels: list[Any]) -> bool:
+    """Tell whether lists of these sizes are equally long, longer than 2, and hold the numbers 0 and
+    1 alone: as labels, these would repeat.
+    """
+    if len(sizes) != 1 or min(sizes) <= 2:
+        return False
+    are_whole = all(isinstance(label, int | np.integer) for label in labels)
+    return are_whole and set(labels) <= {0, 1}

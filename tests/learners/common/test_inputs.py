@@ -6,6 +6,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.dtypes import StringDType
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
 from sklearn.ensemble import VotingClassifier
 
 import tacit
@@ -138,3 +140,17 @@ def test_frames_that_are_not_computed_are_refused(model):
             use(lazy)
     with pytest.raises(InputError, match=stating("y is a LazyFrame", "y.collect()")):
         learner().fit(X, lazy)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_of_sets_of_labels_are_matched_by_name(frame):
+    truth = np.random.default_rng(1).random((60, 2)) < 0.5
+    parameters = {"classes": ["cat", "dog"], "noise": "research", "random_state": 0, "steps": 2}
+    learner = tacit.GradientDescent("rho=5", most_labels=2, **parameters)
+    model = learner.fit(X, truth)
+    labels = frame({"dog": truth[:, 1], "cat": truth[:, 0]})
+    assert np.array_equal(clone(learner).fit(X, labels).coefficients_, model.coefficients_)
+    score = model.score(X, truth)
+    assert model.score(X, labels) == model.score(X, csr_matrix(truth)) == score
+    with pytest.raises(InputError, match=stating("cow", "2 classes")):
+        clone(learner).fit(X, frame({"dog": truth[:, 1], "cow": truth[:, 0]}))

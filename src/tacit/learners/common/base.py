@@ -370,7 +370,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         y : array-like of shape (n,)
             Labels, each in `classes`. Texts are compared in Unicode NFC, in which `classes_` has
             them. With `most_labels`, an array of 0 and 1 of shape (n, K), one column a class, or
-            a list of the labels of each record.
+            a list of the labels of each record; columns of a data frame are matched by name.
         persons : array-like of shape (n,), optional
             Whose each record is: an id, text or a whole number. Needed under a unit per person, and
             unused, with a warning, under a unit per record. Ids are compared as texts, without
@@ -580,7 +580,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         """
         if self.most_labels is not None:
             check_is_fitted(self)
-            sets = label_sets_of(y, self.classes_, n_records=len(y))
+            sets = label_sets_of(y, self.classes_)
             return float(super().score(X, sets.astype(np.int64), sample_weight))
         labels = np.asarray(plain_labels(y))
         return float(super().score(X, composed_texts(labels), sample_weight))

@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from tacit.compute.features import array_of, one_dimension
 from tacit.compute.foreign import SparseRows, checked_csr, of_tensor, refuse_lazy
 from tacit.compute.texts import composed
+from tacit.data.indicators import indicators
 from tacit.data.label_sets import label_matrix
 from tacit.errors import InputError, InputTypeError, excerpt, quoted
 from tacit.models.rows import check_finite
@@ -71,11 +72,20 @@ def validated_matrix(learner: Any, X: Any, dtypes: list[Any]) -> Any:
     return _finite(rows)
 
 
-def label_sets_of(y: Any, classes: NDArray[Any], *, n_records: int) -> NDArray[np.bool_]:
-    """Return which labels each record has, of shape (n, K)."""
+def label_sets_of(
+    y: Any, classes: NDArray[Any], *, n_records: int | None = None
+) -> NDArray[np.bool_]:
+    """Return which labels each record has, of shape (n, K).
+
+    Columns of a data frame are matched with the classes by their names. `n_records` is how many
+    records there must be, if that is known.
+    """
     refuse_lazy(y, "y")
-    labels = label_matrix(of_tensor(y), classes)
-    if len(labels) != n_records:
+    if hasattr(y, "columns"):
+        labels = indicators(y, len(y), classes.tolist()).matrix
+    else:
+        labels = label_matrix(of_tensor(y), classes)
+    if n_records is not None and len(labels) != n_records:
         raise InputError(
             f"y has {len(labels)} rows beside {n_records} of X; give the labels of each record"
         )
