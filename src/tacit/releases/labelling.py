@@ -39,7 +39,8 @@ from tacit.releases.labels_table import LabelTable
 from tacit.releases.pool_rows import new_digest, row_bytes
 from tacit.releases.provenance import public_facts
 from tacit.releases.public_labels import PublicLabels
-from tacit.releases.release import Release, checked_rows
+from tacit.releases.release import Release
+from tacit.releases.rows import checked_rows
 from tacit.releases.schema import NOT_STATED
 
 __all__ = ["label_public"]

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.texts import nfc
-from tacit.data.trees import Tree
 from tacit.errors import InputError, ReleaseError
 from tacit.models.answers import Levels
+from tacit.releases.code_tree import tree_of
 from tacit.releases.labels_document import ClassCount, Selection
 from tacit.releases.reading import AGAIN
-from tacit.releases.schema import Document, TaskContents
+from tacit.releases.schema import Document
 
 
 def possible_labels_of(source: str, release: Document) -> tuple[list[Any], list[int] | None]:
@@ -27,12 +27,12 @@ def possible_labels_of(source: str, release: Document) -> tuple[list[Any], list[
     """
     contents = release.contents
     classes = list(contents.classes)
-    if not isinstance(contents, TaskContents) or not contents.task.tree:
-        return classes, None
     try:
-        tree = Tree(contents.task.tree).over(classes)
+        tree = tree_of(contents)
     except InputError as error:
         raise ReleaseError(f"{source}: {error}; {AGAIN}") from error
+    if tree is None:
+        return classes, None
 
     level_by_label: dict[Any, int] = {}
     for level in Levels.of(tree, np.array(classes)).levels:

@@ -38,7 +38,7 @@ from tacit.releases.labels_files import (
 from tacit.releases.labels_table import LabelTable
 from tacit.releases.pool_rows import rows_hash
 from tacit.releases.reading import AGAIN, CARD, DOCUMENT, LABELS_DOCUMENT
-from tacit.releases.release import checked_rows
+from tacit.releases.rows import checked_rows
 from tacit.releases.schema import Document
 from tacit.releases.statement import check_statements
 

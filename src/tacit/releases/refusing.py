@@ -9,15 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InputError, quoted
+from tacit.errors import InputError, ReleaseError, quoted
 from tacit.models.carried import carried
+from tacit.models.decisions import Decision
 from tacit.models.familiarity import Familiarity
+from tacit.models.probabilities import Probabilities
 from tacit.models.rows import Floats, block_rows, unit_rows_about
+
+# why some releases do not know what rows of their classes look like
+WITHOUT_POSTERIOR = "carries no posterior of class means, which only releases of auto do"
+
+
+class Strangeness(Protocol):
+    """A measure of rows that is larger for those less like the rows that were trained on."""
+
+    def of(self, rows: Any) -> Floats:
+        """Return the strangeness of rows (n, d), (n,)."""
+
+    def of_simulated(self) -> Floats:
+        """Return the strangeness of simulated rows like those trained on, (m,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +81,32 @@ class PosteriorStrangeness:
         return np.asarray(unit_rows_about(np.asarray(rows), self.centre) @ self.rule.model.axes)
 
 
+@dataclass(frozen=True, eq=False)
+class ProbabilityStrangeness:
+    """The strangeness of rows to a release without a posterior: 1 less the largest probability.
+
+    `arrays` are those that the decision reads, and `source` names the release in messages.
+    """
+
+    decision: Decision
+    arrays: Mapping[str, NDArray[Any]]
+    probabilities: Probabilities
+    source: str
+
+    def of(self, rows: Any) -> Floats:
+        """Return the strangeness of rows (n, d), which may lie in a store; (n,)."""
+        similarities = self.decision.similarities(self.arrays, rows)
+        largest = self.probabilities.of(similarities).max(axis=1, initial=0.0)
+        return np.asarray(1 - largest)
+
+    def of_simulated(self) -> Floats:
+        """Refuse: nothing says what rows of the classes look like."""
+        raise ReleaseError(
+            f"{self.source} {WITHOUT_POSTERIOR}, so it cannot simulate rows like those trained on;"
+            " pass such rows as familiar, or fit with auto (AutoPrototypes)"
+        )
+
+
 def checked_refusal(refuse: Any) -> float:
     """Return the share of familiar rows that may be refused: above 0 and below 1."""
     is_number = isinstance(refuse, int | float | np.integer | np.floating)
@@ -75,3 +116,12 @@ def checked_refusal(refuse: Any) -> float:
             " trained on that may be refused; pass for example refuse=0.05"
         )
     return float(refuse)
+
+
+def check_unused(familiar: Any, foreign: Any) -> None:
+    """Refuse rows that only `refuse` would read."""
+    for name, rows in (("familiar", familiar), ("foreign", foreign)):
+        if rows is not None:
+            raise InputError(
+                f"{name} rows say which rows to refuse; pass refuse=0.05 too, or leave them out"
+            )

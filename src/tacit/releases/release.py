@@ -9,45 +9,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
-from tacit.compute.features import array_of, refuse_one_dimension
-from tacit.compute.foreign import SparseRows
 from tacit.errors import InputError, ReleaseError, excerpt
-from tacit.models.answers import (
-    Answers,
-    Levels,
-    check_distinct,
-    checked_share,
-    no_label,
-    without_answer,
-)
-from tacit.models.carried import carried, deciding
+from tacit.models.carried import deciding
 from tacit.models.carried import misfit as posterior_misfit
-from tacit.models.decisions import Decision
-from tacit.models.familiarity import share_below
 from tacit.models.label_sets import label_sets_misfit, stated_label_sets
-from tacit.models.probabilities import Probabilities, stated
 from tacit.models.probabilities import misfit as probabilities_misfit
 from tacit.models.released import Publishable
-from tacit.models.rows import check_finite
-from tacit.models.scaling import Scaling, scaling_misfit
+from tacit.models.scaling import scaling_misfit
 from tacit.models.table_schema import TableSchema
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
-from tacit.releases import coefficients, fitted, reading, refusing
+from tacit.releases import coefficients, fitted, reading
 from tacit.releases.card import render_card
-from tacit.releases.columns import TableColumns, columns_misfit, columns_of, rows_of
-from tacit.releases.estimator import FittedClassifier
+from tacit.releases.code_tree import tree_misfit
+from tacit.releases.columns import TableColumns, columns_misfit
 from tacit.releases.onnx_graph import Head, head_model
+from tacit.releases.predicting import PredictingClassifier
 from tacit.releases.reading import (
     AGAIN,
     ARRAYS,
@@ -65,9 +52,7 @@ from tacit.releases.schema import (
     LABEL_COUNTS,
     Document,
     LabelSetUtility,
-    TaskContents,
     Utility,
-    has_several_labels,
 )
 from tacit.releases.statement import check_statements, check_work, privacy_items
 
@@ -76,15 +61,12 @@ if TYPE_CHECKING:
 
     from tacit.data.trees import Tree
 
-# with the arguments of `Release.with_utility`
-# why some releases do not know what rows of their classes look like
-WITHOUT_POSTERIOR = "carries no posterior of class means, which only releases of auto do"
-
+# `Utility` and `LabelSetUtility` are arguments of `Release.with_utility`
 __all__ = ["LabelSetUtility", "Release", "Utility"]
 
 
 @dataclass(eq=False, repr=False)
-class Release(FittedClassifier):
+class Release(PredictingClassifier):
     """A classifier that may be published, made by `Release.of` or read by `Release.load`.
 
     It is a fitted classifier of scikit-learn, which pipelines and metrics take as it is; `fit` is
@@ -314,322 +296,6 @@ class Release(FittedClassifier):
             raise self._error(f"{CARD} does not say what {DOCUMENT} says")
         return self
 
-    def predict(
-        self,
-        X: ArrayLike,
-        *,
-        at_least: float | None = None,
-        refuse: float | None = None,
-        familiar: ArrayLike | None = None,
-        foreign: ArrayLike | None = None,
-    ) -> NDArray[Any]:
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), or a table
-            Embeddings of the encoder that the private rows were encoded with; finite. Those of a
-            store or of a sparse matrix are read in blocks. A data frame, an Arrow table or a dict
-            of columns is matched by the names of its columns where the release states some
-            (`columns`); their order is free, and further columns are left out. A warning counts
-            cells that are out of bounds or of no declared level.
-        at_least : float, optional
-            Answer only where this probability is reached, above 0.5 and at most 1: by the class, or
-            else, where the release carries a tree (`tree`), by the deepest node above it that
-            reaches it. See `answers`.
-        refuse : float, optional
-            Give no answer for rows that look like none of the classes: for those whose
-            `unfamiliarity` is above 1 - `refuse`, and so for about this share of rows like those
-            trained on. With `at_least` the refusal comes first.
-        familiar, foreign : array-like, optional
-            As in `unfamiliarity`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Labels of the class list; of a release of several labels a row (`several`), 0 and 1 of
-            shape (n, K), one column a class. With `at_least` also inner nodes of the tree. "" where
-            there is no answer, or -1 beside classes that are whole numbers.
-
-        Raises
-        ------
-        InputError
-            If X does not have that form.
-        """
-        if at_least is not None:
-            check_distinct(self.classes)
-            return self.answers(
-                X, at_least=at_least, refuse=refuse, familiar=familiar, foreign=foreign
-            ).label
-
-        if refuse is not None:
-            check_distinct(self.classes)
-            refused = self._refused(X, refuse, familiar, foreign)
-            return without_answer(self.predict(X), refused, no_label(self.classes))
-        self._check_unused(familiar, foreign)
-
-        label_sets = stated_label_sets(self.arrays)
-        if label_sets is not None:
-            return np.asarray(label_sets.chosen(self.similarities(X)).astype(np.int64))
-
-        # `deciding` selects the arrays that the decision reads
-        indices = self.decision.nearest(deciding(self.arrays), self._rows(X))
-        return np.asarray(self.classes[indices])
-
-    def answers(
-        self,
-        X: ArrayLike,
-        *,
-        at_least: float | None = None,
-        refuse: float | None = None,
-        familiar: ArrayLike | None = None,
-        foreign: ArrayLike | None = None,
-    ) -> Answers:
-        """Predict the class of each row, or the deepest node of the tree that is likely enough.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), or a table
-            As in `predict`.
-        at_least : float, optional
-            The probability that an answer must reach, above 0.5 and at most 1. The probability of a
-            node is the sum of those of the classes below it. Without it the most likely class
-            answers.
-        refuse : float, optional
-            As in `predict`.
-        familiar, foreign : array-like, optional
-            As in `unfamiliarity`.
-
-        Returns
-        -------
-        Answers
-            Arrays `label`, `level` and `probability`, of shape (n,). The level is 1 for nodes below
-            the root, 2 for those below them, and so on; 0 where there is no answer.
-
-        Raises
-        ------
-        ReleaseError
-            If the release is older than probabilities, or a row may have several labels.
-        InputError
-            If X or `at_least` does not have that form.
-
-        Notes
-        -----
-        Guarantee: that of the release; post-processing.
-
-        Examples
-        --------
-        >>> import numpy as np, tacit
-        >>> X = np.repeat([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], 50, axis=0)
-        >>> y = np.repeat(["cat", "dog", "oak"], 50)
-        >>> model = tacit.NoisySumPrototypes("rho=0.5", classes=["cat", "dog", "oak"]).fit(X, y)
-        >>> tree = {"cat": "animal", "dog": "animal", "oak": "plant"}
-        >>> release = tacit.Release.of(model, name="living", tree=tree)
-        >>> release.answers([[1.0, 1.0, -1.0]], at_least=0.8).label
-        array(['animal'], dtype='<U6')
-        """
-        if at_least is not None:
-            at_least = checked_share(at_least)
-        if self.several:
-            raise ReleaseError(
-                f"{self.source} gives each row any set of labels, so no class is the answer; use"
-                " predict or predict_proba"
-            )
-
-        levels = Levels.of(self.tree, self.classes)
-        probabilities = self.predict_proba(X)
-        if at_least is None:
-            answers = levels.classes(probabilities)
-        else:
-            answers = levels.answers(probabilities, at_least, no_label(self.classes))
-
-        if refuse is None:
-            self._check_unused(familiar, foreign)
-            return answers
-        refused = self._refused(X, refuse, familiar, foreign)
-        return answers.without(refused, probabilities, no_label(self.classes))
-
-    def unfamiliarity(
-        self, X: ArrayLike, *, familiar: ArrayLike | None = None, foreign: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
-        """Return the share of rows like those trained on that look more familiar than each row.
-
-        Near 1 for a row that belongs to none of the classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d), or a table
-            As in `predict`.
-        familiar : array-like of shape (m, d), optional
-            Rows like those trained on, unlabelled, with which each row is compared; by default they
-            are simulated from the posterior of class means that a release of `AutoPrototypes`
-            carries. Other releases need them. They must be public, or records that no guarantee
-            covers.
-        foreign : array-like of shape (m, d), optional
-            Public rows that are known to be of no class and like those to be found. They sharpen
-            the measure of a release of `AutoPrototypes`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            From 0 to 1.
-
-        Raises
-        ------
-        ReleaseError
-            If the release carries no posterior and `familiar` is left out, or a row may have
-            several labels.
-        InputError
-            If the rows do not have that form.
-
-        Notes
-        -----
-        Guarantee: that of the release; post-processing. docs/none-of-these.md says how the rows are
-        simulated and how well their shares hold. With m `familiar` rows that are exchangeable with
-        the rows of X, a share r + (1 - r)/(m + 1) of rows at most has unfamiliarity above 1 - r.
-        """
-        rule = self._strangeness(foreign)
-        if familiar is not None:
-            reference = rule(_some(self._rows(familiar), "familiar"))
-        else:
-            reference = self._simulated_strangeness(foreign)
-        return share_below(reference, rule(self._rows(X)))
-
-    @property
-    def simulates_rows(self) -> bool:
-        """Whether the release carries a posterior, from which familiar rows are simulated."""
-        return carried(self.arrays) is not None
-
-    def strangeness(self, X: ArrayLike, *, foreign: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Return how strange each row is, (n,): what `unfamiliarity` compares with other rows.
-
-        The log likelihood ratio of `tacit.models.familiarity`, or 1 less the largest probability
-        for a release that carries no posterior. `X` and `foreign` are as in `unfamiliarity`.
-        """
-        return self._strangeness(foreign)(self._rows(X))
-
-    def _strangeness(self, foreign: ArrayLike | None) -> Callable[[Any], NDArray[np.float64]]:
-        """Return the measure of checked rows."""
-        if self.several:
-            raise ReleaseError(
-                f"{self.source} gives each row any set of labels, so a row of none has no label"
-                " already; use predict without refuse"
-            )
-        if foreign is not None:
-            foreign = _some(self._rows(foreign), "foreign")
-
-        rule = refusing.PosteriorStrangeness.stated(self.arrays, foreign)
-        if rule is not None:
-            return rule.of
-        if foreign is not None:
-            raise ReleaseError(
-                f"{self.source} {WITHOUT_POSTERIOR}, so foreign rows tell it nothing; leave them"
-                " out"
-            )
-
-        probabilities = self.stated_probabilities()
-
-        def doubt(rows: Any) -> NDArray[np.float64]:
-            """1 less the largest probability."""
-            similarities = self.decision.similarities(deciding(self.arrays), rows)
-            return np.asarray(1 - probabilities.of(similarities).max(axis=1, initial=0.0))
-
-        return doubt
-
-    def _simulated_strangeness(self, foreign: ArrayLike | None) -> NDArray[np.float64]:
-        """Return the strangeness of simulated rows, found once where it follows from the arrays
-        alone.
-        """
-        found: NDArray[np.float64] | None = vars(self).get("_reference")
-        if foreign is None and found is not None:
-            return found
-
-        foreign_rows = None
-        if foreign is not None:
-            foreign_rows = self._rows(foreign)
-        rule = refusing.PosteriorStrangeness.stated(self.arrays, foreign_rows)
-        if rule is None:
-            raise ReleaseError(
-                f"{self.source} {WITHOUT_POSTERIOR}, so it cannot simulate rows like those trained"
-                " on; pass such rows as familiar, or fit with auto (AutoPrototypes)"
-            )
-
-        reference = rule.of_simulated()
-        if foreign is None:
-            vars(self)["_reference"] = reference
-        return reference
-
-    def _refused(
-        self, X: ArrayLike, refuse: float, familiar: ArrayLike | None, foreign: ArrayLike | None
-    ) -> NDArray[np.bool_]:
-        """Return the rows that `refuse` leaves without an answer."""
-        share = refusing.checked_refusal(refuse)
-        return self.unfamiliarity(X, familiar=familiar, foreign=foreign) > 1 - share
-
-    def _check_unused(self, familiar: ArrayLike | None, foreign: ArrayLike | None) -> None:
-        """Refuse rows that only `refuse` would read."""
-        for name, rows in (("familiar", familiar), ("foreign", foreign)):
-            if rows is not None:
-                raise InputError(
-                    f"{name} rows say which rows to refuse; pass refuse=0.05 too, or leave them out"
-                )
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Predict the probability of each class for each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n, C)
-            Rows add up to 1; the columns are in the order of `classes`. The most likely class is
-            that of `predict`. Of a release of several labels a row (`several`), each column is the
-            probability of one label, and rows add up to anything.
-            The classes are taken to be equally frequent, unless the card says that the method did
-            not balance them.
-
-        Raises
-        ------
-        ReleaseError
-            If the release is older than probabilities.
-        InputError
-            If X does not have that form.
-
-        Notes
-        -----
-        Guarantee: that of the release; post-processing. docs/probabilities.md says how well they
-        are calibrated.
-        """
-        label_sets = stated_label_sets(self.arrays)
-        if label_sets is not None:
-            return label_sets.probabilities(self.similarities(X))
-        return self.stated_probabilities().of(self.similarities(X))
-
-    def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the logarithm of `predict_proba`; -inf where a probability is 0."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def stated_probabilities(self) -> Probabilities:
-        """Return the rule by which probabilities follow from similarities.
-
-        Raises
-        ------
-        ReleaseError
-            If the release is older than probabilities.
-        """
-        rule = stated(self.arrays)
-        if rule is None:
-            fault = (
-                "was made before releases had probabilities, so it does not say how they follow"
-                " from its scores"
-            )
-            raise ReleaseError(f"{self.source} {fault}; fit again, or use predict")
-        return rule
-
     def sample(
         self, n: int, *, random_state: int | None = None, balanced: bool = True
     ) -> tuple[NDArray[np.float32], NDArray[Any]]:
@@ -755,10 +421,6 @@ class Release(FittedClassifier):
             temporary.write_bytes(model.SerializeToString(deterministic=True))
         return path
 
-    def similarities(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Compute the similarity of each row to each class, of shape (n, C); larger is nearer."""
-        return self.decision.similarities(deciding(self.arrays), self._rows(X))
-
     def with_utility(self, utility: Utility | LabelSetUtility) -> Release:
         """Add figures that were measured on a public test set (item 15).
 
@@ -793,45 +455,6 @@ class Release(FittedClassifier):
     def guarantee(self) -> Guarantee:
         """The privacy cost of the release, read from the recorded events."""
         return read_guarantee(self.document.guarantee, self.source)
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The class list, of shape (C,)."""
-        return np.array(self.document.contents.classes)
-
-    @property
-    def several(self) -> bool:
-        """Whether a row may have several labels, none included."""
-        return has_several_labels(self.document.contents)
-
-    @property
-    def tree(self) -> Tree | None:
-        """The tree of which the classes are the leaves, or None."""
-        contents = self.document.contents
-        if not isinstance(contents, TaskContents) or not contents.task.tree:
-            return None
-
-        # most releases have no tree, and predict without reading classes from data
-        from tacit.data.trees import Tree
-
-        return Tree(contents.task.tree).over(contents.classes)
-
-    @property
-    def decision(self) -> Decision:
-        """The rule by which the arrays classify a row."""
-        return self.document.contents.decision
-
-    @property
-    def width(self) -> int:
-        """Number of columns of the rows to predict."""
-        return self.document.contents.width
-
-    @property
-    def columns(self) -> TableColumns | None:
-        """The columns of the tables to predict: a `TableSchema`, the names of plain features, or
-        None if the release takes rows alone.
-        """
-        return columns_of(self.document.contents)
 
     def coefficients(self) -> dict[str, dict[str, NDArray[np.float64]]]:
         """Return what each level of a table's columns adds to the logit of each class.
@@ -886,16 +509,6 @@ class Release(FittedClassifier):
         name = self.document.product.name
         return f"Release({name!r}, {len(self.classes)} classes, width {self.width})"
 
-    def _rows(self, X: Any) -> Any:
-        """Return the rows to decide on: of the columns that the release states, checked, and
-        scaled where the release carries a scaling.
-        """
-        rows = checked_rows(rows_of(self.columns, X, stacklevel=3), self.width)
-        scaling = Scaling.stated(self.arrays)
-        if scaling is None:
-            return rows
-        return scaling.scaled(rows)
-
     def _check_stamp(self, allow_research: bool) -> None:
         """Refuse a release that is stamped."""
         if not self.document.stamp or allow_research:
@@ -920,16 +533,6 @@ class Release(FittedClassifier):
             raise self._error("its arrays were changed after it was made or read")
         return content
 
-    def _tree_misfit(self) -> str | None:
-        """Describe the fault of the tree that the document states; None if there is none."""
-        try:
-            tree = self.tree
-        except InputError as error:
-            return str(error)
-        if tree is not None and self.several:
-            return "a tree is of exclusive classes, and a row may have several labels"
-        return None
-
     def _check_arrays(self) -> None:
         """Refuse arrays that do not fit the document or each other."""
         contents = self.document.contents
@@ -949,7 +552,7 @@ class Release(FittedClassifier):
             or label_sets_misfit(self.arrays, n_classes, several=self.several)
             or scaling_misfit(self.arrays, contents.width)
             or columns_misfit(contents)
-            or self._tree_misfit()
+            or tree_misfit(contents)
         )
         if first_fault is not None:
             raise self._error(first_fault)
@@ -960,40 +563,3 @@ def _told_by(utility: Utility | LabelSetUtility) -> str | None:
     if isinstance(utility, LabelSetUtility):
         return LABEL_COUNTS if utility.tells_training_counts else None
     return CLASS_SIZES if utility.minority_accuracy is not None else None
-
-
-def _some(rows: Any, name: str) -> Any:
-    """Return the rows; refuse none."""
-    if len(rows) == 0:
-        raise InputError(f"{name} holds no rows; leave it out, or pass one row or more")
-    return rows
-
-
-def checked_rows(X: Any, width: int) -> Any:
-    """Return X as rows to predict; refuse what is not finite numbers of shape (n, `width`).
-
-    Rows of a store stay in its files, and those of a sparse matrix stay sparse.
-    """
-    rows: Any
-    if hasattr(X, "tocsr"):
-        # a sparse matrix of scipy
-        rows = SparseRows(X)
-    elif hasattr(X, "shards"):
-        # rows of a store
-        rows = X
-    else:
-        values = array_of(X, "X")
-        try:
-            rows = np.asarray(values)
-        except ValueError as error:
-            raise InputError("X is ragged; pass an array of numbers of shape (n, d)") from error
-
-    # floats, signed and unsigned whole numbers, and bools
-    if rows.dtype.kind not in "fiub":
-        raise InputError(f"X has dtype {rows.dtype}, not numbers; pass for example X.astype(float)")
-    refuse_one_dimension(rows, "X")
-    if rows.ndim != 2 or rows.shape[1] != width:
-        fault = f"X has shape {rows.shape} and must have shape (n, {width})"
-        raise InputError(f"{fault}; encode as the private rows were")
-    check_finite(rows)
-    return rows
