@@ -541,6 +541,24 @@ def test_what_does_not_fit_the_data_is_refused_before_it_is_charged(parameters, 
         search.predict(X)
 
 
+@KIND
+def test_trees_are_refused_before_a_charge_and_a_release_takes_them(kind, tmp_path):
+    tree = {0: 10, 1: 10}
+    ledger = Ledger(tmp_path / "ledger.jsonl", "data")
+    for estimator, candidate in (
+        (tacit.NoisySumPrototypes(tree=tree), {}),
+        (tacit.NoisySumPrototypes(), {"tree": tree}),
+    ):
+        search = make(kind, estimator, [candidate], ledger=ledger)
+        reason = stating(kind.__name__, "inner node", "Release.of(search, tree=...)")
+        with pytest.raises(InputError, match=reason):
+            search.fit(X, Y)
+    assert not ledger.path.exists()
+
+    search = make(kind, **SUMS).fit(X, Y)
+    assert tacit.Release.of(search, tree=tree).tree.parents == tree
+
+
 def test_a_ledger_of_the_estimator_would_not_be_charged():
     estimator = public(ledger=Ledger("nowhere", "data"))
     with pytest.raises(InputError, match=stating("ledger", "estimator", "ledger=")):

@@ -163,12 +163,25 @@ class Search(PrivateClassifier):
                 fault = f"{name} of the estimator is not used"
                 raise InputError(f"{fault}; pass {name}= to the search itself")
 
-        for settings in ({"most_labels": self.estimator.most_labels}, *candidates):
-            if isinstance(settings, Mapping) and settings.get("most_labels") is not None:
-                raise InputError(f"{type(self).__name__} {self.one_label}")
+        of_estimator = {"most_labels": self.estimator.most_labels, "tree": self.estimator.tree}
+        for settings in (of_estimator, *candidates):
+            self._check_one_class(settings)
 
         parameters = [name for name in self.estimator.get_params(deep=False) if name not in SHARED]
         return [_checked_candidate(candidate, parameters) for candidate in candidates]
+
+    def _check_one_class(self, settings: Any) -> None:
+        """Refuse settings for records that have several labels, or an inner node of a tree."""
+        if not isinstance(settings, Mapping):
+            return
+        if settings.get("most_labels") is not None:
+            raise InputError(f"{type(self).__name__} {self.one_label}")
+        if settings.get("tree") is not None:
+            raise InputError(
+                f"{type(self).__name__} scores runs by records whose class they predict, which a"
+                " record labelled with an inner node of a tree does not have; leave tree out, and"
+                " pass it to Release.of(search, tree=...) if all labels are leaves"
+            )
 
     def _learner(
         self, candidate: Candidate, budget: Budget | str, **shared: Any
