@@ -26,6 +26,19 @@ def test_thresholds_reach_the_best_expected_f1():
         assert expected_f1(column, threshold) == pytest.approx(best, rel=1e-12)
 
 
+def test_rounding_decides_about_no_row_from_which_thresholds_follow():
+    spread = np.random.default_rng(0).beta(0.4, 2.0, size=(60, 4))
+    # half the best F1 lies between two probabilities that are nearer than the margin
+    half = (np.sqrt(1.8**2 + 8 * 0.8) - 1.8) / 4
+    near = np.array([0.8, half + 2e-7, half - 2e-7])[:, None]
+    assert near[2] < expected_f1_thresholds(near)[0] < near[1]
+    for probabilities in (spread, near, np.full((5, 1), 0.3)):
+        thresholds = expected_f1_thresholds(probabilities)
+        chosen = probabilities >= thresholds
+        for rounding in (1 - 1e-9, 1 + 1e-9):
+            np.testing.assert_array_equal(rounding * probabilities >= thresholds, chosen)
+
+
 def test_sets_follow_from_scaled_scores():
     rule = LabelSets(2.0, np.array([0.5, 0.9]))
     scores = np.array([[0.0, 1.0], [-0.1, 1.2]])

@@ -31,6 +31,9 @@ from tacit.models.rows import Floats
 # the name of the array of thresholds in a release
 THRESHOLDS = "thresholds"
 
+# share of a probability by which a threshold lies below it, far above rounding errors
+MARGIN = 1e-6
+
 # between the labels of a row, in CSV files of predictions
 SEPARATOR = "|"
 
@@ -113,13 +116,15 @@ def expected_f1_thresholds(probabilities: Floats) -> Floats:
     probabilities, (m, K).
 
     The expected F1 of the rows that reach a threshold is taken as twice the sum of their
-    probabilities over their number and the sum of all probabilities.
+    probabilities over their number and the sum of all probabilities. The threshold lies just below
+    the least of them (by `MARGIN`, or halfway to the next lower probability if that is nearer), so
+    that this row reaches it too where its probability is rounded otherwise, as in an ONNX file.
 
     Examples
     --------
     >>> import numpy as np
     >>> expected_f1_thresholds(np.array([[0.9], [0.6], [0.1]]))
-    array([0.6])
+    array([0.5999994])
     """
     n_rows, n_labels = probabilities.shape
     thresholds = np.ones(n_labels)
@@ -127,5 +132,11 @@ def expected_f1_thresholds(probabilities: Floats) -> Floats:
     for label in range(n_labels):
         descending = np.sort(probabilities[:, label])[::-1]
         f1 = 2 * np.cumsum(descending) / (answered + descending.sum())
-        thresholds[label] = descending[int(np.argmax(f1))]
+        least = descending[int(np.argmax(f1))]
+
+        gap = MARGIN * least
+        lower = descending[descending < least]
+        if len(lower) > 0:
+            gap = min(gap, (least - lower[0]) / 2)
+        thresholds[label] = least - gap
     return thresholds
