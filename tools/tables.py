@@ -7,10 +7,12 @@ they describe. `--check` fails where a table is out of date.
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator
+from inspect import signature
 from pathlib import Path
 
 from tacit.cli.verbs import VERBS
 from tacit.encoding.encoders import FAMILIES
+from tacit.learners.common.base import PrivateClassifier
 from tacit.learners.methods import ALIASES, METHODS, load
 from tacit.privacy.unit import Unit
 
@@ -33,11 +35,17 @@ def methods() -> Iterator[tuple[str, ...]]:
 
 
 def inputs() -> Iterator[tuple[str, ...]]:
-    """Yield a row for each method: the budgets, units and rows that its class accepts."""
-    yield "command", "budgets", "units", "public rows"
+    """Yield a row for each method: the budgets, units, rows and labels that its class accepts."""
+    yield "command", "budgets", "units", "public rows", "labels of a record"
     for name, path in METHODS.items():
         learner = load(path)
-        yield f"`{name}`", _budgets(learner.budget_kinds), _units(learner.units), learner.public_use
+        yield (
+            f"`{name}`",
+            _budgets(learner.budget_kinds),
+            _units(learner.units),
+            learner.public_use,
+            _labels(learner),
+        )
 
 
 def _budgets(kinds: Collection[str]) -> str:
@@ -51,6 +59,15 @@ def _units(units: Collection[Unit]) -> str:
     if set(units) == set(Unit):
         return "all"
     return ", ".join(f"`{unit}`" for unit in units)
+
+
+def _labels(learner: type[PrivateClassifier]) -> str:
+    words = ["one"]
+    if learner.takes_several_labels:
+        words.append("several")
+    if "tree" in signature(learner).parameters:
+        words.append("a node of a tree")
+    return ", ".join(words)
 
 
 def encoders() -> Iterator[tuple[str, ...]]:
