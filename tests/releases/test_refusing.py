@@ -111,7 +111,7 @@ def test_shares_are_above_0_and_below_1(release, refuse):
 
 
 def test_what_a_release_cannot_do_is_refused(release, without_posterior):
-    with pytest.raises(ReleaseError, match="pass such rows as familiar, or fit with auto"):
+    with pytest.raises(ReleaseError, match=r"as familiar \(--familiar STORE\), or fit with auto"):
         without_posterior.predict(TEST, refuse=0.05)
     with pytest.raises(ReleaseError, match="foreign rows tell it nothing"):
         without_posterior.unfamiliarity(TEST, foreign=FOREIGN)

@@ -193,6 +193,6 @@ def checked_share(at_least: Any) -> float:
     if not is_number or isinstance(at_least, bool) or not 0.5 < at_least <= 1:
         raise InputError(
             f"at_least={quoted(at_least)} must be above 0.5 and at most 1, so that no two classes"
-            " reach it; pass for example at_least=0.9"
+            " reach it; pass for example at_least=0.9 (--at-least 0.9)"
         )
     return float(at_least)

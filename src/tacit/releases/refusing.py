@@ -113,7 +113,7 @@ def checked_refusal(refuse: Any) -> float:
     if not is_number or isinstance(refuse, bool) or not 0 < refuse < 1:
         raise InputError(
             f"refuse={quoted(refuse)} must be above 0 and below 1, the share of rows like those"
-            " trained on that may be refused; pass for example refuse=0.05"
+            " trained on that may be refused; pass for example refuse=0.05 (--refuse 0.05)"
         )
     return float(refuse)
 
