@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from messages import stating
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import read_data
-from tacit.data.indicators import Indicators
+from tacit.data.label_sets import Indicators
 from tacit.errors import InputError, StoreError
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, size=(4, 3)).astype(np.float32)
@@ -116,7 +116,7 @@ def test_bad_sets_are_refused_by_record(tmp_path, y, classes, message):
 
 
 def test_a_matrix_larger_than_the_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("tacit.data.indicators.available_memory", lambda: 11)
+    monkeypatch.setattr("tacit.data.label_sets.available_memory", lambda: 11)
     with pytest.raises(InputError, match=stating("4 records", "3 classes", "12 bytes", "11")):
         EmbeddingStore.write(tmp_path / "s", X, SETS, classes=NAMES)
 

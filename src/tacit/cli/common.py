@@ -146,7 +146,7 @@ def class_labels(
 
     `kind` is that of `--labels`: "index" if whole numbers are positions in the list.
     """
-    from tacit.data.indicators import Indicators
+    from tacit.data.label_sets import Indicators
     from tacit.data.labels import class_list, values_of
 
     labels = labels_of(data, path) if needed else data.labels

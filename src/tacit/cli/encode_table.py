@@ -43,7 +43,7 @@ def encode_table(
     from tacit.compute.atomic import check_writable
     from tacit.data.embeddings import EmbeddingStore
     from tacit.data.ids import is_ids_file, places_of_ids, read_ids
-    from tacit.data.indicators import Indicators
+    from tacit.data.label_sets import Indicators
     from tacit.data.manifest import is_store
     from tacit.data.persons import stored_ids
     from tacit.encoding.table_encoder import with_encoders

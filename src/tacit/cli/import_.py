@@ -172,7 +172,7 @@ def _write(
 ) -> "EmbeddingStore":
     """Write a store of the data; further options are those of `EmbeddingStore.write`."""
     from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.indicators import labels_to_write
+    from tacit.data.label_sets import labels_to_write
 
     with data.places.in_errors():
         return EmbeddingStore.write(

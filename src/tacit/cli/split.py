@@ -106,7 +106,7 @@ def _write_part(
 ) -> str:
     """Write the store of one part, and return its numbers of rows and persons in words."""
     from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.indicators import labels_to_write
+    from tacit.data.label_sets import labels_to_write
     from tacit.data.manifest import dtype_of
 
     persons = None

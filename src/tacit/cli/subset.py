@@ -61,7 +61,7 @@ def subset(
     from tacit.compute.atomic import check_writable, remove_parts
     from tacit.data.embeddings import EmbeddingStore
     from tacit.data.imports import read_data
-    from tacit.data.indicators import labels_to_write
+    from tacit.data.label_sets import labels_to_write
     from tacit.data.locations import located
     from tacit.data.manifest import dtype_of, is_store
 

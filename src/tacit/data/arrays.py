@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.remote import RemotePath, as_path
-from tacit.data.indicators import holds_sets, indicators
+from tacit.data.label_sets import holds_sets, indicators
 from tacit.data.labels import (
     MOST_CLASSES,
     ClassValue,

@@ -31,7 +31,7 @@ from tacit.data import writing
 from tacit.data.arrays import combined_hash, existing, file_hash, named_columns
 from tacit.data.formats.arrow import check_once, open_parquet
 from tacit.data.formats.npy import map_npy
-from tacit.data.indicators import holds_sets, indicators
+from tacit.data.label_sets import holds_sets, indicators
 from tacit.data.labels import (
     ClassValue,
     LabelKind,

@@ -58,7 +58,8 @@ from tacit.data.formats import (
 )
 from tacit.data.formats.arrow import as_numpy
 from tacit.data.ids import is_ids_file, places_of_ids, read_ids
-from tacit.data.indicators import checked_separator, labels_to_write
+from tacit.data.label_lists import checked_separator
+from tacit.data.label_sets import labels_to_write
 from tacit.data.locations import chosen_split, located, location_and_split, splits
 from tacit.data.manifest import NAME as MANIFEST
 from tacit.data.persons import stored_ids

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.progress import progress
 from tacit.data.arrays import file_hash
-from tacit.data.indicators import holds_sets, indicators, no_labels
+from tacit.data.label_sets import holds_sets, indicators, no_labels
 from tacit.data.labels import ClassValue, LabelKind, clean_labels, encode_labels
 from tacit.data.manifest import NAMES, Manifest, StoredFile, StoredNames
 from tacit.data.name_rows import rows_by_class

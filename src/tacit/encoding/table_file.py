@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.indicators import holds_sets
+from tacit.data.label_sets import holds_sets
 from tacit.data.labels import ClassValue, class_list, clean_labels, values_of
 from tacit.data.tables import open_table
 from tacit.encoding.sources import base

@@ -28,7 +28,7 @@ from tacit.data.formats.arrow import (
     storage_type,
 )
 from tacit.data.formats.parts import Parts, one_part
-from tacit.data.indicators import LabelLists, separated
+from tacit.data.label_lists import LabelLists, separated
 from tacit.data.labels import LabelKind
 from tacit.data.rows import BLOCK_VALUES, numeric_array
 from tacit.data.sizes import check_width

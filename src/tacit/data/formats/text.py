@@ -19,7 +19,7 @@ import numpy as np
 from tacit.data.arrays import Arrays, choose, commands_of_a_table, make_arrays, named_columns
 from tacit.data.formats.arrow import as_numpy, check_once
 from tacit.data.formats.table import LABELS
-from tacit.data.indicators import separated
+from tacit.data.label_lists import separated
 from tacit.data.labels import WHOLE_NUMBER
 from tacit.data.places import Places
 from tacit.data.sizes import check_unpacked, check_width

@@ -24,7 +24,7 @@ from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.progress import progress
 from tacit.compute.shared import digest
 from tacit.data.arrays import combined_hash
-from tacit.data.indicators import Indicators
+from tacit.data.label_sets import Indicators
 from tacit.data.labels import ClassValue, LabelKind, class_list
 from tacit.data.manifest import Manifest, StoredFile
 from tacit.data.names import ClassNames

@@ -12,7 +12,7 @@ from tacit.data import tables
 from tacit.data.arrays import existing_here
 from tacit.data.formats import huggingface
 from tacit.data.ids import is_ids_file, places_of_ids, read_ids
-from tacit.data.indicators import checked_separator
+from tacit.data.label_lists import checked_separator
 from tacit.encoding.sources import arrays, cifar, columns, folders, food101, mnist, stl10
 from tacit.encoding.sources.base import Faults, Source, persons_of
 from tacit.encoding.sources.tree import Tree, tree

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.indicators import Indicators, LabelLists, holds_sets, indicators, separated
+from tacit.data.label_lists import LabelLists, separated
+from tacit.data.label_sets import Indicators, holds_sets, indicators
 from tacit.data.labels import (
     ClassValue,
     LabelKind,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacit.data.arrays import choose
 from tacit.data.formats.arrow import check_once
-from tacit.data.indicators import holds_sets
+from tacit.data.label_sets import holds_sets
 from tacit.data.labels import ClassValue
 from tacit.data.tables import Table, open_table
 from tacit.encoding.sources import base

@@ -15,8 +15,7 @@ from sklearn.utils.validation import validate_data
 from tacit.compute.features import array_of, one_dimension
 from tacit.compute.foreign import SparseRows, checked_csr, of_tensor, refuse_lazy
 from tacit.compute.texts import composed
-from tacit.data.indicators import indicators
-from tacit.data.label_sets import label_matrix
+from tacit.data.label_sets import indicators, label_matrix
 from tacit.errors import InputError, InputTypeError, excerpt, quoted
 from tacit.models.rows import check_finite
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file, check_writable, remove_parts
-from tacit.data.indicators import holds_sets
+from tacit.data.label_sets import holds_sets
 from tacit.data.labels import class_list
 from tacit.data.tables import Csv, Parquet
 from tacit.errors import InputError, RowError, quoted
