@@ -361,8 +361,8 @@ class PredictingClassifier(FittedClassifier):
         """Return the measure of checked rows."""
         if self.several:
             raise ReleaseError(
-                f"{self.source} gives each row any set of labels, so a row of none has no label"
-                " already; use predict without refuse"
+                f"{self.source} gives each row any set of labels, and none where no label fits;"
+                " use predict without refuse"
             )
         if foreign is not None:
             foreign = some_rows(self._rows(foreign), "foreign")

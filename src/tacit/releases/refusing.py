@@ -103,7 +103,7 @@ class ProbabilityStrangeness:
         """Refuse: nothing says what rows of the classes look like."""
         raise ReleaseError(
             f"{self.source} {WITHOUT_POSTERIOR}, so it cannot simulate rows like those trained on;"
-            " pass such rows as familiar, or fit with auto (AutoPrototypes)"
+            " pass such rows as familiar (--familiar STORE), or fit with auto (AutoPrototypes)"
         )
 
 
