@@ -174,6 +174,25 @@ def test_rows_of_a_store_are_predicted_from_its_files(tmp_path, monkeypatch):
     assert len(store.x.shards) == 4
     monkeypatch.setattr(type(store.x), "__array__", None)
     assert np.array_equal(release.predict(store.x), release.predict(rows))
+
+    # probabilities too are of blocks of rows, and never of all
+    sizes = []
+    of_all = Probabilities.of
+
+    def recorded(rule, similarities):
+        sizes.append(len(similarities))
+        return of_all(rule, similarities)
+
+    monkeypatch.setattr(Probabilities, "of", recorded)
+    for options in ({}, {"at_least": 0.8}, {"at_least": 0.8, "refuse": 0.3, "familiar": store.x}):
+        answers = release.answers(store.x, **options)
+        in_memory = options | ({"familiar": rows} if "familiar" in options else {})
+        for name in ("label", "level", "probability"):
+            expected = getattr(release.answers(rows, **in_memory), name)
+            np.testing.assert_array_equal(getattr(answers, name), expected)
+    assert (answers.level == 0).any()
+    assert 0 < max(sizes) <= 256
+
     rows[777, 3] = np.nan
     spoiled = type(store.x)([rows[:500], rows[500:]])
     with pytest.raises(InputError, match="row 777 of X is not finite"):

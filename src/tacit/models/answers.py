@@ -48,12 +48,14 @@ class Answers:
     def __len__(self) -> int:
         return len(self.label)
 
-    def without(self, refused: NDArray[np.bool_], probabilities: Floats, no_label: Any) -> Answers:
-        """Return the answers with none for refused rows (n,), whose probabilities are (n, C)."""
+    def without(self, refused: NDArray[np.bool_], likely: Floats, no_label: Any) -> Answers:
+        """Return the answers with none for refused rows (n,); `likely`, of shape (n,), are the
+        probabilities of the most likely classes.
+        """
         return Answers(
             without_answer(self.label, refused, no_label),
             np.where(refused, 0, self.level),
-            np.where(refused, probabilities.max(axis=1, initial=0.0), self.probability),
+            np.where(refused, likely, self.probability),
         )
 
 

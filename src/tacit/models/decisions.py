@@ -70,8 +70,18 @@ class Decision(ABC):
 
         Rows are read in blocks, since they may lie in files that are larger than the memory.
         """
+        return self.by_blocks(arrays, rows, lambda similarities: np.argmax(similarities, axis=1))
+
+    def by_blocks(
+        self, arrays: Arrays, rows: Any, function: Callable[[Floats], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Return the results of a function on the similarities (b, C) of blocks of rows, joined
+        along their first axis.
+
+        Neither the rows nor their similarities are ever in memory whole. Blocks run in threads.
+        """
         similarity = self._similarity(arrays, inner_products)
-        return self._by_blocks(lambda block: np.argmax(similarity(block), axis=1), rows)
+        return self._by_blocks(lambda block: function(similarity(block)), rows)
 
     def _by_blocks(self, function: Callable[[Floats], NDArray[Any]], rows: Any) -> NDArray[Any]:
         """The results of a function on blocks of rows (b, d), joined along their first axis."""

@@ -178,18 +178,14 @@ class PredictingClassifier(FittedClassifier):
                 " predict or predict_proba"
             )
 
-        levels = Levels.of(self.tree, self.classes)
-        probabilities = self.predict_proba(X)
-        if at_least is None:
-            answers = levels.classes(probabilities)
-        else:
-            answers = levels.answers(probabilities, at_least, no_label(self.classes))
-
         if refuse is None:
             check_unused(familiar, foreign)
+
+        answers, likely = self._answers(self._rows(X), at_least)
+        if refuse is None:
             return answers
         refused = self._refused(X, refuse, familiar, foreign)
-        return answers.without(refused, probabilities, no_label(self.classes))
+        return answers.without(refused, likely, no_label(self.classes))
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the probability of each class for each row.
@@ -351,11 +347,47 @@ class PredictingClassifier(FittedClassifier):
         arrays = deciding(self.arrays)
         label_sets = stated_label_sets(self.arrays)
         if label_sets is not None:
-            similarities = self.decision.similarities(arrays, rows)
-            return np.asarray(label_sets.chosen(similarities).astype(np.int64))
+            chosen = self.decision.by_blocks(arrays, rows, label_sets.chosen)
+            return chosen.astype(np.int64)
 
         indices = self.decision.nearest(arrays, rows)
         return np.asarray(self.classes[indices])
+
+    def _answers(self, rows: Any, at_least: float | None) -> tuple[Answers, NDArray[np.float64]]:
+        """Return the answers for checked rows, which are read in blocks, and the probabilities of
+        their most likely classes.
+        """
+        rule = self.stated_probabilities()
+        levels = Levels.of(self.tree, self.classes)
+        none = None if at_least is None else no_label(self.classes)
+
+        def of_block(similarities: NDArray[np.float64]) -> NDArray[Any]:
+            """One record for each row."""
+            probabilities = rule.of(similarities)
+            if at_least is None:
+                block = levels.classes(probabilities)
+            else:
+                block = levels.answers(probabilities, at_least, none)
+            records = np.empty(
+                len(block),
+                [
+                    ("label", block.label.dtype),
+                    ("level", np.int64),
+                    ("probability", np.float64),
+                    ("likely", np.float64),
+                ],
+            )
+            records["label"] = block.label
+            records["level"] = block.level
+            records["probability"] = block.probability
+            records["likely"] = probabilities.max(axis=1)
+            return records
+
+        records = self.decision.by_blocks(deciding(self.arrays), rows, of_block)
+        label = np.ascontiguousarray(records["label"])
+        level = np.ascontiguousarray(records["level"])
+        probability = np.ascontiguousarray(records["probability"])
+        return Answers(label, level, probability), np.ascontiguousarray(records["likely"])
 
     def _strangeness(self, foreign: ArrayLike | None) -> Strangeness:
         """Return the measure of checked rows."""

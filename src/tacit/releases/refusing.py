@@ -19,7 +19,7 @@ from tacit.models.carried import carried
 from tacit.models.decisions import Decision
 from tacit.models.familiarity import Familiarity
 from tacit.models.probabilities import Probabilities
-from tacit.models.rows import Floats, block_rows, unit_rows_about
+from tacit.models.rows import Floats, row_parts, unit_rows_about
 
 # why some releases do not know what rows of their classes look like
 WITHOUT_POSTERIOR = "carries no posterior of class means, which only releases of auto do"
@@ -60,14 +60,13 @@ class PosteriorStrangeness:
         rule = cls(Familiarity(model), arrays.get("centre"))
         if foreign is None:
             return rule
-        return cls(rule.rule, rule.centre, rule._along_axes(foreign[:]))
+        along_axes = [rule._along_axes(foreign[part]) for part in row_parts(foreign)]
+        return cls(rule.rule, rule.centre, np.concatenate(along_axes))
 
     def of(self, rows: Any) -> Floats:
         """Return the strangeness of rows (n, d), which may lie in a store; (n,)."""
         result = np.empty(len(rows))
-        length = block_rows(rows)
-        for start in range(0, len(rows), length):
-            part = slice(start, start + length)
+        for part in row_parts(rows):
             along_axes = self._along_axes(rows[part])
             result[part] = self.rule.strangeness(along_axes, self.foreign)
         return result
@@ -95,9 +94,12 @@ class ProbabilityStrangeness:
 
     def of(self, rows: Any) -> Floats:
         """Return the strangeness of rows (n, d), which may lie in a store; (n,)."""
-        similarities = self.decision.similarities(self.arrays, rows)
-        largest = self.probabilities.of(similarities).max(axis=1, initial=0.0)
-        return np.asarray(1 - largest)
+
+        def of_block(similarities: Floats) -> Floats:
+            """1 less the largest probability."""
+            return np.asarray(1 - self.probabilities.of(similarities).max(axis=1))
+
+        return self.decision.by_blocks(self.arrays, rows, of_block)
 
     def of_simulated(self) -> Floats:
         """Refuse: nothing says what rows of the classes look like."""
