@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from tacit.learners.common.label_calibration import calibrated
 from tacit.learners.common.label_sets import (
     LabelCounts,
     SetCounts,
-    label_sets_of,
-    offsets_of_shares,
     set_weights,
     weighted_labels,
 )
@@ -78,20 +77,13 @@ def test_expected_counts_are_the_mean_of_a_truncated_normal():
     assert (counts.shares < 1).all()
 
 
-def test_offsets_give_every_label_its_share():
-    scores = np.random.default_rng(0).normal(5, 3, size=(200, 3))
-    shares = np.array([1e-4, 0.2, 0.999])
-    offsets = offsets_of_shares(scores, shares)
-    np.testing.assert_allclose(expit(scores + offsets).mean(axis=0), shares, rtol=1e-6)
-
-
 def test_the_scale_of_simulated_rows_is_found():
     """Labels drawn from known probabilities give their scale and offsets back."""
     rng = np.random.default_rng(0)
     scores = rng.normal(2, 1, size=(20_000, 3))
     truth = expit(3 * (scores - np.array([3.0, 2.5, 2.0])))
     labels = rng.random(truth.shape) < truth
-    calibration = label_sets_of(scores, truth.mean(axis=0), labels)
+    calibration = calibrated(scores, labels, truth.mean(axis=0))
     assert calibration.label_sets.scale == pytest.approx(3, rel=0.05)
     np.testing.assert_allclose(calibration.offsets, [-3, -2.5, -2], atol=0.05)
     # a larger share of the records is worth a larger threshold

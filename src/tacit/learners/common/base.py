@@ -407,19 +407,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         promise = worker.promise()
 
         # the records, their classes and their persons; what is wrong is refused before a charge
-        labels: Any
-        if worker.most_labels is None:
-            worker._refuse_label_sets(y)
-            X, y = validated_records(worker, X, y, self._dtypes)
-            worker._check_tables(arguments)
-            worker.classes_ = worker._leaves(worker._class_list(y))
-            labels = class_indices(y, worker._labels_of_records())
-        else:
-            X = validated_matrix(worker, X, self._dtypes)
-            worker._check_tables(arguments)
-            worker.classes_ = worker._declared_labels()
-            worker._refuse_single_labels(y)
-            labels = label_sets_of(y, worker.classes_, n_records=len(X))
+        X, labels = worker._checked_records(X, y, arguments)
         check_width(X.shape[1])
         persons = persons_under(Unit(self.unit), persons, len(X), offered=self.units, stacklevel=3)
         if persons is not None:
@@ -604,6 +592,32 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
 
         Ids show in no error.
         """
+
+    def _checked_records(
+        self, X: Any, y: Any, arguments: Mapping[str, Any]
+    ) -> tuple[Any, NDArray[Any]]:
+        """Return the rows and labels of a fit, and learn the class list.
+
+        Labels are class indices of shape (n,); with `most_labels`, truth values of shape (n, K).
+        """
+        if self.most_labels is not None:
+            return self._checked_label_sets(X, y, arguments)
+
+        self._refuse_label_sets(y)
+        X, y = validated_records(self, X, y, self._dtypes)
+        self._check_tables(arguments)
+        self.classes_ = self._leaves(self._class_list(y))
+        return X, class_indices(y, self._labels_of_records())
+
+    def _checked_label_sets(
+        self, X: Any, y: Any, arguments: Mapping[str, Any]
+    ) -> tuple[Any, NDArray[np.bool_]]:
+        """Return the rows and labels of records that may have several."""
+        X = validated_matrix(self, X, self._dtypes)
+        self._check_tables(arguments)
+        self.classes_ = self._declared_labels()
+        self._refuse_single_labels(y)
+        return X, label_sets_of(y, self.classes_, n_records=len(X))
 
     def _refuse_label_sets(self, y: Any) -> None:
         """Refuse several labels a record, where `most_labels` does not declare them."""

@@ -1,5 +1,5 @@
-"""Records that may have several labels: their weights in sums, noisy numbers of records with each
-label, and sets of labels from scores.
+"""Records that may have several labels: their weights in sums, and noisy numbers of records with
+each label.
 
 Weights. Let y be the 0/1 vector of a record's labels and m the declared most labels of a record.
 Sums weigh y by
@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, log_expit, log_ndtr, logit
+from scipy.special import log_ndtr, logit
 
 from tacit.learners.common.balance import COUNT_SHARE, COUNTS
 from tacit.learners.common.budget_split import BudgetSplit, Part
@@ -32,18 +31,10 @@ from tacit.mechanisms import gaussian
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import NoiseSource
 from tacit.mechanisms.outer_products import noisy_products
-from tacit.models.label_sets import LabelSets, expected_f1_thresholds
 from tacit.models.rows import Floats
 
 # share of the squared norm of a record's vector of counts that counts the record
 RECORDS_SHARE = 0.1
-
-# bounds of the logarithm of the scale of scores
-LOG_SCALES = (-6.0, 6.0)
-
-# offsets of logits lie within this, and are found by so many bisections
-MOST_OFFSET = 40.0
-BISECTIONS = 40
 
 
 def set_weights(labels: NDArray[np.bool_], most_labels: int) -> Floats:
@@ -181,79 +172,3 @@ def _exact_counts(blocks: Iterable[Block], n_labels: int, declared: Floats | Non
         numbers += labels.sum(axis=0)
         records += len(labels)
     return SetCounts(numbers if declared is None else declared, max(records, 1))
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """Offsets that are added to the scores of each label, (K,), and the rule of sets after that."""
-
-    offsets: Floats
-    label_sets: LabelSets
-
-
-def label_sets_of(
-    scores: Floats, shares: Floats, labels: NDArray[np.bool_] | None = None
-) -> Calibration:
-    """Return offsets, scale and thresholds of scores, all by post-processing.
-
-    Parameters
-    ----------
-    scores : array of shape (m, K)
-        Scores of public rows, or of rows simulated from what was released.
-    shares : array of shape (K,)
-        Share of the records that have each label: the mean probability over these rows.
-    labels : array of shape (m, K), optional
-        Labels of simulated rows, which are drawn with these shares. The scale and the offsets are
-        then those of the least log-loss. Without labels, scores are logits but for their offsets.
-
-    Notes
-    -----
-    The threshold of a label maximises the expected F1 over these rows.
-    """
-    if labels is None:
-        scale = 1.0
-        offsets = offsets_of_shares(scores, shares)
-    else:
-        scale, offsets = _least_log_loss(scores, labels, shares)
-    # added to scores, which are multiplied by the scale afterwards
-    offsets = offsets / scale
-    probabilities = expit(scale * (scores + offsets))
-    return Calibration(offsets, LabelSets(scale, expected_f1_thresholds(probabilities)))
-
-
-def offsets_of_shares(logits: Floats, shares: Floats) -> Floats:
-    """Return what is added to logits (m, K) so that the mean probability of each label is its
-    share, (K,).
-    """
-    low = np.full(len(shares), -MOST_OFFSET)
-    high = np.full(len(shares), MOST_OFFSET)
-    # about the mean logit, so that the bounds suffice
-    centre = logits.mean(axis=0)
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        is_low = expit(logits - centre + middle).mean(axis=0) < shares
-        low = np.where(is_low, middle, low)
-        high = np.where(is_low, high, middle)
-    return np.asarray((low + high) / 2 - centre)
-
-
-def _least_log_loss(
-    scores: Floats, labels: NDArray[np.bool_], shares: Floats
-) -> tuple[float, Floats]:
-    """Return the scale of scores (m, K) and the offsets of logits (K,) of the least log-loss."""
-    spread = max(float(scores.std(axis=0).mean()), 1e-12)
-    standard = (scores - scores.mean(axis=0)) / spread
-
-    def loss(point: Floats) -> tuple[float, Floats]:
-        """Mean log-loss summed over labels, and its gradient, at (scale, offsets)."""
-        logits = point[0] * standard + point[1:]
-        value = -float(np.where(labels, log_expit(logits), log_expit(-logits)).mean(axis=0).sum())
-        errors = (expit(logits) - labels) / len(labels)
-        return value, np.append((errors * standard).sum(), errors.sum(axis=0))
-
-    start = np.append(1.0, logit(shares))
-    lowest, highest = np.exp(LOG_SCALES) * spread
-    bounds = [(lowest, highest)] + [(-MOST_OFFSET, MOST_OFFSET)] * len(shares)
-    point = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    scale = float(point[0]) / spread
-    return scale, np.asarray(point[1:] - scale * scores.mean(axis=0))

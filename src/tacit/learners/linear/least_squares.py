@@ -22,7 +22,7 @@ from tacit.learners.common.exact_sums import (
     blocks_of,
     ones_of,
 )
-from tacit.learners.common.label_sets import label_sets_of
+from tacit.learners.common.label_calibration import calibrated
 from tacit.learners.common.label_sums import LABEL_SUMS, LabelSums, declared_most, facts_of
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import check_optional, declared_counts, flag, real
@@ -500,7 +500,7 @@ def regressions(
     rng = np.random.default_rng(0)
     spread = normal_spread(effects, variances, axes, rng)
     rows, labels = effects.simulated(spread, rng)
-    calibration = label_sets_of(rows @ theta.T, sums.shares, labels)
+    calibration = calibrated(rows @ theta.T, labels, sums.shares)
     return theta, calibration.offsets, calibration.label_sets
 
 

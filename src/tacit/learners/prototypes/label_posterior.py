@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tacit.learners.common.label_sets import label_sets_of
+from tacit.learners.common.label_calibration import calibrated
 from tacit.models.calibration import EXCESS
 from tacit.models.label_effects import (
     LabelEffects,
@@ -81,7 +81,7 @@ def label_scores(prior: PublicPrior, sums: NoisyLabels, names: Floats | None) ->
     rng = np.random.default_rng(0)
     spread = public_spread(effects, prior.sample, factor, rng)
     rows, labels = effects.simulated(spread, rng)
-    calibration = label_sets_of(rows @ slopes.T, effects.shares, labels)
+    calibration = calibrated(rows @ slopes.T, labels, effects.shares)
     return LabelScores(
         posterior, named is not None, slopes, calibration.offsets, calibration.label_sets
     )

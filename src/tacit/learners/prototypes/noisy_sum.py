@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.exact_sums import ClassSums, Query, SumsClassifier
-from tacit.learners.common.label_sets import label_sets_of
+from tacit.learners.common.label_calibration import calibrated
 from tacit.learners.common.label_sums import (
     LABEL_SUMS,
     LabelSums,
@@ -204,7 +204,7 @@ class NoisySumPrototypes(SumsClassifier):
             else:
                 spread = public_spread(effects, self._public_spread(prepared), 1.0, rng)
             rows, labels = effects.simulated(spread, rng)
-            calibration = label_sets_of(rows @ theta.T, effects.shares, labels)
+            calibration = calibrated(rows @ theta.T, labels, effects.shares)
 
         self.centre_ = prepared.centre
         self.prototypes_ = released.sums
