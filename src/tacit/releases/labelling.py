@@ -34,7 +34,6 @@ from tacit.releases.labels_document import (
     repeated_guarantee,
 )
 from tacit.releases.labels_facts import label_meaning, possible_labels_of, selection_of
-from tacit.releases.labels_files import document_file
 from tacit.releases.labels_table import LabelTable
 from tacit.releases.pool_rows import new_digest, row_bytes
 from tacit.releases.provenance import public_facts
@@ -146,7 +145,7 @@ def label_public(
         product=fitted.product("labels", facts, date),
         release=SourceRelease(
             name=release.document.product.name,
-            document_sha256=hashlib.sha256(document_file(release.document)).hexdigest(),
+            document_sha256=hashlib.sha256(reading.document_file(release.document)).hexdigest(),
             arrays_sha256=release.sha256,
         ),
         pool=pool_item,

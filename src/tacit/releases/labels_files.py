@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,7 +11,6 @@ from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.releases import reading
 from tacit.releases.labels_document import FORMAT, VERSION, LabelsDocument
 from tacit.releases.reading import AGAIN, CARD, DOCUMENT, LABELS_DOCUMENT
-from tacit.releases.schema import Document
 
 TABLE = "labels.csv"
 LIMITS = {
@@ -66,9 +64,3 @@ def parse_labels_document(where: str, data: bytes) -> LabelsDocument:
         return LabelsDocument.model_validate_json(data)
     except ValidationError as error:
         raise reading.refusal(where, error, AGAIN) from error
-
-
-def document_file(document: LabelsDocument | Document) -> bytes:
-    """Return the bytes of a document, as `Release.save` writes that of a release."""
-    values = document.model_dump(mode="json")
-    return f"{json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False)}\n".encode()

@@ -29,7 +29,6 @@ from tacit.releases.labels_facts import label_meaning, levels_of, possible_label
 from tacit.releases.labels_files import (
     LIMITS,
     TABLE,
-    document_file,
     holds_public_labels,
     parse_labels_document,
     read_files,
@@ -146,15 +145,12 @@ class PublicLabels:
                 " allow_research=True (--allow-research) to keep them for research"
             )
         files = {
-            LABELS_DOCUMENT: document_file(self.document),
-            DOCUMENT: document_file(self.release),
+            LABELS_DOCUMENT: reading.document_file(self.document),
+            DOCUMENT: reading.document_file(self.release),
             TABLE: self._table_file(),
             CARD: self.card().encode("utf-8"),
         }
-        for name, data in files.items():
-            if len(data) > LIMITS[name]:
-                fault = f"{name} has {len(data)} bytes, at most {LIMITS[name]} are read"
-                raise ReleaseError(f"{fault}; label the pool in parts")
+        reading.check_sizes(files, LIMITS, "label the pool in parts")
         return files
 
     def verify(self) -> PublicLabels:
@@ -171,7 +167,7 @@ class PublicLabels:
         # raises if the labels were changed since
         self._table_file()
         stated_hash = self.document.release.document_sha256
-        if hashlib.sha256(document_file(self.release)).hexdigest() != stated_hash:
+        if hashlib.sha256(reading.document_file(self.release)).hexdigest() != stated_hash:
             raise self._error(f"{DOCUMENT} has another hash than {LABELS_DOCUMENT} states")
         fault = self._untrue_fact() or check_statements(self.release, self.guarantee)
         if fault is not None:

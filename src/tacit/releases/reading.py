@@ -7,6 +7,7 @@ three files is ignored, by name.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import stat
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tacit.compute.documents import parse_json
 from tacit.errors import ReleaseError, excerpt, quoted
@@ -168,6 +169,21 @@ def arrays_file(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     from safetensors.numpy import save
 
     return bytes(save(dict(arrays)))
+
+
+def document_file(document: BaseModel) -> bytes:
+    """Return the bytes of a document of JSON."""
+    values = document.model_dump(mode="json")
+    text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def check_sizes(files: Mapping[str, bytes], limits: Mapping[str, int], remedy: str) -> None:
+    """Refuse files by name that are too large to be read again."""
+    for name, data in files.items():
+        if len(data) > limits[name]:
+            fault = f"{name} has {len(data)} bytes, at most {limits[name]} are read"
+            raise ReleaseError(f"{fault}; {remedy}")
 
 
 def read_guarantee(recorded: Recorded, source: str) -> Guarantee:

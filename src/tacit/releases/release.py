@@ -8,7 +8,6 @@ the mechanisms.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -42,6 +41,8 @@ from tacit.releases.reading import (
     DOCUMENT,
     LIMITS,
     arrays_file,
+    check_sizes,
+    document_file,
     is_release,
     read_guarantee,
 )
@@ -257,18 +258,12 @@ class Release(PredictingClassifier):
     def files(self, *, allow_research: bool = False) -> dict[str, bytes]:
         """Return the bytes of the three files by name; errors are those of `save`."""
         self._check_stamp(allow_research)
-        values = self.document.model_dump(mode="json")
-        document = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False)
         files = {
-            DOCUMENT: f"{document}\n".encode(),
+            DOCUMENT: document_file(self.document),
             ARRAYS: self._arrays_file(),
             CARD: self.card().encode("utf-8"),
         }
-
-        for name, data in files.items():
-            if len(data) > LIMITS[name]:
-                fault = f"{name} has {len(data)} bytes, at most {LIMITS[name]} are read"
-                raise ReleaseError(f"{fault}; use fewer classes")
+        check_sizes(files, LIMITS, "use fewer classes")
         return files
 
     def verify(self) -> Release:
