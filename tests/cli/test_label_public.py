@@ -115,6 +115,8 @@ def test_bad_input(here, run):
     refused(run, "label-public public public --out labelled", "and not a release")
     refused(run, f"{command} --at-least 80", "at_least=80.0 must be a probability")
     refused(run, f"{command} --at-least 1", "no row of the pool has a label of probability 1")
+    refused(run, f"{command} --refuse 5", "refuse=5.0 must be above 0 and below 1")
+    refused(run, f"{command} --refuse .05", "release carries no posterior", "fit with auto")
     refused(run, "label-public release public --out public --force", "holds something else")
     refused(run, "label-public release public --out release/labels", "is inside the release")
     np.save("wide.npy", np.ones((9, 6)))

@@ -93,6 +93,35 @@ def test_without_a_probability_every_row_has_a_label(tmp_path):
     assert labels.origin is None
 
 
+def test_rows_of_no_class_are_left_out_and_counted(tmp_path):
+    rng = np.random.default_rng(1)
+    means = 3 * np.eye(3, 20)
+    rows = means[np.arange(600) % 3] + rng.normal(size=(600, 20)) / 4
+    learner = tacit.AutoPrototypes("rho=2", classes=3, public=rng.normal(size=(300, 20)))
+    release = Release.of(learner.fit(rows, np.arange(600) % 3), name="three")
+    foreign = rng.normal(size=(50, 20)) / 4 + 3 * np.eye(20)[3:].mean(axis=0)
+    pool = np.vstack([rows[:60], foreign])
+
+    labels = label_public(release, pool, refuse=0.05, at_least=0.6)
+    likely = release.predict_proba(pool).max(axis=1) >= 0.6
+    refused = release.unfamiliarity(pool) > 0.95
+    assert refused[60:].sum() > 40
+    assert labels.rows.tolist() == np.flatnonzero(~refused & likely).tolist()
+    selection = labels.document.selection
+    assert (selection.refuse, selection.refused) == (0.05, refused.sum())
+    assert selection.share_refused == refused.mean()
+    assert selection.left_out == np.sum(~likely & ~refused)
+
+    folder = labels.save(tmp_path / "labels")
+    PublicLabels.load(folder).verify()
+    assert "share refused" in (folder / "CARD.md").read_text(encoding="utf-8").lower()
+    forged(folder, put("selection", "refuse", value="none"))
+    with pytest.raises(ReleaseError, match="no share is stated"):
+        PublicLabels.load(folder).verify()
+    with pytest.raises(ReleaseError, match="cannot refuse rows of no class"):
+        label_public(RELEASE, POOL, refuse=0.05)
+
+
 def test_a_pool_of_many_blocks_is_labelled_as_predict_does(monkeypatch):
     monkeypatch.setattr("tacit.models.rows.BLOCK_ROWS", 7)
     labels = label_public(RELEASE, POOL)

@@ -19,6 +19,7 @@ def label_public(
     *,
     out: Out,
     at_least: float | None = None,
+    refuse: float | None = None,
     private: Path | None = None,
     ledger: Path | None = None,
     x: Features = None,
@@ -51,6 +52,9 @@ def label_public(
         Leave out rows whose label has a smaller probability, such as .8; by default none. If the
         release carries a tree, the label is the deepest node that reaches this probability, which
         is then above .5, and the column level has its level.
+    refuse
+        Leave out rows that look like none of the classes: about this share of rows like those
+        trained on, such as .05. Needs a release of auto.
     private
         The private data of the fit, if you have them: a pool that contains any of their records is
         refused.
@@ -84,6 +88,7 @@ def label_public(
             loaded,
             data,
             at_least=at_least,
+            refuse=refuse,
             date=date,
             **asdict(card or CardFacts()),
         )
@@ -95,6 +100,10 @@ def label_public(
         left_out = (
             f", {selection.left_out} ({selection.share_left_out:.1%}) left out below probability"
             f" {at_least:g}"
+        )
+    if refuse is not None:
+        left_out += (
+            f", {selection.refused} ({selection.share_refused:.1%}) refused as rows of no class"
         )
     stamp = f", stamped {labels.release.stamp}" if labels.release.stamp else ""
     say(f"{out}: {selection.labelled} of {len(data.x)} rows labelled{left_out}{stamp}")

@@ -18,7 +18,7 @@ from tacit.data.arrays import Arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.origin import Origin
 from tacit.data.synthetic import is_synthetic
-from tacit.errors import InputError, LedgerError, quoted
+from tacit.errors import InputError, LedgerError, ReleaseError, quoted
 from tacit.models.answers import Levels, checked_share, no_label
 from tacit.models.rows import row_parts
 from tacit.privacy.ledger import Ledger
@@ -38,6 +38,7 @@ from tacit.releases.labels_table import LabelTable
 from tacit.releases.pool_rows import new_digest, row_bytes
 from tacit.releases.provenance import public_facts
 from tacit.releases.public_labels import PublicLabels
+from tacit.releases.refusing import WITHOUT_POSTERIOR, checked_refusal
 from tacit.releases.release import Release
 from tacit.releases.rows import checked_rows
 from tacit.releases.schema import NOT_STATED
@@ -56,6 +57,7 @@ def label_public(
     pool: EmbeddingStore | Arrays | ArrayLike,
     *,
     at_least: float | None = None,
+    refuse: float | None = None,
     name: str | None = None,
     curator: str | None = None,
     description: str | None = None,
@@ -80,6 +82,9 @@ def label_public(
         Leave out rows whose label has a smaller probability; by default none. By a release that
         carries a tree, the label is the deepest node that reaches this probability, which is then
         above 0.5.
+    refuse : float, optional
+        Leave out rows that look like none of the classes, as `Release.predict` refuses them: about
+        this share of rows like those trained on. Needs a release of `AutoPrototypes`.
     name, curator, description, intended_use : str, optional
         One line each for the card of the labels.
     public : dict, optional
@@ -91,9 +96,9 @@ def label_public(
     ------
     InputError
         If the pool does not have that form, is private (a ledger counts what is spent on it) or
-        synthetic, no row reaches the probability, or the release gives a row several labels.
+        synthetic, no row has a label, or the release gives a row several labels.
     ReleaseError
-        If the release does not verify, or is older than probabilities.
+        If the release does not verify, is older than probabilities, or cannot refuse rows.
 
     Notes
     -----
@@ -108,6 +113,9 @@ def label_public(
     threshold = _checked_probability(at_least)
     if threshold is not None and release.tree is not None:
         checked_share(threshold)
+    if refuse is not None:
+        refuse = checked_refusal(refuse)
+        _check_refuses(release)
     release.verify()
 
     values, origin = _values_of(pool)
@@ -117,11 +125,20 @@ def label_public(
     # one entry for each row of the pool; the hash is that of all rows
     possible_labels, levels = possible_labels_of(release.source, release.document)
     indices, probabilities, rows_sha256 = _predicted(release, rows, possible_labels, threshold)
-    kept = probabilities >= (threshold or 0.0)
+    refused = np.zeros(len(rows), dtype=bool)
+    if refuse is not None:
+        refused = release.unfamiliarity(rows) > 1 - refuse
+        if refused.all():
+            raise InputError(
+                f"all {len(rows)} rows of the pool look like none of the classes (refuse="
+                f"{refuse:g}); give rows of the task, or leave refuse out"
+            )
+    is_likely = probabilities >= (threshold or 0.0)
+    kept = is_likely & ~refused
     if not kept.any():
         raise InputError(
             f"no row of the pool has a label of probability {threshold:g} or more, the largest is"
-            f" {probabilities.max():g}; state a smaller one"
+            f" {probabilities[~refused].max():g}; state a smaller one"
         )
     positions = np.flatnonzero(kept)
     table = LabelTable(
@@ -133,7 +150,16 @@ def label_public(
     )
 
     pool_item = _pool_item(pool, len(rows), rows_sha256, public or {})
-    left_out = np.bincount(indices[~kept], minlength=len(possible_labels)).tolist()
+    is_left_out = ~is_likely & ~refused
+    left_out = np.bincount(indices[is_left_out], minlength=len(possible_labels)).tolist()
+    selection = selection_of(
+        possible_labels,
+        table.labels,
+        left_out,
+        threshold,
+        refused=int(refused.sum()),
+        refuse=refuse,
+    )
     facts = {
         "name": name or f"{pool_item.name}, labelled by {release.document.product.name}",
         "curator": curator,
@@ -149,7 +175,7 @@ def label_public(
             arrays_sha256=release.sha256,
         ),
         pool=pool_item,
-        selection=selection_of(possible_labels, table.labels, left_out, threshold),
+        selection=selection,
         table=Table(
             columns=table.columns,
             sha256=hashlib.sha256(table.file()).hexdigest(),
@@ -199,6 +225,15 @@ def _check_release(release: Any) -> None:
         raise InputError(
             f"{release.source} gives a row several labels or none, and a folder of labels has one a"
             " row; use tacit predict (Release.predict)"
+        )
+
+
+def _check_refuses(release: Release) -> None:
+    """Refuse a release that does not know what rows of its classes look like."""
+    if not release.simulates_rows:
+        raise ReleaseError(
+            f"{release.source} {WITHOUT_POSTERIOR}, so it cannot refuse rows of no class; leave"
+            " refuse out, or fit with auto (AutoPrototypes)"
         )
 
 

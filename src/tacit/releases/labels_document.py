@@ -99,12 +99,17 @@ class ClassCount(Model):
 
 
 class Selection(Model):
-    """Which rows have a label: those whose most likely class reaches a probability."""
+    """Which rows have a label: those that are not refused as rows of no class, and whose most
+    likely class reaches a probability.
+    """
 
     at_least: Annotated[float, Field(gt=0, le=1)] | Literal["none"]
+    refuse: Annotated[float, Field(gt=0, lt=1)] | Literal["none"]
     labelled: Positive
     left_out: Count
     share_left_out: Share
+    refused: Count
+    share_refused: Share
     classes: Annotated[tuple[ClassCount, ...], Field(min_length=1)]
 
 

@@ -65,18 +65,27 @@ def selection_of(
     labels: NDArray[Any],
     left_out: Sequence[int],
     at_least: float | None,
+    *,
+    refused: int,
+    refuse: float | None,
 ) -> Selection:
-    """Count the rows of each possible label; `left_out` has the numbers of those left out."""
+    """Count the rows of each possible label; `left_out` has the numbers of those left out below a
+    probability, and `refused` is the number of rows that were refused before.
+    """
     count_by_label = Counter(labels.tolist())
     classes = tuple(
         ClassCount(label=label, labelled=count_by_label[label], left_out=number)
         for label, number in zip(possible_labels, left_out, strict=True)
     )
     n_left_out = sum(left_out)
+    n_rows = len(labels) + n_left_out + refused
     return Selection(
         at_least="none" if at_least is None else at_least,
+        refuse="none" if refuse is None else refuse,
         labelled=len(labels),
         left_out=n_left_out,
-        share_left_out=n_left_out / (len(labels) + n_left_out),
+        share_left_out=n_left_out / n_rows,
+        refused=refused,
+        share_refused=refused / n_rows,
         classes=classes,
     )

@@ -272,12 +272,25 @@ class PublicLabels:
         stated_levels = None if self.table.levels is None else self.table.levels.tolist()
         if stated_levels != levels_of(self.labels, possible_labels, levels):
             return f"a level of {TABLE} is not that of its label"
-        selection = selection_of(possible_labels, self.labels, left_out, at_least)
+        refuse = None
+        if document.selection.refuse != "none":
+            refuse = document.selection.refuse
+        selection = selection_of(
+            possible_labels,
+            self.labels,
+            left_out,
+            at_least,
+            refused=document.selection.refused,
+            refuse=refuse,
+        )
         # as JSON, where the label 1 is not the label true
         if document.selection.model_dump_json() != selection.model_dump_json():
             return f"the counts of {LABELS_DOCUMENT} are not those of {TABLE}"
-        if document.selection.labelled + document.selection.left_out != document.pool.rows:
-            return "labelled rows and those left out do not add up to the pool"
+        n_rows = selection.labelled + selection.left_out + selection.refused
+        if n_rows != document.pool.rows:
+            return "labelled rows and those left out or refused do not add up to the pool"
+        if refuse is None and selection.refused:
+            return "rows were refused, and no share is stated"
         if at_least is None and document.selection.left_out:
             return "rows were left out, and no probability is stated"
         if at_least is not None and float(self.probabilities.min()) < at_least:
