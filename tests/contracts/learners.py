@@ -136,7 +136,7 @@ SEVERAL = {
         },
     ],
     "noisy-sum": [{"most_labels": 1}, {"most_labels": 2, "public": PUBLIC}],
-    "auto": [{"most_labels": 1}, {"most_labels": 2, "names": CENTRES}],
+    "auto": [{"most_labels": 2, "names": CENTRES}],
     "least-squares": [{"most_labels": 2}, {"most_labels": 1, "public": PUBLIC, "intercept": 0.5}],
 }
 SEVERAL_CASES = [(method, variant) for method, given in SEVERAL.items() for variant in given]
