@@ -82,3 +82,20 @@ def test_batches_of_a_part_add_up():
     table = pa.table({"x": X.tolist(), "y": Y})
     batches = [*table.to_batches(max_chunksize=7), table.to_batches()[0][:0]]
     assert sums_of_batches(RECIPE, batches, "x", "y").packed() == WHOLE
+
+
+def test_lists_of_labels_are_summed_as_sets():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    lists = [[name for name, has in zip("ab", row > 0, strict=True) if has] for row in X]
+    table = pa.table({"x": X[:, 0], "z": X[:, 1], "y": lists})
+    learner = tacit.NoisySumPrototypes(
+        "rho=1", classes=["a", "b"], most_labels=2, noise="research", random_state=0
+    )
+    sums = sums_of_batches(learner.recipe(2), [table], ["x", "z"], "y")
+    of_parts = learner.fit_sums(sums).coefficients_
+    np.testing.assert_array_equal(of_parts, learner.fit(X, lists).coefficients_)
+
+    of_one = tacit.NoisySumPrototypes("rho=1", classes=["a", "b"])
+    with pytest.raises(InputError, match="give one label per row"):
+        sums_of_batches(of_one.recipe(2), [table], ["x", "z"], "y")
