@@ -140,13 +140,18 @@ def test_parts_and_subsets_keep_them_and_cuts_by_class_are_refused(here, run):
 
 
 def test_commands_for_one_label_a_record_refuse_several(here, run):
-    refused(run, "fit coinpress store --budget rho=1 --out r", "several labels", "coinpress")
+    # the methods that do are named as they are typed
+    others = ("gradient-descent", "least-squares", "noisy-sum", "auto")
+    refused(
+        run, "fit coinpress store --budget rho=1 --out r", "several labels", "coinpress", *others
+    )
     refused(
         run,
         "fit coinpress store --budget rho=1 --most-labels 2 --out r",
         "--most-labels",
         "coinpress",
         "one label a record",
+        *others,
     )
     plan = {
         "name": "p",

@@ -94,7 +94,8 @@ def check_options(command: Callable[..., None], method: str, options: Iterable[s
         if option.replace("-", "_") in of_method:
             continue
         if option.replace("-", "_") == "most_labels":
-            raise InputError(f"--most-labels does not apply: {method} {learner_class.one_label}")
+            reason = _with_names_of_methods(learner_class.one_label)
+            raise InputError(f"--most-labels does not apply: {method} {reason}")
         names = [name.replace("_", "-") for name in (*of_method, *_common_options(command))]
         close_names = get_close_matches(option, names, n=1)
         if close_names:
@@ -103,6 +104,18 @@ def check_options(command: Callable[..., None], method: str, options: Iterable[s
             listed = ", ".join(f"--{name}" for name in names[: len(of_method)]) or "none"
             remedy = f"beyond the common ones it has: {listed}"
         raise InputError(f"--{option} is not an option of {method}; {remedy}")
+
+
+def _with_names_of_methods(text: str) -> str:
+    """Return a text with the names of methods on the command line in place of classes.
+
+    >>> _with_names_of_methods("learn with GradientDescent or AutoPrototypes")
+    'learn with gradient-descent or auto'
+    """
+    for name, place in METHODS.items():
+        class_name = place.partition(":")[2]
+        text = re.sub(rf"\b{class_name}\b", name, text)
+    return text
 
 
 def make_learner(
@@ -184,7 +197,7 @@ def check_most_labels(learner: Any, method: str, data: "Data", store: Path, clas
         return
     fault = f"{store} has several labels a record"
     if not learner.takes_several_labels:
-        raise InputError(f"{fault}, and {method} {learner.one_label}")
+        raise InputError(f"{fault}, and {method} {_with_names_of_methods(learner.one_label)}")
     if learner.most_labels is None:
         raise InputError(
             f"{fault}; declare how many of them count at most, from public knowledge, with"
