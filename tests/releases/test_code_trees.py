@@ -3,12 +3,15 @@
 import json
 
 import numpy as np
+import onnx
 import pytest
 
 import tacit
+from messages import lacking
 from tacit.data.trees import Tree
 from tacit.errors import InputError, ReleaseError
 from tacit.releases.release import Release
+from tacit.report.release_page import release_page
 
 CLASSES = ["cat", "dog", "oak"]
 TREE = {"cat": "animal", "dog": "animal", "oak": "plant"}
@@ -63,6 +66,21 @@ def test_the_tree_is_stated_and_read_again(release, tmp_path):
     flat = Release.of(learner(), name="flat")
     assert flat.tree is None
     assert flat.document.version == 6
+
+
+def test_exports_say_that_they_give_classes_alone(release, tmp_path):
+    model = onnx.load(release.to_onnx(tmp_path / "head.onnx", allow_research=True))
+    facts = {entry.key: entry.value for entry in model.metadata_props}
+    assert json.loads(facts["tree"]) == TREE
+    page = release_page(release)
+    for text in (facts["answers"], page):
+        assert not lacking(text, "--at-least", "--refuse", "tacit predict")
+
+    # nothing is said where there is no tree
+    without = Release.of(learner(), name="living")
+    model = onnx.load(without.to_onnx(tmp_path / "without.onnx", allow_research=True))
+    assert not {"tree", "answers"} & {entry.key for entry in model.metadata_props}
+    assert "--at-least" not in release_page(without)
 
 
 def test_whole_numbers_stay_whole_numbers(tmp_path):

@@ -34,7 +34,7 @@ from tacit.models.label_sets import LabelSets
 from tacit.models.probabilities import Probabilities
 from tacit.models.scaling import Scaling
 from tacit.releases.card import render_card
-from tacit.releases.schema import Document
+from tacit.releases.schema import Document, TaskContents
 
 if TYPE_CHECKING:
     from tacit.compute.libraries.onnx import ModelProto
@@ -197,10 +197,17 @@ def head_model(head: Head, opset: int = OPSET) -> ModelProto:
     return model
 
 
+# what a file or page says of a release with a tree
+CLASSES_ALONE = (
+    "the most likely class, even where its probability is small: answers by inner nodes of the tree"
+    " (--at-least) and refusals (--refuse) are those of tacit predict"
+)
+
+
 def metadata(head: Head) -> dict[str, str]:
     """Return what the file states beside the graph: name, stamp, guarantee, card, classes, hash."""
     document = head.document
-    return {
+    facts = {
         "name": document.product.name,
         "stamp": document.stamp or "",
         "guarantee": json.dumps(document.guarantee.model_dump(mode="json"), ensure_ascii=False),
@@ -208,6 +215,11 @@ def metadata(head: Head) -> dict[str, str]:
         "classes": json.dumps(head.classes.tolist(), ensure_ascii=False),
         "arrays_sha256": head.sha256,
     }
+    contents = document.contents
+    if isinstance(contents, TaskContents) and contents.task.tree:
+        facts["tree"] = json.dumps(dict(contents.task.tree), ensure_ascii=False)
+        facts["answers"] = CLASSES_ALONE
+    return facts
 
 
 def check_size(model: ModelProto) -> None:

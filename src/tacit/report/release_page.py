@@ -25,7 +25,7 @@ from tacit.models.carried import deciding
 from tacit.models.decisions import NetworkHead
 from tacit.models.label_sets import SEPARATOR, stated_label_sets
 from tacit.models.scaling import Scaling
-from tacit.releases.onnx_graph import LABEL, head_model
+from tacit.releases.onnx_graph import CLASSES_ALONE, LABEL, head_model
 from tacit.releases.release import Release
 from tacit.releases.schema import Accounting
 from tacit.report import attack, coefficients
@@ -125,6 +125,8 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
         )
         if release.several:
             classifier = _SETS + classifier
+        if release.tree is not None:
+            classifier = f"<p>Labels here are {escape(CLASSES_ALONE)}.</p>" + classifier
     sections = [
         ("", _head(release)),
         ("What an attacker may learn", attack.section(release.guarantee)),
