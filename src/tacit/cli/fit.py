@@ -290,6 +290,7 @@ def _set_public(
 ) -> "Data | None":
     """Set the public rows, which are as wide as the private ones, and return their data."""
     from tacit.data.imports import read_data
+    from tacit.data.synthetic import warn_of_synthetic
 
     if public is None:
         return None
@@ -298,6 +299,7 @@ def _set_public(
     public_data = read_data(
         public, split=split, width=private.x.shape[1], check=check, role="train"
     )
+    warn_of_synthetic(public_data.card, public, stacklevel=1)
     learner.set_params(public=public_data.x)
     return public_data
 

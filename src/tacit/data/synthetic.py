@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from tacit.errors import InputError, quoted
+from tacit.errors import InputError, PrivacyLeakWarning, quoted
 
 # The fact on the card, and the name of the release in it.
 KEY = "synthetic"
@@ -25,4 +26,17 @@ def check_not_synthetic(card: Mapping[str, Any], path: Any) -> None:
         raise InputError(
             f"{path} is synthetic, drawn from the release {name}: no statement about it would hold"
             " for the people of that release; pass it as public rows, or give their records"
+        )
+
+
+def warn_of_synthetic(card: Mapping[str, Any], path: Any, *, stacklevel: int) -> None:
+    """Warn that public rows were drawn from a release, whose cost adds for the people behind it."""
+    if is_synthetic(card):
+        name = quoted(str(card[KEY][RELEASE]))
+        warnings.warn(
+            f"public rows of {path} are synthetic, drawn from the release {name}; for people whose"
+            " records are in both, the costs of both releases add, and the statement of this one"
+            " counts its own alone: charge both fits to one ledger, or take other public rows",
+            PrivacyLeakWarning,
+            stacklevel=stacklevel + 1,
         )
