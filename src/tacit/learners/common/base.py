@@ -684,7 +684,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
             "the class list is read off the private labels, which reveals which labels occur; pass"
             " classes=[...]",
             PrivacyLeakWarning,
-            stacklevel=4,  # where `fit` was called
+            stacklevel=5,  # where `fit` was called
         )
         return np.unique(y)
 
