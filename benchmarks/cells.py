@@ -7,6 +7,7 @@ the code that wrote them: after a change of the code, start a new folder or remo
 
 import argparse
 import csv
+import importlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -119,3 +120,10 @@ def command(
     for name, draw in (pictures or {}).items():
         with atomic_file(out / name, force=True) as part:
             part.write_bytes(draw(cells))
+
+
+def run_by_name(script: str) -> None:
+    """Run `main` of a script as that of a module, so that worker processes find by its name what
+    the script caches.
+    """
+    importlib.import_module(Path(script).stem).main()

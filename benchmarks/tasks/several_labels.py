@@ -34,7 +34,7 @@ from tacit.report import charts, paper
 from tacit.report.figure import Axis, Figure, Panel, Point
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from cells import Task, command
+from cells import Task, command, run_by_name
 
 TEXT = "all-minilm-l6-v2"
 PUBLIC = ("sst2", "agnews", "banking77")
@@ -283,4 +283,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_by_name(__file__)

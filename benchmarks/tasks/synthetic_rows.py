@@ -32,7 +32,7 @@ from tacit.report.figure import Axis, Figure, Panel, Point
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "utility"))
-from cells import Task, command
+from cells import Task, command, run_by_name
 from cells import spread as written
 from problems import IMAGES, NEWS, TEXT, TINY, read, read_rows
 
@@ -223,4 +223,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_by_name(__file__)
