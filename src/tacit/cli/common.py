@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -300,13 +300,9 @@ def tell_of_ledger(path: Path, data: "Data", part: Path) -> None:
         say(f"A ledger counts what is spent on {path}; charge it by fit --ledger {ledger.path}")
 
 
-def present_classes(scores: "Scores") -> dict[str, float]:
-    """The accuracy of each class that occurs in the test set; it is nan for the others."""
-    return {
-        str(label): accuracy
-        for label, accuracy in scores.per_class.items()
-        if not math.isnan(accuracy)
-    }
+def present_figures(figures: Mapping[Any, float]) -> dict[str, float]:
+    """Select the figures of classes or labels that the test set holds; the others are nan."""
+    return {str(label): figure for label, figure in figures.items() if not math.isnan(figure)}
 
 
 def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":
@@ -323,7 +319,7 @@ def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":
         rows=rows,
         accuracy=scores.accuracy,
         balanced_accuracy=scores.balanced,
-        per_class=present_classes(scores),
+        per_class=present_figures(scores.per_class),
         interval=scores.interval,
         interval_of="balanced accuracy over persons" if by_person else "balanced accuracy",
         minority_accuracy=scores.minority,

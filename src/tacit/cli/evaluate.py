@@ -17,7 +17,7 @@ from tacit.cli.common import (
     ledger_of,
     number_of_persons,
     one_label_each,
-    present_classes,
+    present_figures,
     say,
     utility_of,
 )
@@ -187,7 +187,7 @@ def evaluate(
     if json:
         _print_json(scores, found, of_foreign)
         return
-    n_present = len(present_classes(scores))
+    n_present = len(present_figures(scores.per_class))
     say(f"{release} on {store}: {rows}, {n_present} of {len(loaded.classes)} classes")
     _print_scores(scores)
     if found is not None:
@@ -246,7 +246,7 @@ def _print_json(
         figures["answers"] = coverage_facts(found)
     if of_foreign is not None:
         figures["foreign"] = of_foreign
-    present = present_classes(scores)
+    present = present_figures(scores.per_class)
     figures["per_class"] = {str(label): present.get(str(label)) for label in scores.per_class}
     print_json({name: figure for name, figure in figures.items() if figure is not None})
 
@@ -268,7 +268,7 @@ def _print_scores(scores: "Scores") -> None:
     if by_person:
         say(f"intervals over persons are {metrics.BY_PERSON}")
 
-    recalls = list(present_classes(scores).values())
+    recalls = list(present_figures(scores.per_class).values())
     lowest, middle, highest = np.quantile(recalls, [0, 0.5, 1])
     say(f"per class: lowest {lowest:.4f}, median {middle:.4f}, highest {highest:.4f}")
     if scores.minority is not None:

@@ -1,11 +1,10 @@
 """Figures of a release of several labels a row on a test set, to be printed or recorded."""
 
-import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import class_labels, say
+from tacit.cli.common import class_labels, present_figures, say
 from tacit.cli.json_output import print_json
 from tacit.errors import InputError
 
@@ -82,15 +81,6 @@ def _training_counts(
     return counts
 
 
-def _present_labels(scores: "LabelSetScores") -> dict[str, float]:
-    """The average precision of each label that occurs in the test set; it is nan for the others."""
-    return {
-        str(label): precision
-        for label, precision in scores.per_label.items()
-        if not math.isnan(precision)
-    }
-
-
 def label_set_utility(scores: "LabelSetScores", identity: str, rows: int) -> "LabelSetUtility":
     """Figures on a public test set, for the card."""
     from tacit.models import metrics
@@ -113,7 +103,7 @@ def label_set_utility(scores: "LabelSetScores", identity: str, rows: int) -> "La
         calibration_error=scores.calibration_error,
         rare_third=scores.rare_third,
         rare_by=scores.rare_by,
-        per_label=_present_labels(scores),
+        per_label=present_figures(scores.per_label),
         protection="public test set",
         seeds=f"this one release; the interval is over test {entity}{_warning(scores)}",
     )
@@ -134,7 +124,7 @@ def _warning(scores: "LabelSetScores") -> str:
 def show_label_sets(scores: "LabelSetScores", about: str, *, json: bool) -> None:
     """Print the figures, as one JSON object or after words about the rows."""
     if not json:
-        say(f"{about}, {len(_present_labels(scores))} of {len(scores.per_label)} labels")
+        say(f"{about}, {len(present_figures(scores.per_label))} of {len(scores.per_label)} labels")
         _print_figures(scores)
         return
 
@@ -164,7 +154,9 @@ def _print_figures(scores: "LabelSetScores") -> None:
         say(f"intervals over persons are {metrics.BY_PERSON}")
     say(f"calibration error {scores.calibration_error:.4f}")
 
-    lowest, middle, highest = np.quantile(list(_present_labels(scores).values()), [0, 0.5, 1])
+    lowest, middle, highest = np.quantile(
+        list(present_figures(scores.per_label).values()), [0, 0.5, 1]
+    )
     say(
         f"average precision per label: lowest {lowest:.4f}, median {middle:.4f}, highest"
         f" {highest:.4f}"

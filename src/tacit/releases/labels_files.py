@@ -38,14 +38,6 @@ def read_files(folder: Path) -> dict[str, bytes]:
     return {name: reading.read_file(folder / name, limit) for name, limit in LIMITS.items()}
 
 
-def text_of(path: Path, data: bytes) -> str:
-    """Decode a file of text; `path` names it in the error."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ReleaseError(f"{path} is not UTF-8 text ({excerpt(str(error))}); {AGAIN}") from error
-
-
 def parse_labels_document(where: str, data: bytes) -> LabelsDocument:
     """Parse `labels.json`."""
     try:

@@ -32,7 +32,6 @@ from tacit.releases.labels_files import (
     holds_public_labels,
     parse_labels_document,
     read_files,
-    text_of,
 )
 from tacit.releases.labels_table import LabelTable
 from tacit.releases.pool_rows import rows_hash
@@ -96,7 +95,7 @@ class PublicLabels:
         files = read_files(folder)
         document = parse_labels_document(str(folder / LABELS_DOCUMENT), files[LABELS_DOCUMENT])
         release = reading.parse_document(str(folder / DOCUMENT), files[DOCUMENT])
-        texts = {name: text_of(folder / name, files[name]) for name in (TABLE, CARD)}
+        texts = {name: reading.text_of(folder / name, files[name]) for name in (TABLE, CARD)}
         table = LabelTable.parse(
             str(folder / TABLE),
             texts[TABLE],

@@ -122,6 +122,14 @@ def holds(folder: Path, document: str, besides: Collection[str], files: Collecti
     return document in is_plain and all(is_plain.values())
 
 
+def text_of(path: Path, data: bytes) -> str:
+    """Decode a file of text; `path` names it in the error."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ReleaseError(f"{path} is not UTF-8 text ({excerpt(str(error))}); {AGAIN}") from error
+
+
 def parse_document(where: str, data: bytes) -> Document:
     """Parse `release.json`.
 

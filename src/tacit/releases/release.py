@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
-from tacit.errors import InputError, ReleaseError, excerpt
+from tacit.errors import InputError, ReleaseError
 from tacit.models.carried import deciding
 from tacit.models.carried import misfit as posterior_misfit
 from tacit.models.label_sets import label_sets_misfit, stated_label_sets
@@ -215,11 +215,7 @@ class Release(PredictingClassifier):
         files = reading.read_files(folder)
         document = reading.parse_document(str(folder / DOCUMENT), files[DOCUMENT])
         arrays = reading.parse_arrays(str(folder / ARRAYS), files[ARRAYS])
-        try:
-            card_text = files[CARD].decode("utf-8")
-        except UnicodeDecodeError as error:
-            fault = f"{folder / CARD} is not UTF-8 text ({excerpt(str(error))})"
-            raise ReleaseError(f"{fault}; {AGAIN}") from error
+        card_text = reading.text_of(folder / CARD, files[CARD])
 
         sha256 = hashlib.sha256(files[ARRAYS]).hexdigest()
         release = cls(document, arrays, sha256, card_text, source=str(folder))
