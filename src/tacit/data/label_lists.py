@@ -67,7 +67,9 @@ def separated(texts: Iterable[str | None], separator: str) -> LabelLists:
             fault = "has no text of labels"
             remedy = "drop that row, or give an empty text if it has none"
             raise RowError("", row, f" {fault}; {remedy}")
-        labels = [label.strip() for label in text.split(separator)] if text.strip() else []
+        labels = []
+        if text.strip():
+            labels = [label.strip() for label in text.split(separator)]
         if "" in labels:
             raise RowError(
                 "", row, f" has an empty label beside the separator {separator!r}; correct it"

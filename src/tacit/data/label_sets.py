@@ -246,11 +246,10 @@ def _column_names(names: list[Any], classes: list[ClassValue] | None) -> list[Cl
 def _of_lists(lists: LabelLists, classes: list[ClassValue] | None, kind: LabelKind) -> Indicators:
     """Return the sets of lists of class values; lists of truth values are rows of a matrix."""
     values = lists.values
-    are_truth = len(values) > 0 and (
-        values.dtype.kind == "b"
-        or (values.dtype.kind == "O" and all(isinstance(value, bool) for value in values.tolist()))
-    )
-    if are_truth:
+    are_truth = values.dtype.kind == "b"
+    if values.dtype.kind == "O":
+        are_truth = all(isinstance(value, bool) for value in values.tolist())
+    if len(values) > 0 and are_truth:
         return Indicators(_rows_of_truth(lists), None)
 
     records = lists.records

@@ -64,7 +64,8 @@ class Tree:
                 " tree={'cat': 'animal', 'dog': 'animal'}"
             )
         parents = {_node(child): _node(parent) for child, parent in self.parents.items()}
-        if len({type(node) for pair in parents.items() for node in pair}) > 1:
+        types = {type(node) for node in [*parents, *parents.values()]}
+        if len(types) > 1:
             raise InputError(
                 "tree mixes texts and whole numbers; give only texts, or only whole numbers"
             )
@@ -87,7 +88,9 @@ class Tree:
         try:
             with Path(path).open(newline="", encoding="utf-8-sig") as file:
                 reader = csv.DictReader(file, restval="")
-                absent = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+                # an empty file has no names at all
+                given = reader.fieldnames or ()
+                absent = [name for name in COLUMNS if name not in given]
                 if absent:
                     raise InputError(
                         f"{path} has no column {absent[0]!r}; name its columns class,parent in the"

@@ -155,7 +155,13 @@ class Levels:
 def _level(paths: list[tuple[Any, ...]], depth: int) -> Level:
     """Return the nodes at a depth of paths whose leaves are in the order of the tree."""
     ancestors = [path[:depth][-1] for path in paths]
-    starts = [i for i in range(len(paths)) if i == 0 or ancestors[i] != ancestors[i - 1]]
+
+    # the leaves below a node stand together, so a node starts where the ancestor changes
+    starts = [0]
+    for leaf in range(1, len(paths)):
+        if ancestors[leaf] != ancestors[leaf - 1]:
+            starts.append(leaf)
+
     labels = np.array([ancestors[i] for i in starts])
     depths = [min(depth, len(paths[i])) for i in starts]
     return Level(labels, np.array(starts, dtype=np.int64), np.array(depths, dtype=np.int64))
