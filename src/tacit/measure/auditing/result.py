@@ -1,0 +1,147 @@
+"""The result of an audit: lower bounds on what was revealed, beside the promise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tacit.measure.auditing.bounds import ALARM_ERROR, LEVEL
+from tacit.privacy.guarantee import rounded_up
+from tacit.privacy.unit import Unit
+
+INDEPENDENT_RUNS = "runs draw independent noise"
+FAIR_COINS = "canaries are in the data by independent fair coins"
+ONE_GAUSSIAN = f"{INDEPENDENT_RUNS}; the release is mu-GDP for some mu"
+INDEPENDENT_AXES = "the noise of a release is Gaussian and independent in each coordinate"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on epsilon at the delta of the audit, by one attack.
+
+    Parameters
+    ----------
+    attack : str
+    epsilon : float
+        At the confidence of the audit, all its bounds together.
+    at_alarm : float
+        At the confidence of an alarm, which is 1 - 1e-6 over all audits together.
+    assumption : str
+        Of the bound, beside the pseudo-randomness of seeded draws.
+    decides : bool
+        Whether an alarm follows where `at_alarm` exceeds the promise; not where the assumption may
+        be false of a mechanism that keeps its promise.
+    """
+
+    attack: str
+    epsilon: float
+    at_alarm: float
+    assumption: str
+    decides: bool = True
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Empirical lower bounds on a privacy cost, beside the promise.
+
+    Attributes
+    ----------
+    subject : str
+        A method, or the release that was audited.
+    unit : Unit
+        The neighbouring relation of the promise, and of the canaries.
+    promise : float
+        Epsilon at `delta` that is promised.
+    delta : float
+    bounds : tuple of Bound
+    seed : int
+    confidence : float
+        With which all `bounds` hold together.
+    points : tuple of (float, float)
+        Bounds on false- and true-positive rates that attacks on pairs reached, each at the
+        confidence.
+    """
+
+    subject: str
+    unit: Unit
+    promise: float
+    delta: float
+    bounds: tuple[Bound, ...]
+    seed: int
+    confidence: float = LEVEL
+    points: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def best(self) -> Bound:
+        """The largest lower bound."""
+        return max(self.bounds, key=lambda bound: bound.epsilon)
+
+    @property
+    def epsilon_lower(self) -> float:
+        """The largest lower bound on epsilon at `delta`."""
+        return self.best.epsilon
+
+    @property
+    def assumption(self) -> str:
+        """The assumption of the largest lower bound."""
+        return self.best.assumption
+
+    @property
+    def attacks(self) -> tuple[str, ...]:
+        """The attacks that were tried, each once."""
+        return tuple(dict.fromkeys(bound.attack for bound in self.bounds))
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether a bound at the confidence of an alarm exceeds the promise."""
+        return any(bound.decides and bound.at_alarm > self.promise for bound in self.bounds)
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        shown = rounded_down(self.epsilon_lower)
+        found = (
+            f"{self.subject}: epsilon is at least {shown} at delta {self.delta:g}"
+            f" (confidence {self.confidence:g}, {self.best.attack}), and at most"
+            f" {rounded_up(self.promise)} is promised under unit {self.unit}"
+        )
+        if self.exceeded:
+            return f"{found}; THE PROMISE IS BROKEN (confidence 1 - {ALARM_ERROR:g})"
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the audit as plain JSON values; an infinite epsilon is None."""
+        return {
+            "subject": self.subject,
+            "unit": self.unit.value,
+            "promise": _finite(self.promise),
+            "delta": self.delta,
+            "confidence": self.confidence,
+            "epsilon_lower": _finite(self.epsilon_lower),
+            "assumption": self.assumption,
+            "exceeded": self.exceeded,
+            "bounds": [
+                asdict(bound)
+                | {"epsilon": _finite(bound.epsilon), "at_alarm": _finite(bound.at_alarm)}
+                for bound in self.bounds
+            ],
+            "seed": self.seed,
+        }
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def rounded_down(number: float) -> str:
+    """A lower bound with three significant digits, not above it."""
+    if not math.isfinite(number) or number == 0:
+        return f"{number:g}"
+    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
+    return f"{math.floor(number / unit * (1 + 1e-12)) * unit:.3g}"
+
+
+def _finite(number: float) -> float | None:
+    if not math.isfinite(number):
+        return None
+    return number
