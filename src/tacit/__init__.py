@@ -32,6 +32,7 @@ LAZY: dict[str, str] = {
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
     "adapt": "tacit.releases.adapting:adapt",
     "encode": "tacit.encoding.encoders.estimator:encode",
+    "evaluate": "tacit.measure.evaluating:evaluate",
     "label_public": "tacit.releases.labelling:label_public",
     "mlflow": "tacit.releases.mlflow",
     "progress": "tacit.compute.progress_display:progress",
