@@ -26,7 +26,7 @@ from tacit.errors import excerpt, nearest, quoted
 from tacit.experiments.yaml_lines import MOST_BYTES, Lines, PlanError, parse
 from tacit.learners.methods import METHODS, in_python, method_called, setting_called
 from tacit.learners.methods import load as load_class
-from tacit.releases.schema import UnitName
+from tacit.releases.fields import UnitName
 
 MOST_SEEDS = 50_000
 

@@ -84,6 +84,15 @@ def published(name: str) -> str:
     return "-".join(name.lower().replace("_", " ").split())
 
 
+def name_of(learner_class: type) -> str:
+    """The name in METHODS of a class; empty for classes that are not in the table."""
+    path = f"{learner_class.__module__}:{learner_class.__qualname__}"
+    for name, listed in METHODS.items():
+        if listed == path:
+            return name
+    return ""
+
+
 def load(path: str) -> Any:
     """The object that "module:name" names, or the module alone."""
     module, _, name = path.partition(":")

@@ -65,6 +65,18 @@ class Released:
         return (self.probabilities or Probabilities(1.0)).of(self.similarities(rows))
 
 
+@dataclass(frozen=True)
+class LearnerFacts:
+    """A learner's name on the command line, empty if it has none, and its public parameters.
+
+    `left_out` names the parameters that were passed and that a document cannot state.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    left_out: tuple[str, ...]
+
+
 class Publishable(ABC):
     """A learner that states its guarantee, and so may be published once it is fitted.
 
@@ -98,6 +110,10 @@ class Publishable(ABC):
     @abstractmethod
     def has_present_samplers(self) -> bool:
         """Return whether noise was drawn by the samplers that this version of tacit has."""
+
+    @abstractmethod
+    def learner_facts(self) -> LearnerFacts:
+        """Return the public parameters, from which others can make the same learner."""
 
     @abstractmethod
     def name_rows(self) -> Any:

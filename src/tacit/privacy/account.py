@@ -46,6 +46,8 @@ class Account:
     """Other identities for which the same file states an allowance."""
     since: str = ""
     """When the first entry was made; empty without entries. Uses before were not recorded."""
+    head: str = ""
+    """Hash of the last line of the file, be it of this identity or another; empty without lines."""
 
     @property
     def unit(self) -> Unit:

@@ -12,12 +12,15 @@ from tacit.compute.documents import parse_json
 
 _HASH = b', "hash": "'
 
+# stands for the hash of the line before the first
+_NO_LINE = hashlib.sha256().hexdigest()
+
 
 class Chain:
     """Reads the lines of a file in order, then makes the next line."""
 
     def __init__(self) -> None:
-        self._previous = hashlib.sha256().hexdigest()
+        self._previous = _NO_LINE
 
     def read(self, line: bytes, *, compare: bool = True) -> dict[str, Any]:
         """The entry of the next line, without its hash, which `compare=False` does not check.
@@ -47,6 +50,11 @@ class Chain:
         """The line of a new entry after the lines that were read."""
         body = json.dumps(entry).encode()
         return body[:-1] + _HASH + self._digest(body).encode() + b'"}\n'
+
+    @property
+    def head(self) -> str:
+        """The hash of the last line that was read; empty before the first."""
+        return "" if self._previous == _NO_LINE else self._previous
 
     def _digest(self, body: bytes) -> str:
         return hashlib.sha256(self._previous.encode() + body).hexdigest()

@@ -461,6 +461,7 @@ class Ledger:
             account,
             others=tuple(sorted(other_identities)),
             allowed=tuple(sorted(identities_with_allowance)),
+            head=chain.head,
         )
         return chain, account
 

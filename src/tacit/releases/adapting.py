@@ -20,10 +20,11 @@ from tacit.models.rows import Floats, unit_rows_about
 from tacit.models.scaling import Scaling
 from tacit.releases.card import render_card
 from tacit.releases.columns import rows_of
+from tacit.releases.fields import NOT_STATED
 from tacit.releases.reading import arrays_file, read_only, refusal
 from tacit.releases.release import Release
 from tacit.releases.rows import checked_rows
-from tacit.releases.schema import NOT_STATED, Adaptation, Array
+from tacit.releases.schema import Adaptation, Array
 
 __all__ = ["Adapted", "adapt"]
 

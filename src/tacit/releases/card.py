@@ -15,6 +15,7 @@ from tacit.releases.recipe import recipe
 from tacit.releases.schema import (
     ITEMS,
     Accounting,
+    CompleteContents,
     Contents,
     Document,
     TableContents,
@@ -28,6 +29,9 @@ _MOST_LABELS = 20
 
 # Numbers that are rounded up, so that the card promises no more than the document.
 _UPPER_BOUNDS = ("epsilon", "pure_epsilon", "rho", "mu", "true_positive_rate", "advantage")
+
+# Fields of item 8 that say nothing where the release takes rows without named columns.
+OF_COLUMNS = ("columns", "missing_texts", "label", "about_columns")
 
 # Sentences on a release of several labels a record.
 _SEVERAL = (
@@ -96,9 +100,13 @@ def item_lines(item: Any) -> list[str]:
     if not isinstance(item, BaseModel):
         return [f"- {_text(str(item))}"]
 
+    left_out: tuple[str, ...] = ()
+    if isinstance(item, CompleteContents) and not item.columns:
+        left_out = OF_COLUMNS
     lines = []
     for name, value in item:
-        lines += _field(name, value)
+        if name not in left_out:
+            lines += _field(name, value)
     if isinstance(item, Contents) and has_several_labels(item):
         lines += [f"- several labels: {sentence}" for sentence in _SEVERAL]
     return lines

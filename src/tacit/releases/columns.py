@@ -13,7 +13,8 @@ from tacit.compute.frames import column_names, reordered, text_names
 from tacit.errors import InputError, TacitError, excerpt, quoted
 from tacit.models.table_columns import Embedded
 from tacit.models.table_schema import CodedTable, TableSchema
-from tacit.releases.schema import NOT_STATED, Contents, TableContents
+from tacit.releases.fields import NOT_STATED
+from tacit.releases.schema import Contents, TableContents
 
 MOST_LISTED = 3  # columns that a message names
 

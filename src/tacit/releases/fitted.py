@@ -23,28 +23,26 @@ from tacit.privacy.account import Account, balance
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.releases.columns import ColumnNames, TableColumns, stated_columns
+from tacit.releases.fields import NOT_STATED, DType, Recorded
 from tacit.releases.reading import read_only, refusal
 from tacit.releases.schema import (
-    NOT_STATED,
+    VERSION,
     Array,
     Audit,
-    Contents,
+    CompleteContents,
     DataDependentBounds,
     Document,
-    DType,
     EncoderProvenance,
     Implementation,
-    Mechanisms,
+    LearnerMechanisms,
+    LedgerPattern,
     Names,
-    Pattern,
     PostProcessing,
     Product,
     PublicData,
     PublicInputs,
-    Recorded,
-    TableContents,
+    RecordedLearner,
     Task,
-    TaskContents,
     Trust,
 )
 from tacit.releases.statement import accounting_item, privacy_items, stamp
@@ -52,6 +50,9 @@ from tacit.version import __version__
 
 if TYPE_CHECKING:
     from tacit.models.public_scaler import PublicScaler
+
+# of the time of a line of a ledger: YYYY-MM-DD
+_LETTERS_OF_DAY = 10
 
 # letters of all names of columns together; wider tables are matched by position
 MOST_LETTERS = 2**20
@@ -272,7 +273,7 @@ def of_learner(
     try:
         contents = _contents(clf, released, arrays, sha256, columns)
         return Document(
-            version=_version(contents),
+            version=VERSION,
             stamp=stamp(guarantee, clf.noise_),  # type: ignore[arg-type]  # pydantic checks
             # read from JSON, since strict types take lists for tuples only there
             guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
@@ -308,21 +309,18 @@ def of_learner(
         raise refusal("release", error, remedy) from error
 
 
-def _version(contents: Contents) -> Literal[6, 7, 8]:
-    """Return the first version of documents that can state such contents."""
-    if isinstance(contents, TaskContents):
-        return 8
-    if isinstance(contents, TableContents):
-        return 7
-    return 6
-
-
-def _mechanisms(clf: Publishable, released: Released) -> Mechanisms:
+def _mechanisms(clf: Publishable, released: Released) -> LearnerMechanisms:
     """Item 10."""
-    return Mechanisms(
+    facts = clf.learner_facts()
+    return LearnerMechanisms(
         noise=clf.noise_,  # type: ignore[arg-type]  # pydantic checks
         seed=_SEED[clf.noise_],
         facts={name: _plain(value) for name, value in released.mechanism.items()},
+        learner=RecordedLearner(
+            method=facts.method or NOT_STATED,
+            parameters=dict(facts.parameters),
+            left_out=facts.left_out,
+        ),
     )
 
 
@@ -404,17 +402,26 @@ def _names(clf: Publishable, facts: Mapping[str, Any] | None) -> Names | Literal
     return Names(rows=n_rows, **dict(facts or {}))
 
 
-def _pattern(account: Account | None) -> Pattern:
+def _pattern(account: Account | None) -> LedgerPattern:
     """Item 12."""
     if account is None:
-        once = "published once; it does not know of other releases from the same data"
-        return Pattern(pattern=once, ledger="no ledger: this run only")
+        return LedgerPattern(
+            pattern="published once; it does not know of other releases from the same data",
+            ledger="no ledger: this run only",
+            ledger_since=NOT_STATED,
+            ledger_head=NOT_STATED,
+        )
 
     n_charges = len(account.charges)
     pattern = "published once; the ledger states all other recorded uses of the data"
     if n_charges > 1:
         pattern = f"the data are used repeatedly: the ledger has {n_charges} charges"
-    return Pattern(pattern=pattern, ledger=balance(account))
+    return LedgerPattern(
+        pattern=pattern,
+        ledger=balance(account),
+        ledger_since=account.since[:_LETTERS_OF_DAY] or NOT_STATED,
+        ledger_head=account.head or NOT_STATED,
+    )
 
 
 def _contents(
@@ -423,7 +430,7 @@ def _contents(
     arrays: Mapping[str, NDArray[Any]],
     sha256: str,
     columns: TableColumns | None,
-) -> Contents:
+) -> CompleteContents:
     """Item 8."""
     labels = tuple(np.asarray(clf.classes_).tolist())
     for label in labels:
@@ -432,7 +439,11 @@ def _contents(
             fault = f"class {label!r} is a {type(label).__name__}"
             raise ReleaseError(f"{fault}; use ints, floats, strings or bools")
 
-    contents = Contents(
+    stated: dict[str, Any] = {"columns": ()}
+    if columns is not None:
+        stated = stated_columns(columns)
+
+    return CompleteContents(
         what=released.what,
         classes=labels,
         width=int(clf.n_features_in_),
@@ -442,23 +453,15 @@ def _contents(
             for name, array in sorted(arrays.items())
         ),
         sha256=sha256,
+        **stated,
+        task=_task(released),
+        sets="none",
+        least_records="not stated",
     )
-    stated: dict[str, Any] = {"columns": ()}
-    if columns is not None:
-        stated = stated_columns(columns)
-
-    task = _task(released)
-    if task is not None:
-        return TaskContents(**dict(contents), **stated, task=task)
-    if columns is not None:
-        return TableContents(**dict(contents), **stated)
-    return contents
 
 
-def _task(released: Released) -> Task | None:
-    """Return the task, where a record does not just have one of exclusive classes."""
-    if released.label_sets is None and released.tree is None:
-        return None
+def _task(released: Released) -> Task:
+    """Return how many of the classes a record has, and the tree of which they are the leaves."""
     labels: Literal["one", "several"] = "one" if released.label_sets is None else "several"
     return Task(labels=labels, tree=dict(released.tree or {}))
 

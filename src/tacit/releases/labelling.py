@@ -25,6 +25,7 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.ledger_note import has_note
 from tacit.releases import fitted, reading
 from tacit.releases.columns import rows_of
+from tacit.releases.fields import NOT_STATED
 from tacit.releases.labels_document import (
     LabelsDocument,
     Pool,
@@ -41,7 +42,6 @@ from tacit.releases.public_labels import PublicLabels
 from tacit.releases.refusing import WITHOUT_POSTERIOR, checked_refusal
 from tacit.releases.release import Release
 from tacit.releases.rows import checked_rows
-from tacit.releases.schema import NOT_STATED
 
 __all__ = ["label_public"]
 

@@ -10,19 +10,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tacit.releases.card import NOTHING_STATED, heading, item_lines
+from tacit.releases.fields import NOT_STATED, Label, Model, Positive, Share, Text
 from tacit.releases.labels_table import Columns
-from tacit.releases.schema import (
-    NOT_STATED,
-    Accounting,
-    Document,
-    Label,
-    Model,
-    Positive,
-    Product,
-    Provenance,
-    Share,
-    Text,
-)
+from tacit.releases.schema import Accounting, Document, Product, Provenance
 
 FORMAT = "tacit-public-labels"
 VERSION = 1

@@ -10,7 +10,8 @@ from tacit.data.imports import Data
 from tacit.data.names import ClassNames
 from tacit.data.synthetic import KEY, RELEASE
 from tacit.privacy.guarantee import Guarantee
-from tacit.releases.schema import NOT_STATED, Document, EncoderProvenance, Provenance
+from tacit.releases.fields import NOT_STATED
+from tacit.releases.schema import Document, EncoderProvenance, Provenance
 
 # Most letters of a fact on a card.
 MAX_LETTERS = 1000

@@ -22,15 +22,8 @@ from pydantic import BaseModel, ValidationError
 from tacit.compute.documents import parse_json
 from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.privacy.guarantee import Guarantee
-from tacit.releases.schema import (
-    CONTENT_TAGS,
-    FORMAT,
-    ONE_LINE,
-    UTILITY_TAGS,
-    VERSIONS,
-    Document,
-    Recorded,
-)
+from tacit.releases.fields import ONE_LINE, Recorded
+from tacit.releases.schema import CONTENT_TAGS, FORMAT, UTILITY_TAGS, VERSIONS, Document
 
 DOCUMENT = "release.json"
 ARRAYS = "arrays.safetensors"

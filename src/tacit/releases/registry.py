@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict
 from tacit.errors import ReleaseError
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE
-from tacit.releases.schema import NOT_STATED, Document, LabelSetUtility, Utility
+from tacit.releases.fields import NOT_STATED
+from tacit.releases.schema import Document, LabelSetUtility, Utility
 
 _COMMENT = (
     "# Entry for the OpenDP deployments registry. Before submitting it, fill in what is"

@@ -1,15 +1,17 @@
 """The document of a release: one strict model per item of what a release must say.
 
-A number without a bound is "inf", as in recorded events; an unknown fact is "not stated". Text is
-one line, so that no value can pass for another item of the card. A changed field or wording adds a
-version: `Release.verify` computes again what a document says of its guarantee, as documents of that
-version say it (`tacit.privacy.older`). Versions 1 and 2 are no longer read. Version 7 states the
-columns of the table that a release takes; a release of rows without named columns is still written
-as version 6. Version 8 states the task where records may have several labels or classes form a
-tree; other releases are written as before. Secure noise of documents before version 6 is discrete
-and came from OpenDP, which is "opendp" since. Documents of version 4 do not say whether attacks
-reach the rates of item 6, nor the recipe of the encoder. Those of version 3 also lack epsilon at
-1e-5, the advantage and the words of item 9; their cards lack how to predict without tacit.
+An unknown fact is "not stated"; `fields.py` has the types of fields. A changed field or wording
+adds a version: `Release.verify` computes again what a document says of its guarantee, as documents
+of that version say it (`tacit.privacy.older`). Versions 1 and 2 are no longer read. Version 7
+states the columns of the table that a release takes; a release of rows without named columns was
+still written as version 6. Version 8 states the task where records may have several labels or
+classes form a tree. Version 9, in which all releases are written, states all of this always, and
+also the learner with its public parameters, the head of the ledger, prediction sets, and how many
+records each class was declared to have at least. Secure noise of documents before version 6 is
+discrete and came from OpenDP, which is "opendp" since. Documents of version 4 do not say whether
+attacks reach the rates of item 6, nor the recipe of the encoder. Those of version 3 also lack
+epsilon at 1e-5, the advantage and the words of item 9; their cards lack how to predict without
+tacit.
 
 A type `Literal` and its default repeat the same text, also that of a constant: type checkers accept
 only the text itself there.
@@ -18,25 +20,29 @@ only the text itself there.
 from dataclasses import fields
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    JsonValue,
-    Tag,
-    field_validator,
-    model_validator,
-)
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from tacit.models.decisions import AnyDecision
 from tacit.models.label_sets import RareBy
+from tacit.releases.fields import (
+    NOT_STATED,
+    Day,
+    DType,
+    Fact,
+    Label,
+    Model,
+    Number,
+    Positive,
+    Recorded,
+    Share,
+    Text,
+    UnitName,
+)
 
 FORMAT = "tacit-release"
-Version = Literal[3, 4, 5, 6, 7, 8]
+Version = Literal[3, 4, 5, 6, 7, 8, 9]
 VERSIONS = get_args(Version)
 VERSION = VERSIONS[-1]
-NOT_STATED = "not stated"
 NOT_FOR_RELEASE = "NOT FOR RELEASE"
 
 # the unprotected quantity that a release lists where it states a minority accuracy
@@ -47,44 +53,6 @@ FOREIGN_UTILITY = (
     " accuracy"
 )
 
-# No control characters, line separators or switches of the writing direction.
-ONE_LINE = r"^[^\p{Cc}\p{Zl}\p{Zp}\x{202A}-\x{202E}\x{2066}-\x{2069}]*$"
-Text = Annotated[str, Field(max_length=4000, pattern=ONE_LINE)]
-Number = Annotated[float, Field(ge=0)] | Literal["inf"]
-Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[int, Field(ge=1, lt=2**31)]
-
-# a class label; whole numbers fit 64 bits, as in the array of the class list
-Label = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | Text
-
-# a fact of a mechanism, such as its noise multiplier
-Fact = bool | int | float | Text
-DType = Literal["float16", "float32", "float64", "int64"]
-UnitName = Literal[
-    "add-remove",
-    "replace",
-    "change-label",
-    "add-remove-person",
-    "replace-person",
-    "change-labels-of-person",
-]
-
-
-class Model(BaseModel):
-    """Base of all: strict types, no further fields, no NaN, never changed."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-
-class Recorded(Model):
-    """The guarantee as `tacit.privacy.guarantee.Guarantee.to_json` writes it."""
-
-    unit: UnitName
-    event: JsonValue
-    unprotected: tuple[Text, ...]
-    groups: dict[Text, JsonValue]
-    scope: Text
-
 
 class Product(Model):
     """Item 1."""
@@ -93,7 +61,7 @@ class Product(Model):
     curator: Text
     description: Text
     intended_use: Text
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | Literal["not stated"]
+    date: Day
 
 
 class Variant(Model):
@@ -284,6 +252,16 @@ class TaskContents(TableContents):
     task: Task
 
 
+class CompleteContents(TaskContents):
+    """Item 8 since version 9; what does not apply is empty, "none" or "not stated".
+
+    `least_records` is the number of records that the owner declared each class to have at least.
+    """
+
+    sets: Literal["none"]
+    least_records: Positive | Literal["not stated"]
+
+
 def has_several_labels(contents: Contents) -> bool:
     """Tell whether a record may have several of the classes, none included."""
     return isinstance(contents, TaskContents) and contents.task.labels == "several"
@@ -312,6 +290,24 @@ class Mechanisms(Model):
     facts: dict[Text, Fact | tuple[Fact, ...]]
 
 
+class RecordedLearner(Model):
+    """The learner, so that others can fit it to rows of their own.
+
+    `method` is its name on the command line. `parameters` are public arguments of the fit.
+    `left_out` names those that were passed and that a document cannot state, such as arrays.
+    """
+
+    method: Text
+    parameters: dict[Text, Fact | tuple[Fact, ...] | None]
+    left_out: tuple[Text, ...]
+
+
+class LearnerMechanisms(Mechanisms):
+    """Item 10 since version 9."""
+
+    learner: RecordedLearner
+
+
 class DataDependentBounds(Model):
     """Item 11."""
 
@@ -323,6 +319,17 @@ class Pattern(Model):
 
     pattern: Text
     ledger: Text
+
+
+class LedgerPattern(Pattern):
+    """Item 12 since version 9.
+
+    `ledger_since` is the day of the first line of the ledger, and `ledger_head` the hash of its
+    last line when the release was made.
+    """
+
+    ledger_since: Day
+    ledger_head: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | Literal["not stated"]
 
 
 class PostProcessing(Model):
@@ -485,7 +492,8 @@ class Audit(Model):
 ROWS = "contents of rows"
 TABLE = "contents of a table"
 TASK = "contents with a task"
-CONTENT_TAGS = (ROWS, TABLE, TASK)
+COMPLETE = "contents with all fields"
+CONTENT_TAGS = (ROWS, TABLE, TASK, COMPLETE)
 """Tags of the types of item 8, which pydantic puts into the places of faults."""
 
 
@@ -495,6 +503,8 @@ def _takes(contents: Any) -> str:
         fields = set(contents)
     else:
         fields = set(type(contents).model_fields)
+    if "sets" in fields:
+        return COMPLETE
     if "task" in fields:
         return TASK
     return TABLE if "columns" in fields else ROWS
@@ -526,7 +536,7 @@ class Document(Model):
     """
 
     format: Literal["tacit-release"] = "tacit-release"
-    version: Version = 6
+    version: Version
     stamp: Literal["NOT FOR RELEASE"] | None
     guarantee: Recorded
     product: Product = Field(title="Product")
@@ -537,15 +547,16 @@ class Document(Model):
     profile: Profile | ProfileOf4 | OlderProfile = Field(title="Privacy profile")
     accesses: Accesses = Field(title="Data accesses covered")
     contents: Annotated[
-        Annotated[TaskContents, Tag(TASK)]
+        Annotated[CompleteContents, Tag(COMPLETE)]
+        | Annotated[TaskContents, Tag(TASK)]
         | Annotated[TableContents, Tag(TABLE)]
         | Annotated[Contents, Tag(ROWS)],
         Discriminator(_takes),
     ] = Field(title="What is released")
     accounting: Accounting | OlderAccounting = Field(title="Accounting")
-    mechanisms: Mechanisms = Field(title="Mechanisms")
+    mechanisms: LearnerMechanisms | Mechanisms = Field(title="Mechanisms")
     data_dependent_bounds: DataDependentBounds = Field(title="Data-dependent bounds")
-    pattern: Pattern = Field(title="Release pattern")
+    pattern: LedgerPattern | Pattern = Field(title="Release pattern")
     post_processing: Adaptation | PostProcessing = Field(title="Post-processing")
     implementation: Implementation = Field(title="Implementation")
     utility: Annotated[
@@ -586,6 +597,16 @@ class Document(Model):
             raise ValueError("columns are stated from version 7 on, and there always")
         if isinstance(self.contents, TaskContents) != (self.version >= 8):
             raise ValueError("the task is stated from version 8 on, and there always")
+        complete = (
+            isinstance(self.contents, CompleteContents),
+            isinstance(self.mechanisms, LearnerMechanisms),
+            isinstance(self.pattern, LedgerPattern),
+        )
+        if set(complete) != {self.version >= 9}:
+            raise ValueError(
+                "sets, least_records, the learner and the ledger's head are stated from version 9"
+                " on, and there always"
+            )
 
         several = has_several_labels(self.contents)
         foreign = Utility if several else LabelSetUtility

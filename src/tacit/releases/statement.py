@@ -28,6 +28,7 @@ from tacit.privacy.guarantee import (
 from tacit.privacy.older import OlderNumbers, older_words
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE, in_words, most_expensive
+from tacit.releases.fields import Model, Number
 from tacit.releases.schema import (
     CLASS_SIZES,
     LABEL_COUNTS,
@@ -37,8 +38,6 @@ from tacit.releases.schema import (
     Document,
     EpsilonAtDelta,
     LabelSetUtility,
-    Model,
-    Number,
     OlderAccounting,
     OlderProfile,
     Parameters,

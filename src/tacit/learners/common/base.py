@@ -35,6 +35,7 @@ from tacit.learners.common.nodes import Nodes
 from tacit.learners.common.notebook import promise_html
 from tacit.learners.common.overlap import OVERLAP, check_overlap
 from tacit.learners.common.parameters import flag, whole
+from tacit.learners.common.stated import stated_parameters
 from tacit.learners.common.validation import (
     check_columns,
     has_label_sets,
@@ -46,10 +47,11 @@ from tacit.learners.common.validation import (
     validated_records,
     validated_rows,
 )
+from tacit.learners.methods import name_of
 from tacit.mechanisms.noise import SAMPLERS, Integers, NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
 from tacit.models.probabilities import Probabilities
-from tacit.models.released import Publishable, Released
+from tacit.models.released import LearnerFacts, Publishable, Released
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
@@ -294,6 +296,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
     def has_present_samplers(self) -> bool:
         # a learner that was pickled by an earlier version may lack the attribute
         return bool(vars(self).get("samplers_") == SAMPLERS[self.noise_])
+
+    def learner_facts(self) -> LearnerFacts:
+        values = {name: self._flat_value(name) for name in self.flat_parameters()}
+        parameters, left_out = stated_parameters(values)
+        return LearnerFacts(name_of(type(self)), parameters, left_out)
+
+    def _flat_value(self, name: str) -> Any:
+        """Return a parameter by its name of `of_flat`."""
+        value: Any = self
+        for part in self.flat_names.get(name, name).split("__"):
+            value = getattr(value, part)
+        return value
 
     def name_rows(self) -> Any:
         return self.names

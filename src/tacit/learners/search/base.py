@@ -22,7 +22,7 @@ from tacit.learners.common.overlap import check_overlap
 from tacit.learners.common.parameters import real
 from tacit.mechanisms import counts
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.released import Released
+from tacit.models.released import LearnerFacts, Released
 from tacit.models.rows import rowwise_inner_products
 from tacit.privacy.budget import Budget, calibrate
 from tacit.privacy.events import ZCDP, Event, Gaussian, PureDP
@@ -100,6 +100,10 @@ class Search(PrivateClassifier):
     def promise(self) -> Guarantee:
         promise = super().promise()
         return replace(promise, scope=f"{promise.scope}, tuning included")
+
+    def learner_facts(self) -> LearnerFacts:
+        # the search itself, and so its promise, is made from objects
+        return LearnerFacts("", {}, ())
 
     def name_rows(self) -> Any:
         return self.estimator.name_rows()
