@@ -1,6 +1,4 @@
-"""Releases of document versions 3 and 4, which earlier tacits wrote, load and verify as they
-are.
-"""
+"""Releases of document versions 3 to 8, which earlier tacits wrote, load and verify as they are."""
 
 import json
 import math
@@ -25,7 +23,7 @@ from tacit.releases.statement import privacy_items
 WRITTEN = Path(__file__).parent / "written" / "version-3"
 OLDER = [
     (version, path.name)
-    for version in (4, 5)
+    for version in (4, 5, 6, 7, 8)
     for path in sorted((WRITTEN.parent / f"version-{version}").iterdir())
 ]
 UTILITY = Utility(
@@ -59,6 +57,8 @@ def test_a_release_of_an_earlier_version_verifies_and_says_what_it_said(version,
     again = release.save(tmp_path / "again")
     for file in ("release.json", "CARD.md", "arrays.safetensors"):
         assert (again / file).read_bytes() == (written / file).read_bytes()
+    if release.several:
+        return
     measured = Release.load(release.with_utility(UTILITY).save(tmp_path / "measured")).verify()
     assert (measured.document.version, measured.document.utility) == (version, UTILITY)
 
@@ -117,7 +117,7 @@ def test_its_words_and_epsilons_are_those_of_its_version():
     single = Guarantee(Unit.ADD_REMOVE, Exponential(1.0))
     epsilons = {
         version: privacy_items(single, version)["parameters"].epsilons[0].epsilon
-        for version in (4, 5)
+        for version in (4, 5, 6, 7, 8)
     }
     assert epsilons[4] == 1.0
     assert epsilons[5] == pytest.approx(

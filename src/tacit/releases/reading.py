@@ -23,7 +23,7 @@ from tacit.compute.documents import parse_json
 from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.privacy.guarantee import Guarantee
 from tacit.releases.fields import ONE_LINE, Recorded
-from tacit.releases.schema import CONTENT_TAGS, FORMAT, UTILITY_TAGS, VERSIONS, Document
+from tacit.releases.schema import CONTENT_TAGS, FORMAT, TYPE_NAMES, UTILITY_TAGS, VERSIONS, Document
 
 DOCUMENT = "release.json"
 ARRAYS = "arrays.safetensors"
@@ -227,7 +227,7 @@ def _check_countable(guarantee: Guarantee) -> None:
 def refusal(where: str, error: ValidationError, remedy: str) -> ReleaseError:
     """Say in one line which value a model refused first."""
     first = error.errors()[0]
-    tags = CONTENT_TAGS + UTILITY_TAGS
+    tags = CONTENT_TAGS + UTILITY_TAGS + TYPE_NAMES
     parts = [str(part) for part in first["loc"] if part not in tags]
     place = ".".join(parts) or "document"
     rule = first["msg"]

@@ -516,6 +516,9 @@ NO_FIGURES = "no figures"
 UTILITY_TAGS = (CLASSES, LABEL_SETS, NO_FIGURES)
 """Tags of the types of item 15."""
 
+TYPE_NAMES = ("LearnerMechanisms", "Mechanisms", "LedgerPattern", "Pattern")
+"""Types of items 10 and 12, which pydantic puts into the places of faults too."""
+
 
 def _measured(utility: Any) -> str:
     """Return the tag of item 15, from its values or its model."""

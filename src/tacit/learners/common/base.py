@@ -298,16 +298,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         return bool(vars(self).get("samplers_") == SAMPLERS[self.noise_])
 
     def learner_facts(self) -> LearnerFacts:
-        values = {name: self._flat_value(name) for name in self.flat_parameters()}
+        by_name = self.get_params()
+        values = {}
+        for name in self.flat_parameters():
+            grouped = self.flat_names.get(name, name)
+            # a group has the fields of its kind alone
+            if grouped in by_name:
+                values[name] = by_name[grouped]
         parameters, left_out = stated_parameters(values)
         return LearnerFacts(name_of(type(self)), parameters, left_out)
-
-    def _flat_value(self, name: str) -> Any:
-        """Return a parameter by its name of `of_flat`."""
-        value: Any = self
-        for part in self.flat_names.get(name, name).split("__"):
-            value = getattr(value, part)
-        return value
 
     def name_rows(self) -> Any:
         return self.names
