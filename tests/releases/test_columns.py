@@ -48,7 +48,7 @@ def reloaded(release, folder):
 
 def test_columns_of_a_frame_are_matched_by_name(tmp_path):
     release = reloaded(Release.of(learner().fit(FRAME, Y), name="abc"), tmp_path)
-    assert release.document.version == 7
+    assert release.document.version == 9
     assert release.columns == ColumnNames(("a", "b", "c"))
     assert "columns: a; b; c" in release.card()
     assert "publishes with the release" in release.card()
