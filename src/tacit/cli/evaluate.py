@@ -13,7 +13,6 @@ from tacit.cli.answers import (
     print_coverage,
 )
 from tacit.cli.common import (
-    class_labels,
     ledger_of,
     number_of_persons,
     one_label_each,
@@ -39,6 +38,7 @@ from tacit.cli.options import (
     Persons,
     Split,
 )
+from tacit.cli.paid_evaluation import Paid, check_paid, check_recordable, evaluate_paid, true_labels
 from tacit.cli.refusing import foreign_figures, print_foreign
 from tacit.cli.table_rows import data_for
 from tacit.compute.progress_display import shown_progress
@@ -72,6 +72,7 @@ def evaluate(
     at_least: float | None = None,
     foreign: Path | None = None,
     out: MaybeOut = None,
+    paid: Paid | None = None,
     json: Json = False,
     force: Force = False,
 ) -> None:
@@ -81,9 +82,13 @@ def evaluate(
     F1, the share of rows whose whole set of labels is right, and the calibration error.
 
     Figures are exact, so those on private rows are outside the guarantee and for their owner alone.
-    Only figures on public rows are recorded: rows of a store that was declared public when it was
-    made, or of a plain file that --public-test declares public. Rows that a ledger covers are
-    private whatever was declared.
+    With --budget they are noisy and protect the test rows, at a price that the ledger of these rows
+    counts: accuracy, balanced accuracy and accuracy per class, and by group with --by and --groups,
+    with intervals that cover the noise.
+
+    Of exact figures only those on public rows are recorded: rows of a store that was declared
+    public when it was made, or of a plain file that --public-test declares public. Rows that a
+    ledger covers are private whatever was declared.
 
     Where the test set has ids of persons, intervals are over persons: rows of one person are alike,
     and an interval that takes them for independent is too short.
@@ -126,11 +131,23 @@ def evaluate(
     if at_least is not None:
         checked_share(at_least)
     check_picture(out, force=force)
+    if paid is not None and check_paid(
+        paid,
+        record=record,
+        class_sizes=class_sizes,
+        public_test=public_test,
+        at_least=at_least,
+        foreign=foreign,
+        out=out,
+    ):
+        reading = {"x": x, "y": y, "persons": persons, "split": split, "any_encoder": any_encoder}
+        evaluate_paid(release, store, paid, reading, label_kind=labels, json=json)
+        return
 
     with shown_progress():
         loaded = Release.load(release).verify()
         if record:
-            _check_recordable(release)
+            check_recordable(release)
         data = data_for(
             loaded,
             store,
@@ -204,10 +221,7 @@ def _score_classes(
     """Return the true classes, and how often those that are predicted are right."""
     from tacit.models import metrics
 
-    reason = "the release predicts one; give rows of one label each"
-    truth = one_label_each(data, path, reason)
-    if truth.dtype.kind != release.classes.dtype.kind:
-        truth = class_labels(data, path, release.classes.tolist(), label_kind)
+    truth = true_labels(release, data, path, label_kind)
     sizes = None
     if class_sizes is not None:
         sizes = _class_sizes(class_sizes, release.classes)
@@ -215,15 +229,6 @@ def _score_classes(
     with data.places.in_errors():
         scores = metrics.evaluate(truth, predicted, release.classes, sizes, data.persons)
     return truth, scores
-
-
-def _check_recordable(release: Path) -> None:
-    """Refuse to record figures in a release that was published."""
-    from tacit.releases.reading import is_release
-
-    if not is_release(release):
-        fault = f"{release} was published, or is in git, so nothing is recorded in it"
-        raise InputError(f"{fault}; record in the release that it was made from, then publish that")
 
 
 def _class_sizes(path: Path, classes: "NDArray[Any]") -> "NDArray[np.int64]":

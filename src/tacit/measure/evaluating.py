@@ -55,7 +55,9 @@ ABOUT_TEST_RECORDS = (
 class Classifier(Protocol):
     """A fitted classifier of one label a row: a release, or a learner after `fit`."""
 
-    classes_: NDArray[Any]
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The class list, of shape (C,)."""
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row, of shape (n,)."""

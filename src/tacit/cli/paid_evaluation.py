@@ -1,0 +1,267 @@
+"""`tacit evaluate --budget`: figures on private test rows, paid for and charged to their ledger."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from tacit.cli.common import class_labels, ledger_of, one_label_each, read_lines, say
+from tacit.cli.json_output import guarantee_facts, print_json
+from tacit.cli.options import Budget, LabelMeaning, Noise, Unit
+from tacit.compute.progress_display import shown_progress
+from tacit.data.locations import located
+from tacit.errors import InputError, excerpt
+
+if TYPE_CHECKING:
+    from tacit.data.imports import Data
+    from tacit.measure.evaluating import Evaluation, Figures
+    from tacit.privacy.ledger import Ledger
+    from tacit.releases.release import Release
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Paid:
+    """Options of a paid evaluation.
+
+    Parameters
+    ----------
+    by
+        A column that says to which group each test row belongs: of the table, or of the metadata of
+        the store; or a file with one value a row, or TABLE#COLUMN. Figures by group cost nothing
+        more.
+    groups
+        The declared values of that column: a file with one a line, or values with commas between
+        them. Rows of any other value are the group "other".
+    tables
+        What is counted in each class: right, predicted (the confusion table) or confidence (the
+        calibration), with commas between them; all share the budget.
+    ledger
+        The ledger of the test rows to charge; by default the one beside them, if there is one.
+    seed
+        Seed of research noise.
+    """
+
+    budget: Budget = None
+    by: str | None = None
+    groups: str | None = None
+    tables: Annotated[str | None, Parameter(name="--tables")] = None
+    unit: Unit = None
+    ledger: Path | None = None
+    noise: Noise = "secure"
+    seed: int | None = None
+
+
+def check_paid(paid: Paid, **unpaid: Any) -> bool:
+    """Tell whether figures are paid for; refuse options that do not go with it.
+
+    `unpaid` are options of an evaluation that is not paid for, by name.
+    """
+    if paid.budget is None:
+        for option in fields(paid):
+            if getattr(paid, option.name) != option.default:
+                raise InputError(
+                    f"--{option.name} is for figures that are paid for; add --budget, such as"
+                    " --budget rho=.05, or leave it out"
+                )
+        return False
+
+    for name, value in unpaid.items():
+        if value:
+            raise InputError(
+                f"--{name.replace('_', '-')} does not go with --budget, whose figures are those of"
+                " one paid table; leave one of them out"
+            )
+    if paid.noise == "research" and paid.seed is None:
+        raise InputError("--noise research needs a seed; add --seed 0")
+    return True
+
+
+def check_recordable(release: Path) -> None:
+    """Refuse to record figures in a release that was published."""
+    from tacit.releases.reading import is_release
+
+    if not is_release(release):
+        fault = f"{release} was published, or is in git, so nothing is recorded in it"
+        raise InputError(f"{fault}; record in the release that it was made from, then publish that")
+
+
+def true_labels(release: "Release", data: "Data", path: Path, label_kind: LabelMeaning) -> Any:
+    """Return the labels of test rows, as values of the release's classes."""
+    reason = "the release predicts one; give rows of one label each"
+    truth = one_label_each(data, path, reason)
+    if truth.dtype.kind == release.classes.dtype.kind:
+        return truth
+    return class_labels(data, path, release.classes.tolist(), label_kind)
+
+
+def evaluate_paid(
+    release: Path,
+    store: Path,
+    paid: Paid,
+    rows: Mapping[str, Any],
+    *,
+    label_kind: LabelMeaning,
+    json: bool,
+) -> None:
+    """Measure a release on private rows and print the figures; `rows` says how they are read."""
+    from tacit.cli.table_rows import data_for
+    from tacit.releases.release import Release
+
+    with shown_progress():
+        loaded = Release.load(release).verify()
+        if loaded.several:
+            raise InputError(
+                f"{release} predicts several labels a row, and a paid evaluation counts one; leave"
+                " --budget out"
+            )
+        data = data_for(loaded, store, **rows)
+        truth = true_labels(loaded, data, store, label_kind)
+        ledger = ledger_of(paid.ledger, located(store, rows["split"]), data)
+        with data.places.in_errors():
+            result = paid_figures(loaded, data, truth, store, rows["split"], paid, ledger)
+
+    heading = f"{release} on {store}: private rows, {len(loaded.classes)} classes"
+    show_paid(result, heading, store, charged=ledger is not None, json=json)
+
+
+def paid_figures(
+    release: "Release",
+    data: "Data",
+    truth: Any,
+    store: Path,
+    split: str | None,
+    paid: Paid,
+    ledger: "Ledger | None",
+) -> "Evaluation":
+    """Measure a release on private rows; the ledger is charged before noise is drawn."""
+    from tacit.measure.evaluating import evaluate
+
+    if (paid.by is None) != (paid.groups is None):
+        raise InputError(
+            "--by names a column and --groups its declared values, since those that occur are"
+            " private; give both, or neither"
+        )
+    place = located(store, split)
+    by = None
+    groups = None
+    if paid.by is not None and paid.groups is not None:
+        by = _column(paid.by, place)
+        groups = _declared_groups(paid.groups)
+    return evaluate(
+        release,
+        data.x,
+        truth,
+        budget=paid.budget or "",
+        persons=data.persons,
+        by=by,
+        groups=groups,
+        tables="right" if paid.tables is None else paid.tables.split(","),
+        unit=paid.unit or "add-remove",
+        ledger=ledger,
+        noise=paid.noise,
+        random_state=paid.seed,
+    )
+
+
+def _column(name: str, place: Path) -> Any:
+    """Return the value of each row of a column of the data at `place`, or of a file."""
+    from tacit.data.embeddings import EmbeddingStore
+    from tacit.data.manifest import NAME
+    from tacit.data.tables import is_table, open_table
+
+    file, mark, column = name.rpartition("#")
+    if mark and is_table(Path(file)):
+        return open_table(Path(file)).column(column)
+    if Path(name).is_file():
+        return _lines(Path(name), "by")
+
+    if (place / NAME).is_file():
+        table = EmbeddingStore.open(place).metadata()
+        if name not in table.column_names:
+            raise InputError(
+                f"--by {name} is no file, and {place} has no such column (its columns are"
+                f" {excerpt(', '.join(table.column_names))}); name one, or give a file with one"
+                " value a row"
+            )
+        return table[name].to_numpy()
+    if place.exists() and is_table(place):
+        return open_table(place).column(name)
+    raise InputError(
+        f"--by {name} is no file, and {place} has no columns; give a file with one value a row"
+    )
+
+
+def _declared_groups(text: str) -> list[str]:
+    """Return the groups of `--groups`: the lines of a file, or values with commas between them."""
+    if Path(text).is_file():
+        return _lines(Path(text), "groups")
+    return [name.strip() for name in text.split(",")]
+
+
+def _lines(path: Path, option: str) -> list[str]:
+    try:
+        return read_lines(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"--{option} {path} is not a readable text file; give one value a line"
+        ) from error
+
+
+def show_paid(
+    result: "Evaluation", heading: str, store: Path, *, charged: bool, json: bool
+) -> None:
+    """Print the figures with their intervals, then what they cost."""
+    if json:
+        facts = _facts(result.overall)
+        facts["groups"] = {name: _facts(figures) for name, figures in result.groups.items()}
+        print_json(facts | guarantee_facts(result.guarantee_))
+        return
+
+    say(heading)
+    _print_figures(result.overall, "")
+    shown = [share for share in result.per_class.values() if share == share]
+    if shown:
+        shown.sort()
+        say(
+            f"per class: lowest {shown[0]:.4f}, median {shown[len(shown) // 2]:.4f}, highest"
+            f" {shown[-1]:.4f}"
+        )
+    hidden = result.overall.hidden_classes
+    if hidden:
+        say(f"noise hides whether {hidden} of {len(result.classes)} classes have rows")
+    for name, figures in result.groups.items():
+        _print_figures(figures, f"{name}: ")
+    say("intervals at 95 % cover the sampling of the test rows and the noise")
+    say(result.statement())
+    if not charged:
+        say(
+            "No ledger counts this run; to limit further ones, start one: tacit ledger"
+            f" {store} --allow BUDGET"
+        )
+
+
+def _print_figures(figures: "Figures", prefix: str) -> None:
+    for name, label in (("accuracy", "accuracy"), ("balanced_accuracy", "balanced accuracy")):
+        value = getattr(figures, name)
+        low, high = figures.interval(name)
+        if value == value:
+            say(f"{prefix}{label} {value:.4f} (95 % interval {low:.4f} to {high:.4f})")
+        else:
+            say(f"{prefix}{label} hidden by the noise (95 % interval {low:.4f} to {high:.4f})")
+
+
+def _facts(figures: "Figures") -> dict[str, Any]:
+    """Return figures by the names that an evaluation without a price has for them."""
+    intervals: Mapping[Any, tuple[float, float]] = figures.class_intervals()
+    return {
+        "accuracy": figures.accuracy,
+        "accuracy_interval": figures.interval("accuracy"),
+        "balanced": figures.balanced_accuracy,
+        "interval": figures.interval("balanced_accuracy"),
+        "per_class": {str(label): share for label, share in figures.per_class.items()},
+        "per_class_intervals": {str(label): ends for label, ends in intervals.items()},
+        "records": figures.records,
+    }

@@ -1,0 +1,127 @@
+"""`tacit evaluate --budget`: figures on private rows, at a price."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tacit
+from cli.conftest import CLASSES, rows
+from tacit.data.embeddings import EmbeddingStore
+
+
+@pytest.fixture
+def release(stores, run):
+    """A release, and a private test store of 600 rows with hospitals and a ledger."""
+    assert run("fit noisy-sum private --budget rho=5 --out release")[0] == 0
+    x, y = rows(np.random.default_rng(5), 600)
+    EmbeddingStore.write(
+        "hospital-test",
+        x,
+        y,
+        classes=CLASSES,
+        labels="index",
+        metadata={"hospital": np.array(["north", "south", "west"])[np.arange(600) % 2]},
+    )
+    assert run("ledger hospital-test --allow rho=1")[0] == 0
+    return stores
+
+
+LINE = "evaluate release hospital-test --budget rho=.1"
+
+
+def spent():
+    ledger = tacit.Ledger.beside("hospital-test", "hospital-test")
+    return ledger.account().spent.rho
+
+
+def test_figures_by_group_are_charged_to_the_ledger_of_the_test_rows(release, run):
+    status, out, err = run(f"{LINE} --by hospital --groups north,east")
+    assert (status, err) == (0, "")
+    assert "accuracy 0." in out
+    assert "north: accuracy" in out
+    assert "east: accuracy hidden by the noise (95 % interval 0.0000 to 1.0000)" in out
+    assert "other: accuracy" in out
+    assert "charged to the ledger of 'hospital-test'" in out
+    assert "about the test records" in out
+    assert spent() == pytest.approx(0.1)
+
+    exact = json.loads(run("evaluate release hospital-test --json")[1])
+    status, out, err = run(f"{LINE} --by hospital --groups north,south --json")
+    facts = json.loads(out)
+    low, high = facts["accuracy_interval"]
+    assert low < exact["accuracy"] < high
+    assert facts["groups"]["south"]["records"] == pytest.approx(300, abs=40)
+    assert facts["rho"] == pytest.approx(0.1)
+    assert spent() == pytest.approx(0.2)
+
+
+def test_groups_come_from_a_file_or_a_column_of_another_table(release, run):
+    Path("hospitals.txt").write_text("north\nwest\n" * 300)
+    Path("more.csv").write_text("id,ward\n" + "1,a\n2,b\n" * 300)
+    Path("groups.txt").write_text("north\nwest\n")
+    for options in ("--by hospitals.txt --groups groups.txt", "--by more.csv#ward --groups a,b"):
+        status, out, err = run(f"{LINE} {options} --json")
+        assert (status, err) == (0, "")
+        records = [figures["records"] for figures in json.loads(out)["groups"].values()]
+        assert records == pytest.approx([300, 300, 0], abs=60)
+
+
+def test_tables_of_files_have_groups_in_a_column(release, run):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    x, y = rows(np.random.default_rng(6), 300)
+    table = pa.table(
+        {
+            "embedding": x.astype(np.float32).tolist(),
+            "label": np.array(CLASSES)[y].tolist(),
+            "ward": np.arange(300) % 2,
+        }
+    )
+    pa.parquet.write_table(table, "wards.parquet")
+    line = "evaluate release wards.parquet --budget epsilon=1 --by ward --groups 0,1 --json"
+    status, out, _ = run(line)
+    assert status == 0
+    facts = json.loads(out)
+    assert facts["pure_epsilon"] == 1
+    assert facts["groups"]["1"]["records"] == pytest.approx(150, abs=40)
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("--budget lots", "lots"),
+        ("--budget rho=.1 --by hospital", "give both, or neither"),
+        ("--budget rho=.1 --by ward --groups a", "no such column (its columns are"),
+        ("--budget rho=.1 --out figure.svg", "--out does not go with --budget"),
+        ("--budget rho=.1 --public-test --record", "does not go with --budget"),
+        ("--budget rho=.1 --noise research", "add --seed 0"),
+        ("--budget rho=.1 --tables rights", "must be one or several of"),
+        ("--budget rho=.1 --unit add-remove-person", "persons"),
+        ("--by hospital --groups a", "--by is for figures that are paid for"),
+        ("--seed 3", "--seed is for figures that are paid for"),
+        ("--budget rho=3", "would overdraw"),
+    ],
+)
+def test_bad_options_are_refused_before_a_charge(release, run, line, fault):
+    status, out, err = run(f"evaluate release hospital-test {line}")
+    assert (status, out) == (2, "")
+    assert fault in err
+    assert err.count("\n") == 1
+    assert spent() == 0
+
+
+def test_an_interrupted_evaluation_stays_charged(release, run, monkeypatch):
+    from tacit.mechanisms import partition_tables
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(partition_tables, "noisy_tables", interrupted)
+        assert run(LINE)[0] == 130
+    assert spent() == pytest.approx(0.1)
+    assert run(LINE)[0] == 0
+    assert spent() == pytest.approx(0.2)
