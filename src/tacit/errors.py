@@ -93,8 +93,8 @@ class PartlyFailedError(Exception):
 
 
 class NothingDoneError(Exception):
-    """The input was right, and the answer is that nothing should be written; the command line
-    returns status 1.
+    """The input was right, and the answer is no: nothing should be written or handed out; the
+    command line returns status 1.
     """
 
 

@@ -310,6 +310,7 @@ def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":
     from tacit.models import metrics
     from tacit.releases.provenance import one_line
     from tacit.releases.release import Utility
+    from tacit.releases.schema import PUBLIC_TEST_SET
 
     by_person = scores.persons is not None
     entity = f"persons, {metrics.BY_PERSON}" if by_person else "rows"
@@ -323,6 +324,6 @@ def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":
         interval=scores.interval,
         interval_of="balanced accuracy over persons" if by_person else "balanced accuracy",
         minority_accuracy=scores.minority,
-        protection="public test set",
+        protection=PUBLIC_TEST_SET,
         seeds=f"this one release; the interval is over test {entity}",
     )

@@ -29,6 +29,7 @@ from tacit.cli.learner import (
     known_method,
     make_learner,
 )
+from tacit.cli.least_records import check_least_records
 from tacit.cli.names import NONE, names_for
 from tacit.cli.options import (
     Budget,
@@ -86,6 +87,7 @@ def fit(
     split: Split = None,
     public_split: str | None = None,
     card: CardFacts | None = None,
+    least_records: int | None = None,
     allow_research: bool = False,
     json: Json = False,
     force: Force = False,
@@ -128,6 +130,9 @@ def fit(
         Seed for research noise and for public random choices, where the method has any.
     public_split
         The same for the public data.
+    least_records
+        Declare that each class has at least so many records, which the card then states as
+        unprotected; refused, before anything is charged, where a class has fewer.
     allow_research
         Save a release that is not for release, stamped so.
     parameters
@@ -197,6 +202,7 @@ def fit(
         check_most_labels(learner, method, data, store, class_list)
         y_of_class = class_labels(data, store, class_list, labels, needed=learner.uses_records)
         class_tree = _set_tree(learner, tree, class_list, y_of_class)
+        check_least_records(least_records, y_of_class, class_list, class_tree)
         learner.set_params(classes=class_list, ledger=ledger_of(ledger, private, data))
         _set_shape(learner, data)
         class_names = _set_names(learner, names, data, class_list, private)
@@ -214,6 +220,7 @@ def fit(
             encoder=encoder_facts(data),
             columns=columns_of_card(data),
             tree=class_tree,
+            least_records=least_records,
         )
         release.save(out, force=force, allow_research=allow_research)
         if figures is not None:

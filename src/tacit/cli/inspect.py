@@ -5,7 +5,7 @@ from pathlib import Path
 from tacit.cli.common import check_outside, say
 from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.options import Json
-from tacit.errors import InputError
+from tacit.errors import InputError, NothingDoneError
 
 
 def inspect(
@@ -14,10 +14,13 @@ def inspect(
     *,
     key: Path | None = None,
     registry: Path | None = None,
+    require: Path | None = None,
+    ledger: Path | None = None,
     json: Json = False,
     force: bool = False,
 ) -> None:
-    """Check a release (hashes, arrays, every stated number) and print its card.
+    """Check a release (hashes, arrays, every stated number) and print its card; or hold it against
+    a policy.
 
     Parameters
     ----------
@@ -28,9 +31,22 @@ def inspect(
         hub.
     registry
         Also write an entry for a registry of deployments, as YAML.
+    require
+        Hold the release against this policy, a file of TOML, in place of printing its card: one
+        line for each rule, and exit status 1 where a rule is not met.
+    ledger
+        For --require: the ledger of the private data, of which all charges then count.
     force
         Overwrite the YAML file.
     """
+    if require is not None:
+        _check_alone(registry)
+        _require(release, require, ledger, key, json=json)
+        return
+    if ledger is not None:
+        raise InputError(
+            f"--ledger {ledger} is for a policy; give one with --require FILE, or see tacit ledger"
+        )
     from tacit.compute.atomic import atomic_file
     from tacit.releases.reading import LABELS_DOCUMENT
     from tacit.releases.registry import registry_yaml
@@ -67,6 +83,50 @@ def inspect(
     )
     say(f"{signed}\n")
     say(loaded.card())
+
+
+def _check_alone(registry: Path | None) -> None:
+    """Refuse to write an entry of a registry beside the answer of a gate."""
+    if registry is not None:
+        raise InputError(
+            f"--registry {registry} and --require exclude each other; write the entry once the"
+            " release may leave"
+        )
+
+
+def _require(
+    release: Path, require: Path, ledger: Path | None, key: Path | None, *, json: bool
+) -> None:
+    """Print the answer of each rule, and end with status 1 where one is not met."""
+    from dataclasses import asdict
+
+    from tacit.releases.gate import decide
+    from tacit.releases.policy import Policy
+
+    verdict = decide(release, Policy.read(require), ledger=ledger, key=key)
+    if json:
+        print_json(
+            {
+                "met": verdict.met,
+                "document": verdict.document,
+                "sha256": verdict.sha256,
+                "rules": [asdict(ruling) for ruling in verdict.rulings],
+                "unchecked": verdict.unchecked,
+            }
+        )
+    else:
+        width = max(len(ruling.rule) for ruling in verdict.rulings)
+        for ruling in verdict.rulings:
+            answer = "met    " if ruling.met else "not met"
+            say(f"{answer}  {ruling.rule:{width}}  {ruling.line}")
+        if verdict.unchecked:
+            say(
+                f"\nNot checked, since the policy does not state it: {', '.join(verdict.unchecked)}"
+            )
+    if not verdict.met:
+        raise NothingDoneError(verdict.sentence)
+    if not json:
+        say(f"\nyes: {verdict.sentence}")
 
 
 def _inspect_labels(folder: Path, signed: str, *, json: bool) -> None:

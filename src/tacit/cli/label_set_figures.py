@@ -86,6 +86,7 @@ def label_set_utility(scores: "LabelSetScores", identity: str, rows: int) -> "La
     from tacit.models import metrics
     from tacit.releases.provenance import one_line
     from tacit.releases.release import LabelSetUtility
+    from tacit.releases.schema import PUBLIC_TEST_SET
 
     by_person = scores.persons is not None
     entity = f"persons, {metrics.BY_PERSON}" if by_person else "rows"
@@ -104,7 +105,7 @@ def label_set_utility(scores: "LabelSetScores", identity: str, rows: int) -> "La
         rare_third=scores.rare_third,
         rare_by=scores.rare_by,
         per_label=present_figures(scores.per_label),
-        protection="public test set",
+        protection=PUBLIC_TEST_SET,
         seeds=f"this one release; the interval is over test {entity}{_warning(scores)}",
     )
 

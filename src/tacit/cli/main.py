@@ -2,7 +2,8 @@
 status.
 
 Exit status: 0 done; 2 the input was wrong (one line on stderr); 130 interrupted; 1 a fault of ours,
-cells of a sweep that failed, or rows that do not suit a release (`tacit adapt`). Only the standard
+cells of a sweep that failed, rows that do not suit a release (`tacit adapt`), or a gate or an audit
+that answers no. Only the standard
 library is imported before `main` runs, so that a Ctrl-C is caught from the start.
 """
 

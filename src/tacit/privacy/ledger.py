@@ -40,7 +40,7 @@ from tacit.privacy.unit import Unit
 ENDING = ".ledger.jsonl"
 
 # Errors that may be raised while a line is read that is not an entry.
-_UNREADABLE = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
+UNREADABLE = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError)
 
 # Seconds to wait for the first entry of a file that another process creates.
 _PATIENCE = 1.0
@@ -412,7 +412,7 @@ class Ledger:
         # A line that cannot be read back would make the ledger useless.
         try:
             account.with_entry(Chain().read(line, compare=False))
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise LedgerError(
                 f"the entry cannot be recorded ({excerpt(str(error))}); nothing is charged"
             ) from error
@@ -454,7 +454,7 @@ class Ledger:
                     other_identities.add(identity)
                     if entry["kind"] == "allow":
                         identities_with_allowance.add(identity)
-            except _UNREADABLE as error:
+            except UNREADABLE as error:
                 raise self._unreadable(number, line, error) from error
 
         account = replace(

@@ -26,6 +26,7 @@ from tacit.releases.columns import ColumnNames, TableColumns, stated_columns
 from tacit.releases.fields import NOT_STATED, DType, Recorded
 from tacit.releases.reading import read_only, refusal
 from tacit.releases.schema import (
+    COVERS_ONE_FIT,
     VERSION,
     Array,
     Audit,
@@ -44,6 +45,7 @@ from tacit.releases.schema import (
     RecordedLearner,
     Task,
     Trust,
+    declared_least_records,
 )
 from tacit.releases.statement import accounting_item, privacy_items, stamp
 from tacit.version import __version__
@@ -175,6 +177,15 @@ def _with_overlap_unprotected(guarantee: Guarantee) -> Guarantee:
     return replace(guarantee, unprotected=(*guarantee.unprotected, OVERLAP))
 
 
+def _with_least_records(guarantee: Guarantee, number: int) -> Guarantee:
+    """List as unprotected that each class has at least this many records, which is declared."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        fault = f"least_records={number!r:.60} must be a whole number, 1 or more"
+        raise ReleaseError(f"{fault}; correct it, or leave it out")
+    unprotected = (*guarantee.unprotected, declared_least_records(number))
+    return replace(guarantee, unprotected=unprotected)
+
+
 def with_scaling(released: Released, scaling: Scaling) -> Released:
     """Add a scaling of rows, which comes before the decision, to what is released."""
     carried = released.carried | scaling.arrays()
@@ -253,16 +264,19 @@ def of_learner(
     day: date | str | None,
     scaled: bool,
     columns: TableColumns | None,
+    least_records: int | None,
 ) -> Document:
     """Fill in all 17 items.
 
-    `facts` are name, curator, description and intended use; `public`, `names`, `encoder`, `ledger`
-    and `day` are as in `Release.of`. `scaled` is true if rows are scaled before the decision, and
-    `columns` are those of the table that the rows were made of.
+    `facts` are name, curator, description and intended use; `public`, `names`, `encoder`, `ledger`,
+    `day` and `least_records` are as in `Release.of`. `scaled` is true if rows are scaled before the
+    decision, and `columns` are those of the table that the rows were made of.
     """
     guarantee = _with_other_fits(clf)
     if scaled:
         guarantee = _with_overlap_unprotected(guarantee)
+    if least_records is not None:
+        guarantee = _with_least_records(guarantee, least_records)
     items = privacy_items(guarantee)  # 2, and 4 to 7, by their names in the document
     account = None
     if ledger is not None:
@@ -271,7 +285,7 @@ def of_learner(
     # a document always states a recipe
     encoder_facts = {"recipe": NOT_STATED, **dict(encoder or {})}
     try:
-        contents = _contents(clf, released, arrays, sha256, columns)
+        contents = _contents(clf, released, arrays, sha256, columns, least_records)
         return Document(
             version=VERSION,
             stamp=stamp(guarantee, clf.noise_),  # type: ignore[arg-type]  # pydantic checks
@@ -351,7 +365,7 @@ def _with_other_fits(clf: Publishable) -> Guarantee:
     if fits == 1 or stamp(guarantee, clf.noise_):
         return guarantee
 
-    uncovered = f"up to {fits} fits by clones of this learner; the statement covers one"
+    uncovered = f"up to {fits} fits by clones of this learner; {COVERS_ONE_FIT}"
     choice = "pay for the choice by tacit.GridSearch or tacit.RandomSearch"
     remedy = f"{choice}, or charge each fit to a ledger"
     # level 4 is the line that called Release.of
@@ -430,6 +444,7 @@ def _contents(
     arrays: Mapping[str, NDArray[Any]],
     sha256: str,
     columns: TableColumns | None,
+    least_records: int | None,
 ) -> CompleteContents:
     """Item 8."""
     labels = tuple(np.asarray(clf.classes_).tolist())
@@ -456,7 +471,7 @@ def _contents(
         **stated,
         task=_task(released),
         sets="none",
-        least_records="not stated",
+        least_records="not stated" if least_records is None else least_records,
     )
 
 

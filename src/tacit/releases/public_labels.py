@@ -8,6 +8,7 @@ are post-processing of the release: they follow from its arrays and from rows th
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,11 @@ class PublicLabels:
             document.
         """
         folder = Path(folder)
-        files = read_files(folder)
+        return cls.of_files(read_files(folder), folder)
+
+    @classmethod
+    def of_files(cls, files: Mapping[str, bytes], folder: Path) -> PublicLabels:
+        """Read labels from the bytes of their files by name; errors are those of `load`."""
         document = parse_labels_document(str(folder / LABELS_DOCUMENT), files[LABELS_DOCUMENT])
         release = reading.parse_document(str(folder / DOCUMENT), files[DOCUMENT])
         texts = {name: reading.text_of(folder / name, files[name]) for name in (TABLE, CARD)}

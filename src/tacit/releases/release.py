@@ -124,6 +124,7 @@ class Release(PredictingClassifier):
         date: date | str | None = None,
         columns: TableColumns | None = None,
         tree: Tree | Mapping[Any, Any] | None = None,
+        least_records: int | None = None,
     ) -> Release:
         """Make a release from a fitted learner.
 
@@ -153,6 +154,10 @@ class Release(PredictingClassifier):
             A public tree of which the classes are the leaves, `{class: parent}`; by default that of
             the learner, if it has one. The release states it, and answers with an inner node where
             no class is likely enough (`predict` with `at_least`).
+        least_records : int, optional
+            How many records each class has at least. The owner declares it, and the release lists
+            it as unprotected. Nothing here can check it: `tacit fit --least-records` compares it
+            with the records, before anything is charged.
 
         Raises
         ------
@@ -192,6 +197,7 @@ class Release(PredictingClassifier):
             day=date,
             scaled=scaling is not None,
             columns=columns,
+            least_records=least_records,
         )
         release = cls(document, arrays, sha256, render_card(document))
 
@@ -212,7 +218,11 @@ class Release(PredictingClassifier):
             document.
         """
         folder = Path(folder)
-        files = reading.read_files(folder)
+        return cls.of_files(reading.read_files(folder), folder)
+
+    @classmethod
+    def of_files(cls, files: Mapping[str, bytes], folder: Path) -> Release:
+        """Read a release from the bytes of its files by name; errors are those of `load`."""
         document = reading.parse_document(str(folder / DOCUMENT), files[DOCUMENT])
         arrays = reading.parse_arrays(str(folder / ARRAYS), files[ARRAYS])
         card_text = reading.text_of(folder / CARD, files[CARD])

@@ -48,6 +48,13 @@ NOT_FOR_RELEASE = "NOT FOR RELEASE"
 # the unprotected quantity that a release lists where it states a minority accuracy
 CLASS_SIZES = "training class sizes (through minority accuracy)"
 LABEL_COUNTS = "training counts of labels (through the rare third)"
+
+# what the scope of a guarantee says where more fits were made than it covers
+COVERS_ONE_FIT = "the statement covers one"
+
+# `protection` of figures that were measured on public rows
+PUBLIC_TEST_SET = "public test set"
+
 FOREIGN_UTILITY = (
     "a release of several labels has a mean average precision as its utility, and others have an"
     " accuracy"
@@ -260,6 +267,18 @@ class CompleteContents(TaskContents):
 
     sets: Literal["none"]
     least_records: Positive | Literal["not stated"]
+
+
+def declared_least_records(number: int) -> str:
+    """Name the unprotected quantity of a release that states `least_records`."""
+    return f"that each class has at least {number} records (declared)"
+
+
+def stated_least_records(contents: Contents) -> int | None:
+    """Return the number of records that each class was declared to have at least, if any."""
+    if isinstance(contents, CompleteContents) and isinstance(contents.least_records, int):
+        return contents.least_records
+    return None
 
 
 def has_several_labels(contents: Contents) -> bool:

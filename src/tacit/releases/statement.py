@@ -44,6 +44,8 @@ from tacit.releases.schema import (
     Profile,
     ProfileOf4,
     Utility,
+    declared_least_records,
+    stated_least_records,
 )
 
 # The deltas of documents of version 3.
@@ -274,6 +276,12 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
     states_counts = isinstance(utility, LabelSetUtility) and utility.tells_training_counts
     if states_counts and LABEL_COUNTS not in guarantee.unprotected:
         return f"a rare third is stated and {LABEL_COUNTS!r} is not listed as unprotected"
+
+    least_records = stated_least_records(document.contents)
+    if least_records is not None:
+        quantity = declared_least_records(least_records)
+        if quantity not in guarantee.unprotected:
+            return f"least_records is stated and {quantity!r} is not listed as unprotected"
 
     items = _items(guarantee, document.version)
     stated_items = {name: getattr(document, name).model_dump() for name in items}

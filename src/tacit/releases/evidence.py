@@ -1,0 +1,130 @@
+"""Evidence about a folder, on which the rules of a gate decide: its files, who signed them, and the
+account of the private data in a ledger.
+
+The files are read once, and everything is found from these bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tacit.errors import InputError, LedgerError, ReleaseError, excerpt
+from tacit.privacy.account import Account
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.history import History
+from tacit.releases import labels_files, reading
+from tacit.releases.fields import NOT_STATED
+from tacit.releases.reading import LABELS_DOCUMENT, README, SIGNATURE
+from tacit.releases.schema import Document, LedgerPattern
+from tacit.releases.signing import LARGEST, check_signature
+
+# Files beside those of a release that a signature covers, and the most bytes of each.
+SIGNED = {README: 2**25, "LICENSE": 2**20, SIGNATURE: LARGEST}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the rules read: the document of a release that verified, and what was found about it.
+
+    `account` is that of the private data in the ledger, once ledger and release are known to belong
+    together; else `ledger_fault` says why there is none. `signer` is the fingerprint of the key
+    that signed all files; else `signature_fault` says why there is none.
+    """
+
+    document: Document
+    guarantee: Guarantee
+    labels: bool
+    has_ledger: bool
+    account: Account | None
+    ledger_fault: str
+    signer: str
+    signature_fault: str
+    today: date
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Read the files of a release or of labels, and those beside them that a signature covers."""
+    if folder.is_symlink():
+        raise InputError(
+            f"{folder} is a link, which may lead elsewhere when the folder is handed out; give the"
+            " folder itself"
+        )
+    if (folder / LABELS_DOCUMENT).exists():
+        files = labels_files.read_files(folder)
+    else:
+        files = reading.read_files(folder)
+    for name, limit in SIGNED.items():
+        if (folder / name).is_symlink() or (folder / name).exists():
+            files[name] = reading.read_file(folder / name, limit)
+    return files
+
+
+def signer_of(folder: Path, files: dict[str, bytes], key: Path | str | None) -> tuple[str, str]:
+    """Return the fingerprint of the key that signed these files, or why there is none."""
+    if key is None:
+        return "", "no key was given; give the signer's public key with --key"
+    with TemporaryDirectory() as temporary:
+        copy = Path(temporary, folder.absolute().name)
+        copy.mkdir()
+        for name, data in files.items():
+            (copy / name).write_bytes(data)
+        try:
+            return check_signature(copy, key), ""
+        except ReleaseError as error:
+            return "", str(error).replace(str(copy), str(folder))
+
+
+def account_of(
+    document: Document, guarantee: Guarantee, history: History | LedgerError | None
+) -> tuple[Account | None, str]:
+    """Return the account of the private data, or why ledger and release do not belong together.
+
+    They do if the ledger still has the line that was its last when the release was made, and has,
+    up to there, the charge of this release under the identity that the release names.
+    """
+    if history is None:
+        return None, "no ledger was given; give the one of the private data with --ledger"
+    if isinstance(history, LedgerError):
+        return None, str(history)
+    pattern = document.pattern
+    if not isinstance(pattern, LedgerPattern) or pattern.ledger_head == NOT_STATED:
+        return None, "the release states no head of a ledger; fit with a ledger"
+    if pattern.ledger_head not in history.hashes:
+        fault = f"the head {pattern.ledger_head[:12]}... that the release states is no line of it"
+        return None, f"{fault}: it is another ledger, or lines were removed; get the owner's ledger"
+
+    head = history.hashes.index(pattern.ledger_head)
+    identities = [
+        identity
+        for number, identity, charged in history.charges
+        if number <= head and same_cost(charged, guarantee) and _names(guarantee.scope, identity)
+    ]
+    if not identities:
+        return None, (
+            "it has no charge of this release, under the identity of the data that the release"
+            " names; give the ledger that the fit was charged to"
+        )
+
+    account = history.accounts[identities[-1]]
+    if account.since[:10] != pattern.ledger_since:
+        return None, (
+            f"the release states that it begins on {pattern.ledger_since}, and its first line of"
+            f" these data is of {excerpt(account.since[:10])}; get the owner's ledger"
+        )
+    return account, ""
+
+
+def same_cost(charged: Guarantee, guarantee: Guarantee) -> bool:
+    """Tell whether two guarantees are of the same events; what is unprotected may differ."""
+    cost = (charged.unit, charged.event, charged.groups)
+    return cost == (guarantee.unit, guarantee.event, guarantee.groups)
+
+
+def _names(scope: str, identity: str) -> bool:
+    """Tell whether the scope of a guarantee says that it was charged under an identity."""
+    charged = f"this run, charged to the ledger of {identity!r}"
+    # a search, and fits that the statement does not cover, add to the scope
+    return scope == charged or scope.startswith((f"{charged}, ", f"{charged}; "))
