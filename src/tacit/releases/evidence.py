@@ -6,6 +6,7 @@ The files are read once, and everything is found from these bytes.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -26,20 +27,29 @@ SIGNED = {README: 2**25, "LICENSE": 2**20, SIGNATURE: LARGEST}
 
 
 @dataclass(frozen=True)
+class LedgerEvidence:
+    """The account of the private data in a ledger, and their name there, once ledger and release
+    are known to belong together; else `fault` says why there is none.
+    """
+
+    given: bool
+    account: Account | None = None
+    identity: str = ""
+    fault: str = ""
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What the rules read: the document of a release that verified, and what was found about it.
 
-    `account` is that of the private data in the ledger, once ledger and release are known to belong
-    together; else `ledger_fault` says why there is none. `signer` is the fingerprint of the key
-    that signed all files; else `signature_fault` says why there is none.
+    `signer` is the fingerprint of the key that signed all files; where it is empty,
+    `signature_fault` says why.
     """
 
     document: Document
     guarantee: Guarantee
     labels: bool
-    has_ledger: bool
-    account: Account | None
-    ledger_fault: str
+    ledger: LedgerEvidence
     signer: str
     signature_fault: str
     today: date
@@ -57,7 +67,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
     else:
         files = reading.read_files(folder)
     for name, limit in SIGNED.items():
-        if (folder / name).is_symlink() or (folder / name).exists():
+        # a link that leads nowhere is refused too
+        if os.path.lexists(folder / name):
             files[name] = reading.read_file(folder / name, limit)
     return files
 
@@ -77,44 +88,54 @@ def signer_of(folder: Path, files: dict[str, bytes], key: Path | str | None) -> 
             return "", str(error).replace(str(copy), str(folder))
 
 
-def account_of(
+def ledger_evidence(
     document: Document, guarantee: Guarantee, history: History | LedgerError | None
-) -> tuple[Account | None, str]:
-    """Return the account of the private data, or why ledger and release do not belong together.
+) -> LedgerEvidence:
+    """Find the account of the private data in a ledger.
 
-    They do if the ledger still has the line that was its last when the release was made, and has,
-    up to there, the charge of this release under the identity that the release names.
+    Ledger and release belong together if the ledger still has the line that was its last when the
+    release was made, and has, up to there, the charge of this release under the identity that the
+    release names.
     """
     if history is None:
-        return None, "no ledger was given; give the one of the private data with --ledger"
+        fault = "no ledger was given; give the one of the private data with --ledger"
+        return LedgerEvidence(given=False, fault=fault)
     if isinstance(history, LedgerError):
-        return None, str(history)
+        return LedgerEvidence(given=True, fault=str(history))
+
     pattern = document.pattern
     if not isinstance(pattern, LedgerPattern) or pattern.ledger_head == NOT_STATED:
-        return None, "the release states no head of a ledger; fit with a ledger"
+        fault = "the release states no head of a ledger; fit with a ledger"
+        return LedgerEvidence(given=True, fault=fault)
     if pattern.ledger_head not in history.hashes:
-        fault = f"the head {pattern.ledger_head[:12]}... that the release states is no line of it"
-        return None, f"{fault}: it is another ledger, or lines were removed; get the owner's ledger"
+        fault = (
+            f"the head {pattern.ledger_head[:12]}... that the release states is no line of it: it"
+            " is another ledger, or lines were removed; get the owner's ledger"
+        )
+        return LedgerEvidence(given=True, fault=fault)
 
     head = history.hashes.index(pattern.ledger_head)
     identities = [
         identity
         for number, identity, charged in history.charges
-        if number <= head and same_cost(charged, guarantee) and _names(guarantee.scope, identity)
+        if number <= head and same_cost(charged, guarantee) and names(guarantee.scope, identity)
     ]
     if not identities:
-        return None, (
+        fault = (
             "it has no charge of this release, under the identity of the data that the release"
             " names; give the ledger that the fit was charged to"
         )
+        return LedgerEvidence(given=True, fault=fault)
 
-    account = history.accounts[identities[-1]]
+    identity = identities[-1]
+    account = history.accounts[identity]
     if account.since[:10] != pattern.ledger_since:
-        return None, (
+        fault = (
             f"the release states that it begins on {pattern.ledger_since}, and its first line of"
             f" these data is of {excerpt(account.since[:10])}; get the owner's ledger"
         )
-    return account, ""
+        return LedgerEvidence(given=True, fault=fault)
+    return LedgerEvidence(given=True, account=account, identity=identity)
 
 
 def same_cost(charged: Guarantee, guarantee: Guarantee) -> bool:
@@ -123,7 +144,7 @@ def same_cost(charged: Guarantee, guarantee: Guarantee) -> bool:
     return cost == (guarantee.unit, guarantee.event, guarantee.groups)
 
 
-def _names(scope: str, identity: str) -> bool:
+def names(scope: str, identity: str) -> bool:
     """Tell whether the scope of a guarantee says that it was charged under an identity."""
     charged = f"this run, charged to the ledger of {identity!r}"
     # a search, and fits that the statement does not cover, add to the scope

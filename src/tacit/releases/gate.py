@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tacit.errors import InputError, LedgerError, ReleaseError
 from tacit.privacy.history import History
-from tacit.releases.evidence import Evidence, account_of, files_of, signer_of
+from tacit.releases.evidence import Evidence, files_of, ledger_evidence, signer_of
 from tacit.releases.policy import Policy
 from tacit.releases.public_labels import PublicLabels
 from tacit.releases.reading import DOCUMENT, LABELS_DOCUMENT
@@ -130,14 +130,11 @@ def decide(
     if verified.met:
         signer, signature_fault = signer_of(folder, files, key)
         document = loaded.release if isinstance(loaded, PublicLabels) else loaded.document
-        account, ledger_fault = account_of(document, loaded.guarantee, history)
         evidence = Evidence(
             document=document,
             guarantee=loaded.guarantee,
             labels=is_labels,
-            has_ledger=history is not None,
-            account=account,
-            ledger_fault=ledger_fault,
+            ledger=ledger_evidence(document, loaded.guarantee, history),
             signer=signer,
             signature_fault=signature_fault,
             today=today or datetime.now(UTC).date(),

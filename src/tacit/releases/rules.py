@@ -23,7 +23,7 @@ from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee, implied_units, rounded_up
 from tacit.privacy.unit import Unit
 from tacit.releases import reading
-from tacit.releases.evidence import Evidence, same_cost
+from tacit.releases.evidence import Evidence, names, same_cost
 from tacit.releases.fields import NOT_STATED, Recorded
 from tacit.releases.policy import KNOWN, Policy
 from tacit.releases.schema import (
@@ -81,7 +81,7 @@ def _epsilon(policy: Policy, evidence: Evidence) -> str:
     assert policy.delta is not None
     delta = policy.delta
     guarantees, counted = _counted(policy, evidence)
-    epsilon = _largest(guarantees, lambda event: accounting.epsilon(event, delta), (delta,))
+    epsilon = largest(guarantees, lambda event: accounting.epsilon(event, delta), (delta,))
     value = f"epsilon is {rounded_up(epsilon)} at delta {delta:g} under {policy.unit}, of {counted}"
     return _at_most(value, epsilon, policy.epsilon)
 
@@ -91,7 +91,7 @@ def _advantage(policy: Policy, evidence: Evidence) -> str:
     assert policy.advantage is not None
     guarantees, counted = _counted(policy, evidence)
     deltas = (0.1, 0.03, 0.01, 0.001)
-    advantage = _largest(guarantees, attack_rates.advantage, deltas)
+    advantage = largest(guarantees, attack_rates.advantage, deltas)
     value = f"advantage is {rounded_up(advantage)} under {policy.unit}, of {counted}"
     return _at_most(value, advantage, policy.advantage)
 
@@ -118,28 +118,43 @@ def _counted(policy: Policy, evidence: Evidence) -> tuple[list[Guarantee], str]:
             " pay for the choice by a search, or charge each fit to a ledger"
         )
 
-    account = evidence.account
+    account = evidence.ledger.account
     if account is not None:
         guarantees = [charge.guarantee for charge in account.charges]
         n_charges = len(guarantees)
         counted = f"all {n_charges} charges of the ledger"
         if n_charges == 1:
             counted = "the only charge of the ledger"
-    elif evidence.has_ledger:
-        raise Unmet(f"the ledger does not count: {evidence.ledger_fault}")
+    elif evidence.ledger.given:
+        raise Unmet(f"the ledger does not count: {evidence.ledger.fault}")
     else:
         guarantees = [evidence.guarantee]
         counted = "this release alone, without other uses of the data (no ledger was given)"
 
-    further = [
-        other
-        for other in _of_other_records(evidence.document)
-        if not any(same_cost(charged, other) for charged in guarantees)
-    ]
+    further = _not_charged(evidence, guarantees)
     if further:
         counted += ", and of its paid figures and sets, for somebody among both"
     converted = [_under(policy.unit, one, account) for one in (*guarantees, *further)]
     return converted, counted
+
+
+def _not_charged(evidence: Evidence, charged: Sequence[Guarantee]) -> list[Guarantee]:
+    """Return the guarantees of paid figures and of sets that the ledger's charges do not hold.
+
+    A charge stands for one use: that of the release stands for no other one of the same cost.
+    """
+    uses = [evidence.guarantee]
+    further = []
+    for other in _of_other_records(evidence.document):
+        uses.append(other)
+        n_uses = sum(same_cost(use, other) for use in uses)
+        n_charges = sum(same_cost(charge, other) for charge in charged)
+        is_of_ledger = evidence.ledger.account is not None and names(
+            other.scope, evidence.ledger.identity
+        )
+        if not is_of_ledger or n_charges < n_uses:
+            further.append(other)
+    return further
 
 
 def _of_other_records(document: Document) -> list[Guarantee]:
@@ -172,7 +187,7 @@ def _under(unit: Unit, guarantee: Guarantee, account: Account | None) -> Guarant
     raise Unmet(f"{fault}; the policy requires {unit}")
 
 
-def _largest(
+def largest(
     guarantees: Sequence[Guarantee], number: Callable[[Event], float], deltas: Sequence[float]
 ) -> float:
     """Return the largest number over all choices of one budget group for each guarantee."""
@@ -200,9 +215,9 @@ def _largest(
 def _ledger_since(policy: Policy, evidence: Evidence) -> str:
     """Compare the day of the first line about these data in the ledger."""
     assert policy.ledger_since is not None
-    if evidence.account is None:
-        raise Unmet(f"ledger: {evidence.ledger_fault}")
-    since = _day(evidence.account.since[:10])
+    if evidence.ledger.account is None:
+        raise Unmet(f"ledger: {evidence.ledger.fault}")
+    since = _day(evidence.ledger.account.since[:10])
     if since > policy.ledger_since:
         raise Unmet(
             f"the ledger begins on {since}, and must begin by {policy.ledger_since}; uses of the"
