@@ -42,11 +42,17 @@ MODULES = sorted(module.name for module in pkgutil.walk_packages(tacit.__path__,
 
 
 def run_bash(block):
-    """Each line, with its status: 2 where it ends in the comment `# refused`, else 0."""
+    """Each line, with its status: 2 where it ends in the comment `# refused`, 1 where it ends in
+    `# answers no`, else 0.
+    """
     for line in block.replace("\\\n", " ").splitlines():
         if not line.strip() or line.startswith("#"):
             continue
-        refused = line.rstrip().endswith("# refused")
+        expected = 0
+        if line.rstrip().endswith("# refused"):
+            expected = 2
+        if line.rstrip().endswith("# answers no"):
+            expected = 1
         words = shlex.split(line, comments=True)
         if (
             Path(words[0]).name == "tacit"
@@ -56,7 +62,7 @@ def run_bash(block):
             status = main(words[1:])
         else:
             status = in_shell(line)
-        assert status == (2 if refused else 0), line
+        assert status == expected, line
 
 
 def in_shell(line):
