@@ -67,12 +67,14 @@ def _unit(policy: Policy, evidence: Evidence) -> str:
     """Compare the neighbouring relation: it must be the policy's, or imply it."""
     assert policy.unit is not None
     unit = evidence.guarantee.unit
-    if unit is not policy.unit and policy.unit not in implied_units(unit):
-        raise Unmet(
-            f"the guarantee holds under {unit}, which does not imply {policy.unit}; fit with --unit"
-            f" {policy.unit}"
-        )
-    return f"the guarantee holds under {unit}, and {policy.unit} is required"
+    if unit is policy.unit:
+        return f"the guarantee holds under {unit}, as required"
+    if policy.unit in implied_units(unit):
+        return f"the guarantee holds under {unit}, which implies {policy.unit}, as required"
+    raise Unmet(
+        f"the guarantee holds under {unit}, which does not imply {policy.unit}; fit with --unit"
+        f" {policy.unit}"
+    )
 
 
 def _epsilon(policy: Policy, evidence: Evidence) -> str:
