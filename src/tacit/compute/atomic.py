@@ -118,27 +118,78 @@ def atomic_file(path: Path | str, *, force: bool = False, private: bool = False)
     With `private` the final file is for its owner alone, as the temporary file always is.
     """
     path = check_writable(path, force=force)
-    temporary = _temporary(path)
+    temporary, mode = _new_part(path)
+    try:
+        yield temporary
+        _finish(temporary, 0o600 if private else mode)
+        temporary.replace(path)
+    except BaseException:
+        _remove(temporary)
+        raise
 
-    # The mode of an ordinary new file, which the final file gets.
+
+@contextmanager
+def atomic_files(
+    first: Path | str, second: Path | str, *, force: bool = False
+) -> Iterator[tuple[Path, Path]]:
+    """Yield two temporary file names that become `first` and `second` when the block ends well.
+
+    A failure or a Ctrl-C leaves both files as they were. A kill between the two renames may leave
+    the new first file beside the old second one.
+    """
+    first = check_writable(first, force=force)
+    second = check_writable(second, force=force)
+    first_part, mode = _new_part(first)
+    second_part, _ = _new_part(second)
+    backup = first_part.with_suffix(".old")
+    try:
+        yield first_part, second_part
+        for part in (first_part, second_part):
+            _finish(part, mode)
+
+        existed = first.exists()
+        if existed:
+            shutil.copy2(first, backup)
+        try:
+            first_part.replace(first)
+            second_part.replace(second)
+        except BaseException:
+            if existed:
+                backup.replace(first)
+            else:
+                first.unlink(missing_ok=True)
+            raise
+    except BaseException:
+        _remove(first_part)
+        _remove(second_part)
+        raise
+    finally:
+        _remove(backup)
+
+
+def _new_part(path: Path) -> tuple[Path, int]:
+    """Create the temporary file of `path` for its owner alone; return it with the mode of an
+    ordinary new file.
+    """
+    temporary = _temporary(path)
     temporary.touch()
     mode = stat.S_IMODE(temporary.stat().st_mode)
 
     # Create it again for its owner alone: a process that has it open could read on after a chmod.
     temporary.unlink()
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL, 0o600))
-    try:
-        yield temporary
-        temporary.chmod(0o600 if private else mode)
+    return temporary, mode
 
-        # The contents reach the disk before the name does, so a crash of the machine leaves the old
-        # file or the whole new one.
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        _remove(temporary)
-        raise
+
+def _finish(temporary: Path, mode: int) -> None:
+    """Give a finished temporary file its mode and wait until its contents are on the disk.
+
+    They are there before the name is, so a crash of the machine leaves the old file or the whole
+    new one.
+    """
+    temporary.chmod(mode)
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def _replace(temporary: Path, path: Path) -> None:

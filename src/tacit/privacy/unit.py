@@ -98,15 +98,24 @@ class Unit(StrEnum):
         }[self]
 
     @property
-    def hidden(self) -> str:
-        """The hidden fact, as a noun clause, and by which change of the data."""
+    def hidden_fact(self) -> str:
+        """The hidden fact, as a noun clause."""
         return {
-            Unit.ADD_REMOVE: f"whether {self.sentence} (add or remove one record)",
-            Unit.REPLACE: "the value of any one record (replace one record)",
-            Unit.CHANGE_LABEL: "the label of any one record (change one label)",
-            Unit.ADD_REMOVE_PERSON: f"whether {self.sentence} (add or remove one person)",
-            Unit.REPLACE_PERSON: "all records of any one person (replace one person)",
-            Unit.CHANGE_LABELS_OF_PERSON: (
-                "the labels of any one person's records (change one person's labels)"
-            ),
+            Unit.REPLACE: "the value of any one record",
+            Unit.CHANGE_LABEL: "the label of any one record",
+            Unit.REPLACE_PERSON: "all records of any one person",
+            Unit.CHANGE_LABELS_OF_PERSON: "the labels of any one person's records",
+        }.get(self, f"whether {self.sentence}")
+
+    @property
+    def hidden(self) -> str:
+        """The hidden fact, and by which change of the data."""
+        change = {
+            Unit.ADD_REMOVE: "add or remove one record",
+            Unit.REPLACE: "replace one record",
+            Unit.CHANGE_LABEL: "change one label",
+            Unit.ADD_REMOVE_PERSON: "add or remove one person",
+            Unit.REPLACE_PERSON: "replace one person",
+            Unit.CHANGE_LABELS_OF_PERSON: "change one person's labels",
         }[self]
+        return f"{self.hidden_fact} ({change})"

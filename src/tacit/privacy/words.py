@@ -151,12 +151,40 @@ def meaning(
         attacker = "The best attacker"
         bound = "up to"
     knowledge, guess = _KNOWN_AND_GUESSED[unit]
-    percent = _up(50 * (1 + advantage), 3)
+    percent = right_guesses(advantage)
     return (
         f"{effect} times as likely{chance} ({point}). {attacker} who knows {knowledge} and starts"
         f" from even odds guesses correctly {guess} {bound} {percent}% of the time; a coin flip"
         " gets 50%."
     )
+
+
+def protection(unit: Unit, advantage: float) -> str:
+    """Say in one sentence what is hidden, and how often a guess at even odds is right at most.
+
+    It holds for every record or person, whatever group they are in.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> print(textwrap.fill(protection(Unit.ADD_REMOVE_PERSON, 0.25), 90))
+    It hides whether any one person, with all their records, is in the data or not: somebody
+    who knows everybody else's records and guesses at even odds whether this person is in the
+    data is right at most 62.5 times in 100, and 50 times in 100 without the release.
+    """
+    if advantage == 0:
+        return f"It hides {unit.hidden_fact}: nothing in it depends on that."
+    knowledge, guess = _KNOWN_AND_GUESSED[unit]
+    return (
+        f"It hides {unit.hidden_fact}: somebody who knows {knowledge} and guesses at even odds"
+        f" {guess} is right at most {right_guesses(advantage)} times in 100, and 50 times in 100"
+        " without the release."
+    )
+
+
+def right_guesses(advantage: float) -> str:
+    """Return how many of 100 guesses at even odds are right at most, rounded up to three digits."""
+    return _up(50 * (1 + advantage), 3)
 
 
 def standing(epsilon: float, unit: Unit) -> str:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from tacit.models.decisions import Decision
 from tacit.privacy.guarantee import rounded_up
+from tacit.releases.opening import Opening
 from tacit.releases.recipe import recipe
 from tacit.releases.schema import (
     ITEMS,
@@ -46,11 +47,18 @@ _SEVERAL = (
 _MARKUP = re.compile(r"[\\`*]|<(?=[A-Za-z/!?])|\](?=[(\[:])")
 
 
-def render_card(document: Document) -> str:
+def render_card(document: Document, opening: Opening | None = None) -> str:
     """Write the card: a heading for each of the 17 items, and since version 4 how to predict
     without tacit.
+
+    With an `opening`, its sentences come before the guarantee, as in the README of a hub.
     """
-    lines = [*heading(document.product.name, document), NOTHING_STATED]
+    lines = _title(document.product.name, document)
+    if opening is not None:
+        for name, sentence in opening.facts().items():
+            lines += [f"**{name}.** {_text(sentence)}", ""]
+        lines += ["## The guarantee in full", ""]
+    lines += [*_guarantee(document), NOTHING_STATED]
 
     for number, (name, title) in enumerate(ITEMS.items(), 1):
         lines += ["", f"## {number}. {title}", "", *item_lines(getattr(document, name))]
@@ -61,11 +69,20 @@ def render_card(document: Document) -> str:
 
 def heading(name: str, document: Document) -> list[str]:
     """The first lines of a card: a name, the stamp, and the guarantee that `document` states."""
+    return _title(name, document) + _guarantee(document)
+
+
+def _title(name: str, document: Document) -> list[str]:
+    """A name, and the stamp if there is one."""
     lines = [f"# {_text(name)}", ""]
     if document.stamp:
         lines += [f"**{document.stamp}**", ""]
+    return lines
 
-    lines += [_text(document.accounting.statement), ""]
+
+def _guarantee(document: Document) -> list[str]:
+    """The guarantee as a formal sentence and in words, and what it does not protect."""
+    lines = [_text(document.accounting.statement), ""]
     if isinstance(document.accounting, Accounting):
         lines += [_text(document.accounting.in_words), ""]
         if document.guarantee.unprotected:

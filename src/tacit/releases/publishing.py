@@ -1,8 +1,9 @@
 """A release, or labels of public rows by one, as a folder that hubs show: with a README, and a
 signature where a key is given.
 
-The README is the card below a header in YAML, in the form of the Hugging Face Hub's cards of models
-or data sets. Loading a release or labels never opens it.
+The README of a release says in plain words what it is, and then what its card says, below a header
+in YAML, in the form of the Hugging Face Hub's cards of models or data sets; that of labels is their
+card. Loading a release or labels never opens it.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from tacit.compute.atomic import atomic_folder, check_writable
 from tacit.compute.libraries.huggingface_hub import load_huggingface_hub
 from tacit.errors import InputError, excerpt
 from tacit.releases.labels_files import TABLE, holds_public_labels
+from tacit.releases.opening import NOT_SIGNED, opening
 from tacit.releases.public_labels import PublicLabels
 from tacit.releases.reading import LABELS_DOCUMENT, README, SIGNATURE, is_release
 from tacit.releases.release import Release
 from tacit.releases.schema import Document, LabelSetUtility, Utility
-from tacit.releases.signing import sign
+from tacit.releases.signing import fingerprint, sign
 
 __all__ = ["publish", "readme", "upload"]
 
@@ -89,7 +91,7 @@ def publish(
         )
 
     files = release.verify().files()
-    files[README] = _readme_of(release, license).encode("utf-8")
+    files[README] = _readme_of(release, license, key).encode("utf-8")
     with TemporaryDirectory() as temporary:
         # a signature states the folder's name, so the folder is signed under its final name, which
         # is empty for "."
@@ -136,10 +138,15 @@ def upload(folder: Path | str, repository: str) -> None:
         ) from error
 
 
-def _readme_of(release: Release | PublicLabels, license: str | None) -> str:
+def _readme_of(release: Release | PublicLabels, license: str | None, key: Path | str | None) -> str:
     if isinstance(release, PublicLabels):
         return labels_readme(release, license)
-    return readme(release.document, license)
+
+    signature = NOT_SIGNED
+    if key is not None:
+        signer = fingerprint(Path(key), private=True)
+        signature = f"{SIGNATURE} is the signature of all files by the key {signer}."
+    return readme(release.document, license, signature)
 
 
 def labels_readme(labels: PublicLabels, license: str | None = None) -> str:
@@ -152,8 +159,11 @@ def labels_readme(labels: PublicLabels, license: str | None = None) -> str:
     return f"{_header(header, license)}\n{labels.card()}"
 
 
-def readme(document: Document, license: str | None = None) -> str:
-    """README.md of a release: a header in YAML, and the card."""
+def readme(document: Document, license: str | None = None, signature: str = NOT_SIGNED) -> str:
+    """README.md of a release: a header in YAML, what it is in plain words, and the card.
+
+    `signature` says who signs it.
+    """
     from tacit.releases.card import render_card
 
     header: dict[str, Any] = {"library_name": "tacit", "pipeline_tag": TASK, "tags": TAGS}
@@ -161,7 +171,8 @@ def readme(document: Document, license: str | None = None) -> str:
     if not isinstance(document.utility, str):
         results = [_result(document.utility)]
         index["model-index"] = [{"name": document.product.name, "results": results}]
-    return f"{_header(header, license, index)}\n{render_card(document)}"
+    card = render_card(document, opening(document, signature))
+    return f"{_header(header, license, index)}\n{card}"
 
 
 def _header(

@@ -8,6 +8,7 @@ fingerprint, the SHA-256 of its public PEM file.
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 from ast import literal_eval
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError, ReleaseError, excerpt
+from tacit.releases.opening import NOT_SIGNED
 from tacit.releases.reading import AGAIN, OF_TRANSPORT, SIGNATURE
 
 # The files that errors ask for.
@@ -90,6 +92,18 @@ def check_signature(folder: Path | str, key: Path | str) -> str:
         # a forged signature may raise anything
         raise ReleaseError(f"{folder}: {_fault(error, key)}; {AGAIN}") from error
     return signer
+
+
+def signature_words(folder: Path, key: Path | None) -> str:
+    """Say who signed a folder, for people; with a public key the signature is checked now.
+
+    Errors are those of `check_signature`.
+    """
+    if key is not None:
+        return f"All files are signed by the key {check_signature(folder, key)}; checked."
+    if os.path.lexists(folder / SIGNATURE):
+        return "There is a signature, which was not checked."
+    return NOT_SIGNED
 
 
 def _check_installed() -> None:

@@ -5,7 +5,8 @@ guarantee.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from statistics import NormalDist
 from typing import Any
 
 from tacit.privacy.guarantee import DELTAS, Guarantee, rounded_up
@@ -32,10 +33,25 @@ RATES = (
     0.5,
 )
 
+# steps of a curve in closed form
+N_STEPS = 100
+
 # position of the slider before it is moved
 FIRST_RATE = RATES.index(0.01)
 
 # The picture has a frame of 100 by 100, in percent; its y axis points down.
+_PICTURE = """<svg class="tradeoff" viewBox="-12 -4 116 120" role="img"
+aria-label="Highest rate of detection for each rate of false alarms">
+<rect class="frame" width="100" height="100"/><line class="blind" x1="0" y1="100" x2="100" y2="0"/>
+{curve}
+<text x="0" y="106">0</text><text x="94" y="106">100</text>
+<text x="20" y="113">false alarms, %</text>
+<text x="-9" y="3">100</text><text x="-4" y="100">0</text>
+<text x="3" y="6">detection, %</text></svg>"""
+
+# drawn by the script
+_MOVING_CURVE = """<polyline class="curve" id="curve"/><circle class="mark" id="mark" r="2.2"/>"""
+
 _ATTACK = """<p>{question} The attack looks at the release and raises an alarm or not. Choose how
 often it raises a false alarm, and how strong the suspicion was before.</p>
 <div class="columns"><div>
@@ -48,14 +64,7 @@ time. {Most}<strong id="belief"></strong> of {alarms} are correct.</p>
 <p>At any rate of false alarms, the rate of detection is at most {advantage} percentage points
 higher.</p>
 <p class="soft">{source}</p></div>
-<div><svg class="tradeoff" viewBox="-12 -4 116 120" role="img"
-aria-label="Highest rate of detection for each rate of false alarms">
-<rect class="frame" width="100" height="100"/><line class="blind" x1="0" y1="100" x2="100" y2="0"/>
-<polyline id="curve"/><circle id="mark" r="2.2"/>
-<text x="0" y="106">0</text><text x="94" y="106">100</text>
-<text x="20" y="113">false alarms, %</text>
-<text x="-9" y="3">100</text><text x="-4" y="100">0</text>
-<text x="3" y="6">detection, %</text></svg>
+<div>{picture}
 <p class="soft">The solid line is the most that an attack reaches; the dashed line is a blind
 guess.</p></div></div>
 <div class="wide" tabindex="0" role="region" aria-label="Privacy parameters"><table>
@@ -129,6 +138,33 @@ def exact_mu(guarantee: Guarantee) -> float | None:
     return guarantee.mu
 
 
+def curve(guarantee: Guarantee) -> list[tuple[float, float]]:
+    """Return points of the trade-off curve, as the script draws it: rates of false alarms and of
+    detection.
+    """
+    mu = exact_mu(guarantee)
+    if mu is None:
+        bounds = [guarantee.attack_rate(rate) for rate in RATES]
+        return [(0.0, bounds[0]), *zip(RATES, bounds, strict=True), (1.0, 1.0)]
+
+    normal = NormalDist()
+    # more points near 0, where the curve is steep
+    rates = [(i / N_STEPS) ** 2 for i in range(1, N_STEPS)]
+    inner = [(rate, normal.cdf(normal.inv_cdf(rate) + mu)) for rate in rates]
+    return [(0.0, 0.0), *inner, (1.0, 1.0)]
+
+
+def picture(
+    points: Sequence[tuple[float, float]], marked: Sequence[tuple[float, float]] = ()
+) -> str:
+    """Return a picture of a curve that needs no script, with some of its points marked."""
+    line = " ".join(f"{100 * x:.2f},{100 - 100 * y:.2f}" for x, y in points)
+    drawn = f'<polyline class="curve" points="{line}"/>'
+    for x, y in marked:
+        drawn += f'<circle class="mark" cx="{100 * x:.2f}" cy="{100 - 100 * y:.2f}" r="2.2"/>'
+    return _PICTURE.format(curve=drawn)
+
+
 def section(guarantee: Guarantee) -> str:
     """Return the sliders, the curve and the numbers.
 
@@ -160,6 +196,7 @@ def section(guarantee: Guarantee) -> str:
         case=_CASES.get(guarantee.unit, "the suspicion is true"),
         advantage=percent_up(guarantee.advantage).removesuffix("%"),
         source=_source(guarantee),
+        picture=_PICTURE.format(curve=_MOVING_CURVE),
         numbers=rows,
     )
 

@@ -4,8 +4,9 @@ It follows the colour scheme and the width of the browser.
 """
 
 import base64
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,15 @@ def page(
     )
 
 
+def style_policy() -> str:
+    """Return the content security policy of a page without scripts: it admits its style alone."""
+    digest = base64.b64encode(hashlib.sha256(asset("page.css").encode("utf-8")).digest())
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest.decode('ascii')}'; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+
+
 def asset(name: str) -> str:
     """Return the text of a file in `assets/`."""
     return (ASSETS / name).read_text(encoding="utf-8")
@@ -70,13 +80,18 @@ def picture(png: bytes, alternative: str) -> str:
     return f'<img alt="{escape(alternative)}" src="data:image/png;base64,{data}">'
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
-    """Return a table, whose first column names its rows, in a region that scrolls."""
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", *, label: str = "Table"
+) -> str:
+    """Return a table, whose first column names its rows, in a region that scrolls.
+
+    A table without a caption has a `label`, which only screen readers say.
+    """
     caption_html = f"<caption>{escape(caption)}</caption>" if caption else ""
     head = "".join(map(_head_cell, header))
     body = "".join(map(_body_row, rows))
     html = f"<table>{caption_html}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return scrolled(html, caption or "Table")
+    return scrolled(html, caption or label)
 
 
 def _head_cell(title: str) -> str:
@@ -90,6 +105,14 @@ def _body_row(cells: Sequence[str]) -> str:
     name, *values = cells
     columns = "".join(f"<td>{escape(value)}</td>" for value in values)
     return f'<tr><th scope="row">{escape(name)}</th>{columns}</tr>'
+
+
+def definitions(facts: Mapping[str, str]) -> str:
+    """Return facts by their names."""
+    entries = ""
+    for name, fact in facts.items():
+        entries += f"<div><dt>{escape(name)}</dt><dd>{escape(fact)}</dd></div>"
+    return f'<dl class="stated">{entries}</dl>'
 
 
 def scrolled(html: str, name: str, kind: str = "") -> str:

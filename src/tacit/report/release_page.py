@@ -26,11 +26,12 @@ from tacit.models.decisions import NetworkHead
 from tacit.models.label_sets import SEPARATOR, stated_label_sets
 from tacit.models.scaling import Scaling
 from tacit.releases.onnx_graph import CLASSES_ALONE, LABEL, head_model
+from tacit.releases.opening import NOT_SIGNED, opening
 from tacit.releases.release import Release
 from tacit.releases.schema import Accounting
 from tacit.report import attack, coefficients
 from tacit.report.card import card_html
-from tacit.report.page import asset, data_block, page
+from tacit.report.page import asset, data_block, definitions, page
 
 # files of the npm package onnxruntime-web, in its folder `dist`: the library, and the engine that
 # it loads, which is WebAssembly with a script around it
@@ -71,7 +72,9 @@ _NETWORK = """<p>This release decides by a network, which this page cannot run: 
 <code>tacit predict</code>, or make the page with <code>tacit page --onnxruntime</code>.</p>"""
 
 
-def release_page(release: Release, onnxruntime: Path | None = None) -> str:
+def release_page(
+    release: Release, onnxruntime: Path | None = None, signature: str = NOT_SIGNED
+) -> str:
     """Return the page as HTML.
 
     Parameters
@@ -79,6 +82,8 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
     release : Release
     onnxruntime : Path, optional
         The folder `dist` of the npm package onnxruntime-web, with which the page runs a network.
+    signature : str
+        A sentence on who signed the release, and whether that was checked.
 
     Raises
     ------
@@ -128,8 +133,8 @@ def release_page(release: Release, onnxruntime: Path | None = None) -> str:
         if release.tree is not None:
             classifier = f"<p>Labels here are {escape(CLASSES_ALONE)}.</p>" + classifier
     sections = [
-        ("", _head(release)),
-        ("What an attacker may learn", attack.section(release.guarantee)),
+        ("", _head(release, signature)),
+        ("What an attacker may learn", _guarantee(release) + attack.section(release.guarantee)),
         *_coefficients(release),
         ("Classify embeddings here", classifier),
         ("The card", card_html(release.card())),
@@ -246,23 +251,25 @@ def _compressed(data: bytes) -> str:
     return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")
 
 
-def _head(release: Release) -> str:
-    """Return what the release is, and its guarantee in words."""
+def _head(release: Release, signature: str) -> str:
+    """Return what the release is, in plain words."""
     document = release.document
     html = ""
     if document.stamp:
         html += f'<p class="stamp">{document.stamp}</p>'
+    facts = opening(document, signature).facts() | {"Date": document.product.date}
+    return html + definitions(facts)
 
-    product = document.product
-    facts = f"Description: {product.description}. Curator: {product.curator}. Date: {product.date}."
-    html += f"<p>{escape(facts)}</p>"
 
+def _guarantee(release: Release) -> str:
+    """Return the guarantee in words, and what it does not protect."""
+    document = release.document
     if isinstance(document.accounting, Accounting):
         words = document.accounting.in_words
     else:
         # documents of older formats state the guarantee in numbers alone
         words = release.guarantee.in_words()
-    html += f"<p>{escape(words)}</p>"
+    html = f"<p>{escape(words)}</p>"
 
     unprotected = document.guarantee.unprotected
     if unprotected:

@@ -1,0 +1,488 @@
+"""What a dossier says of a release, section by section, as values that the page and its JSON twin
+share.
+
+Every fact names its source: an item of the card, or the check that this program made. Nothing is
+added to what the document states, and what nobody stated reads "not stated".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any
+
+from pydantic import BaseModel
+
+from tacit.privacy.guarantee import rounded_up
+from tacit.privacy.unit import Unit
+from tacit.privacy.words import right_guesses
+from tacit.releases.opening import MOST_CLASSES as MOST_AT_A_GLANCE
+from tacit.releases.opening import (
+    NOT_MEASURED,
+    classes_words,
+    opening,
+    protection_words,
+    stated_advantage,
+    utility_words,
+)
+from tacit.releases.release import Release
+from tacit.releases.schema import (
+    NOT_STATED,
+    Accounting,
+    Adaptation,
+    Document,
+    LabelSetUtility,
+    Names,
+    Numbers,
+    OlderProfile,
+    Profile,
+    Utility,
+)
+from tacit.report import attack
+from tacit.report.attack import percent_up
+from tacit.version import __version__
+
+# classes that a page names, and of which it shows the accuracy
+MOST_CLASSES = 200
+
+CONCLUSIONS = "What can be concluded about one person"
+THIS_CHECK = "this check"
+IN_GENERAL = "holds for every such release"
+
+_UNITS = {
+    "record": "the unit is a record; whose each is was not used",
+    "person": "persons, who may have several records each",
+}
+_SEVERAL_RECORDS = (
+    "The numbers here are about one record at a time. What they are for a person with several"
+    " records is not stated."
+)
+_IN_COMMON = (
+    "What many records have in common is what the model learns. It may be concluded about anybody"
+    " who is like them, in the data or not."
+)
+_RAN_AS_STATED = (
+    "That the stated code ran on the stated data, that its noise was secret, and that the public"
+    " inputs were public: this is the maker's word. A signature shows whose word it is."
+)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact with its source."""
+
+    name: str
+    text: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, whose first column names its rows."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A question of the committee: its answer in a sentence, the facts and the tables."""
+
+    title: str
+    answer: str
+    facts: tuple[Fact, ...]
+    tables: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What a rule of a policy says of the release, in one line."""
+
+    rule: str
+    kept: bool
+    line: str
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What was checked of a release when its dossier was made.
+
+    Parameters
+    ----------
+    day : date
+    files : mapping of str to str
+        SHA-256 of each file of the folder, by its name.
+    signature : str
+        A sentence on who signed the files, and whether that was checked.
+    policy : str
+        Name of the policy; empty without one.
+    rulings : sequence of Ruling
+        Of each rule of the policy.
+    """
+
+    day: date
+    files: Mapping[str, str]
+    signature: str
+    policy: str = ""
+    rulings: Sequence[Ruling] = ()
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """All that the page and its twin say.
+
+    `curve` has points of the trade-off curve: rates of false alarms and of detection. `marked` are
+    those that the release states.
+    """
+
+    title: str
+    stamp: str
+    tacit: str
+    date: str
+    files: dict[str, str]
+    glance: tuple[Fact, ...]
+    sections: tuple[Section, ...]
+    right_guesses_of_100: float
+    marked: tuple[tuple[float, float], ...]
+    curve: tuple[tuple[float, float], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the dossier as JSON can state it."""
+        return {"format": "tacit-dossier", "version": 1, **asdict(self)}
+
+
+def dossier(release: Release, checks: Checks) -> Dossier:
+    """Return the dossier of a release that was verified."""
+    document = release.document
+    rates = document.profile.attack_rates
+    return Dossier(
+        title=document.product.name,
+        stamp=document.stamp or "",
+        tacit=__version__,
+        date=checks.day.isoformat(),
+        files=dict(checks.files),
+        glance=tuple(_glance(document, checks)),
+        sections=(
+            _learned(document),
+            _conclusions(document),
+            _utility(document),
+            _checked(document, checks),
+            _not_covered(document),
+            _details(document),
+        ),
+        right_guesses_of_100=float(right_guesses(stated_advantage(document))),
+        marked=tuple((rate.false_positive_rate, rate.true_positive_rate) for rate in rates),
+        curve=tuple(attack.curve(release.guarantee)),
+    )
+
+
+def _glance(document: Document, checks: Checks) -> Iterator[Fact]:
+    """Yield the facts of the opening, and the verdict of the policy."""
+    sources = ("items 1, 8, 16", "item 8", "item 15", f"item 1, {THIS_CHECK}", "items 4, 6")
+    facts = opening(document, checks.signature).facts()
+    for (name, text), source in zip(facts.items(), sources, strict=True):
+        yield Fact(name, text, source)
+    yield Fact("Policy", _verdict(checks), THIS_CHECK)
+
+
+def _verdict(checks: Checks) -> str:
+    """Say whether the release keeps the policy."""
+    if not checks.policy:
+        return "None was given, so no rule decided whether it may leave."
+    broken = [ruling.rule for ruling in checks.rulings if not ruling.kept]
+    if broken:
+        return f"{checks.policy}: NO. Broken: {', '.join(broken)}."
+    return f"{checks.policy}: yes, all {len(checks.rulings)} rules are kept."
+
+
+def _learned(document: Document) -> Section:
+    """What was learned, and from whom."""
+    product = document.product
+    unit = Unit(document.privacy_unit.adjacency)
+    facts = [
+        Fact("Maker, and day", f"{product.curator}, {product.date}", "item 1"),
+        Fact("From whom", _UNITS[unit.entity], "item 4"),
+        Fact("Protected", document.privacy_unit.contribution_bound, "item 4"),
+        Fact("Accesses to the data", document.accesses.covered, "item 7"),
+        Fact("Noise, by use", document.accounting.composition, "item 9"),
+        Fact("Method", _method(document), "item 10"),
+        Fact("Ledger", _ledger(document), "item 12"),
+        Fact("Trust", f"{document.trust.setting}: {document.trust.who_sees_what}", "item 3"),
+        Fact("What leaves", document.contents.what, "item 8"),
+        Fact("Public data", _provenance(document.public_inputs.public_data), "item 16"),
+        Fact("Encoder", _provenance(document.public_inputs.encoder), "item 16"),
+        Fact("Names of classes", _class_names(document), "item 16"),
+    ]
+    n_classes = len(document.contents.classes)
+    if n_classes > MOST_AT_A_GLANCE:
+        # the facts at the top name the first of them
+        facts.insert(1, Fact("Classes", classes_words(document, MOST_CLASSES), "item 8"))
+    private = "records whose labels are private" if unit.rows_public else "private records"
+    answer = (
+        f"A model with {n_classes} classes was learned from {private}. How many records there were"
+        " is not stated."
+    )
+    return Section("What was learned, and from whom", answer, tuple(facts))
+
+
+def _method(document: Document) -> str:
+    """Name the learner and its public parameters, if the document has them."""
+    learner = getattr(document.mechanisms, "learner", None)
+    if learner is None:
+        return NOT_STATED
+    parameters = [f"{name} = {_plain(value)}" for name, value in learner.parameters.items()]
+    words = "; ".join([learner.method, *parameters])
+    if learner.left_out:
+        words += f"; not stated: {', '.join(learner.left_out)}"
+    return words
+
+
+def _ledger(document: Document) -> str:
+    """Say what the ledger says, since when, and its head."""
+    pattern = document.pattern
+    words = f"{pattern.ledger}; {pattern.pattern}"
+    since = getattr(pattern, "ledger_since", NOT_STATED)
+    head = getattr(pattern, "ledger_head", NOT_STATED)
+    return f"{words}; since: {since}; hash of its last line: {head}"
+
+
+def _class_names(document: Document) -> str:
+    names = document.public_inputs.class_names
+    if isinstance(names, Names):
+        return f"{names.rows} rows; {_provenance(names)}"
+    return "none were used"
+
+
+def _provenance(model: BaseModel) -> str:
+    """Return a public input by all that the document states of it, but its premise."""
+    fields = model.model_dump(exclude={"premise", "rows"})
+    return "; ".join(f"{_words(name)}: {_plain(value)}" for name, value in fields.items())
+
+
+def _conclusions(document: Document) -> Section:
+    """What can be concluded about one person."""
+    unit = Unit(document.privacy_unit.adjacency)
+    accounting = document.accounting
+    facts = []
+    if isinstance(accounting, Accounting):
+        facts.append(Fact("In words", accounting.in_words, "item 9"))
+    if not unit.per_person:
+        facts.append(Fact("Persons", _SEVERAL_RECORDS, "item 4"))
+    facts += [
+        Fact("Personal budgets", document.parameters.group_budgets, "item 5"),
+        Fact("Not hidden", _IN_COMMON, IN_GENERAL),
+    ]
+    tables = [_attacks(document.profile), _epsilons(document)]
+    if document.parameters.conversions or document.parameters.groups:
+        tables.append(_other_units(document))
+    return Section(
+        CONCLUSIONS,
+        protection_words(document),
+        tuple(facts),
+        tuple(tables),
+    )
+
+
+def _attacks(profile: OlderProfile) -> Table:
+    """What attacks reach at the stated rates of false alarms."""
+    rows = []
+    for rate in profile.attack_rates:
+        alarms = rate.true_positive_rate + rate.false_positive_rate
+        right = rate.true_positive_rate / alarms
+        rows.append(
+            (
+                f"{100 * rate.false_positive_rate:g}%",
+                percent_up(rate.true_positive_rate),
+                percent_up(right),
+            )
+        )
+    caption = "What the best attack may reach, if it knows everything else (item 6)"
+    if isinstance(profile, Profile):
+        caption = f"Detection by attacks that know everything else: {profile.rates_are} (item 6)"
+    header = ("false alarms", "detected, at most", "alarms that are right at even odds, at most")
+    return Table(caption, header, tuple(rows))
+
+
+def _epsilons(document: Document) -> Table:
+    """The parameters of the guarantee."""
+    parameters = document.parameters
+    rows = [
+        (f"epsilon at delta = {point.delta:g}", _bound(point.epsilon))
+        for point in parameters.epsilons
+    ]
+    rows += [
+        ("pure epsilon", _bound(parameters.pure_epsilon)),
+        ("rho (zCDP)", _bound(parameters.rho)),
+        ("mu (Gaussian differential privacy)", _bound(document.profile.mu)),
+    ]
+    unit = document.privacy_unit.adjacency
+    caption = f"The guarantee in numbers, under unit {unit} (item 5)"
+    return Table(caption, ("", "bound"), tuple(rows))
+
+
+def _other_units(document: Document) -> Table:
+    """The numbers under other units, and of each group of personal budgets."""
+    parameters = document.parameters
+    deltas = [f"epsilon at {point.delta:g}" for point in parameters.epsilons]
+    rows = [(f"unit {part.unit}", *_row(part)) for part in parameters.conversions]
+    rows += [(f"group {part.name}", *_row(part)) for part in parameters.groups]
+    header = ("", "pure epsilon", *deltas)
+    return Table("Under other units, and of groups (item 5)", header, tuple(rows))
+
+
+def _row(numbers: Numbers) -> tuple[str, ...]:
+    epsilons = [_bound(point.epsilon) for point in numbers.epsilons]
+    return (_bound(numbers.pure_epsilon), *epsilons)
+
+
+def _bound(value: float | str) -> str:
+    if isinstance(value, str):
+        return "none"
+    return rounded_up(value)
+
+
+def _utility(document: Document) -> Section:
+    """How well it works, and how that was measured."""
+    utility = document.utility
+    title = "How well it works, and how that was measured"
+    answer = utility_words(document)
+    if answer == NOT_MEASURED or isinstance(utility, str):
+        return Section(title, answer, ())
+
+    shares: Mapping[str, float] = {}
+    if isinstance(utility, Utility):
+        shares = utility.per_class
+    elif isinstance(utility, LabelSetUtility):
+        shares = utility.per_label
+    tables = []
+    if shares:
+        tables.append(_per_class(shares, isinstance(utility, LabelSetUtility)))
+    stated = utility.model_dump(exclude={"per_class", "per_label"})
+    facts = tuple(Fact(_title(name), _plain(value), "item 15") for name, value in stated.items())
+    return Section(title, answer, facts, tuple(tables))
+
+
+def _per_class(shares: Mapping[str, float], several: bool) -> Table:
+    """The figure of each class, the lowest first."""
+    ordered = sorted(shares.items(), key=lambda pair: pair[1])
+    rows = [(name, f"{100 * share:.1f}") for name, share in ordered[:MOST_CLASSES]]
+    figure = "average precision, of 100" if several else "right, of 100"
+    caption = "Each class of the test set, the lowest first (item 15)"
+    if len(ordered) > MOST_CLASSES:
+        caption += f"; {MOST_CLASSES} of {len(ordered)}"
+    return Table(caption, ("class", figure), tuple(rows))
+
+
+def _checked(document: Document, checks: Checks) -> Section:
+    """What was checked, and by whom."""
+    program = f"tacit {__version__} on {checks.day.isoformat()}"
+    facts = [
+        Fact("Hash of the arrays", f"{program}: agrees with item 8", THIS_CHECK),
+        Fact(
+            "Numbers and words about privacy",
+            f"{program}: computed again from the recorded events, and all agree",
+            THIS_CHECK,
+        ),
+        Fact("Card", f"{program}: says what the document says", THIS_CHECK),
+        Fact("Signature", checks.signature, THIS_CHECK),
+        Fact("Audit", _audit(document, checks.day), "item 17"),
+        Fact("Not checked here", _RAN_AS_STATED, IN_GENERAL),
+    ]
+    hashes = tuple(checks.files.items())
+    tables = [Table("SHA-256 of each file that was checked", ("file", "SHA-256"), hashes)]
+    if checks.rulings:
+        rulings = [
+            (ruling.rule, "kept" if ruling.kept else "BROKEN", ruling.line)
+            for ruling in checks.rulings
+        ]
+        caption = f"Rules of {checks.policy}"
+        tables.insert(0, Table(caption, ("rule", "verdict", "why"), tuple(rulings)))
+    answer = f"The files and every stated number about privacy were checked by {program}."
+    return Section("What was checked, and by whom", answer, tuple(facts), tuple(tables))
+
+
+def _audit(document: Document, day: date) -> str:
+    """Say what an audit found, and how old it is."""
+    fields = document.audit.model_dump()
+    words = "; ".join(f"{_words(name)}: {_plain(value)}" for name, value in fields.items())
+    made = fields.get("date", NOT_STATED)
+    if made == NOT_STATED:
+        return words
+    age = (day - date.fromisoformat(made)).days
+    return f"{words}; {age} days old; the maker's statement, which only a signature vouches for"
+
+
+def _not_covered(document: Document) -> Section:
+    """What is not covered."""
+    variant = document.variant
+    inputs = document.public_inputs
+    facts = [
+        Fact("Not protected", _listed(variant.unprotected_quantities), "item 2"),
+        Fact("Taken as public", _listed(variant.public_arguments), "item 2"),
+        Fact("Outside the guarantee", document.accesses.outside, "item 7"),
+        Fact("Other releases", document.pattern.pattern, "item 12"),
+        Fact("Premise on public data", inputs.public_data.premise, "item 16"),
+    ]
+    if isinstance(inputs.class_names, Names):
+        facts.append(Fact("Premise on class names", inputs.class_names.premise, "item 16"))
+    if isinstance(document.post_processing, Adaptation):
+        facts.append(Fact("Premise on adaptation", document.post_processing.premise, "item 13"))
+    facts += [
+        Fact("Assumptions", _listed(document.accounting.assumptions), "item 9"),
+        Fact("Bounds that depend on data", document.data_dependent_bounds.bounds, "item 11"),
+    ]
+    answer = (
+        "The numbers hold for what is listed as covered, under the premises below, and for nothing"
+        " else that is known about the same people."
+    )
+    return Section("What is not covered", answer, tuple(facts))
+
+
+def _details(document: Document) -> Section:
+    """What experts look up."""
+    mechanisms = document.mechanisms
+    implementation = document.implementation
+    facts = [
+        Fact("Statement", document.accounting.statement, "item 9"),
+        Fact("Accounting", document.accounting.method, "item 9"),
+        Fact("Noise, and its seed", f"{mechanisms.noise}; {mechanisms.seed}", "item 10"),
+        Fact("Mechanisms", _plain(mechanisms.facts), "item 10"),
+        Fact("Later use", document.post_processing.post_processing, "item 13"),
+        Fact("Versions", _plain(implementation.versions), "item 14"),
+        Fact("Commit", implementation.commit, "item 14"),
+        Fact("Floating point", implementation.float_defences, "item 14"),
+        Fact("Randomness", implementation.randomness, "item 14"),
+        Fact("Document", f"version {document.version}", "release.json"),
+    ]
+    answer = "For experts: the formal statement, and how the release was made."
+    return Section("Details", answer, tuple(facts))
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return "; ".join(parts) or "none listed"
+
+
+def _plain(value: Any) -> str:
+    """Return a value of a document as text."""
+    if value is None:
+        return NOT_STATED
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return "; ".join(f"{name} = {_plain(part)}" for name, part in value.items()) or "none"
+    if isinstance(value, tuple | list):
+        return ", ".join(map(_plain, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def _words(name: str) -> str:
+    """Return the name of a field as words."""
+    return name.replace("_", " ")
+
+
+def _title(name: str) -> str:
+    return _words(name).capitalize()
