@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from tacit.compute.atomic import _HOST as HOST
-from tacit.compute.atomic import atomic_file, atomic_folder, check_writable, remove_parts
+from tacit.compute.atomic import (
+    atomic_file,
+    atomic_files,
+    atomic_folder,
+    check_writable,
+    remove_parts,
+)
 from tacit.errors import InputError
 
 
@@ -62,6 +68,41 @@ def test_a_failed_exchange_puts_the_old_folder_back(tmp_path, monkeypatch):
         make(path, "second", force=True)
     assert (path / "mine").read_text() == "first"
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("existed", [False, True])
+@pytest.mark.parametrize("failing", [0, 1])
+def test_two_files_appear_together_or_stay_as_they_were(tmp_path, monkeypatch, existed, failing):
+    paths = tmp_path / "a.html", tmp_path / "a.json"
+
+    def write(text):
+        with atomic_files(*paths, force=existed) as parts:
+            for part in parts:
+                part.write_text(text)
+
+    if existed:
+        for path in paths:
+            path.write_text("old")
+
+    with monkeypatch.context() as patch:
+        move = Path.replace
+
+        def fail(self, target):
+            if self.suffix == ".part" and target == paths[failing]:
+                raise KeyboardInterrupt
+            return move(self, target)
+
+        patch.setattr(Path, "replace", fail)
+        with pytest.raises(KeyboardInterrupt):
+            write("new")
+    old = {path.name: "old" for path in paths} if existed else {}
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == old
+
+    write("new")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "a.html": "new",
+        "a.json": "new",
+    }
 
 
 def test_ledgers_live_on_even_while_open(tmp_path):

@@ -1,6 +1,7 @@
 """Releases that hubs and signers have touched: they load, and every byte that was signed counts."""
 
 import os
+import re
 import shutil
 import subprocess
 from hashlib import sha256
@@ -95,7 +96,28 @@ def test_a_published_release_loads_and_verifies(tmp_path):
         "tags": ["differential-privacy", "embeddings"],
         "license": "apache-2.0",
     }
-    assert card.strip() == (folder / "CARD.md").read_text(encoding="utf-8").strip()
+    title, items = (folder / "CARD.md").read_text(encoding="utf-8").split("\n\n", 1)
+    shown_title, plain = card.strip().split("\n\n", 1)
+    assert shown_title == title
+    assert plain.endswith(items.strip())
+
+
+def test_a_readme_opens_in_plain_words_and_says_who_signs(tmp_path, keys):
+    folder = publish(RELEASE.with_utility(UTILITY), tmp_path / "hub", key=keys / "key.pem")
+    _, card = header(folder)
+    plain, formal = card.split("## The guarantee in full")
+    signer = check_signature(folder, keys / "public.pem")
+    for fact in (
+        "**What it does.** It assigns each record one of 3 classes.",
+        "**Classes.** 0, 1, 2.",
+        "90.0 of 100 test records get the right class",
+        "blobs, held out",
+        f"by the key {signer}",
+        "at most 69.2 times in 100",
+    ):
+        assert fact in plain
+    assert not re.search("epsilon|P\\[|data sets D", plain)
+    assert formal.strip().startswith("For any two data sets D and D'")
 
 
 def test_the_header_states_what_was_measured_as_the_hub_reads_it(tmp_path):

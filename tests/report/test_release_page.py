@@ -626,6 +626,23 @@ def test_no_text_of_a_release_becomes_markup_and_the_policy_admits_two_texts(sho
         )
 
 
+def test_the_page_opens_in_plain_words_before_any_number_of_the_guarantee(tmp_path, capsys):
+    opening, rest = release_page(BASE, None, "Signed by <me>.").split("<h2>", 1)
+    stated = re.findall("<dt>(.*?)</dt>", opening)
+    assert stated[:3] == ["What it does", "Classes", "How well it works"]
+    assert stated[3:] == ["Made and signed by", "Protection", "Date"]
+    assert "Signed by &lt;me&gt;." in opening
+    assert "at most 69.2 times in 100" in opening
+    assert "epsilon" not in opening.split("<body>")[1]
+    assert rest.startswith("What an attacker may learn</h2>\n<p>Including or leaving out")
+
+    # a key without a signature
+    folder = BASE.save(tmp_path / "pets")
+    key = tmp_path / "absent.pem"
+    assert main(["page", str(folder), "--out", str(tmp_path / "a.html"), "--key", str(key)]) == 2
+    assert not lacking(capsys.readouterr().err, "absent.pem")
+
+
 def test_the_card_is_all_there():
     html = release_page(BASE)
     text = re.sub(r"<[^>]*>", "", html.split("<h2>The card</h2>")[1].split("</main>")[0])

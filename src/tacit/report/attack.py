@@ -33,6 +33,9 @@ RATES = (
     0.5,
 )
 
+# false-positive rates of a picture without a slider, beside those that every release states
+PICTURE_RATES = (0.0001, 0.03, 0.2, 0.4)
+
 # steps of a curve in closed form
 N_STEPS = 100
 
@@ -138,16 +141,21 @@ def exact_mu(guarantee: Guarantee) -> float | None:
     return guarantee.mu
 
 
-def curve(guarantee: Guarantee) -> list[tuple[float, float]]:
-    """Return points of the trade-off curve, as the script draws it: rates of false alarms and of
-    detection.
+def curve(
+    guarantee: Guarantee, stated: Sequence[tuple[float, float]] = ()
+) -> list[tuple[float, float]]:
+    """Return points of the trade-off curve: rates of false alarms and of detection.
+
+    A curve without closed form takes a while, so it has few points: those that a release has
+    `stated`, and those at PICTURE_RATES.
     """
+    normal = NormalDist()
     mu = exact_mu(guarantee)
     if mu is None:
-        bounds = [guarantee.attack_rate(rate) for rate in RATES]
-        return [(0.0, bounds[0]), *zip(RATES, bounds, strict=True), (1.0, 1.0)]
+        inner = [(rate, guarantee.attack_rate(rate)) for rate in PICTURE_RATES]
+        points = sorted([*stated, *inner])
+        return [(0.0, points[0][1]), *points, (1.0, 1.0)]
 
-    normal = NormalDist()
     # more points near 0, where the curve is steep
     rates = [(i / N_STEPS) ** 2 for i in range(1, N_STEPS)]
     inner = [(rate, normal.cdf(normal.inv_cdf(rate) + mu)) for rate in rates]

@@ -157,6 +157,7 @@ def dossier(release: Release, checks: Checks) -> Dossier:
     """Return the dossier of a release that was verified."""
     document = release.document
     rates = document.profile.attack_rates
+    marked = tuple((rate.false_positive_rate, rate.true_positive_rate) for rate in rates)
     return Dossier(
         title=document.product.name,
         stamp=document.stamp or "",
@@ -173,8 +174,8 @@ def dossier(release: Release, checks: Checks) -> Dossier:
             _details(document),
         ),
         right_guesses_of_100=float(right_guesses(stated_advantage(document))),
-        marked=tuple((rate.false_positive_rate, rate.true_positive_rate) for rate in rates),
-        curve=tuple(attack.curve(release.guarantee)),
+        marked=marked,
+        curve=tuple(attack.curve(release.guarantee, marked)),
     )
 
 
