@@ -51,7 +51,7 @@ THIS_CHECK = "this check"
 IN_GENERAL = "holds for every such release"
 
 _UNITS = {
-    "record": "the unit is a record; whose each is was not used",
+    "record": "records; which of them are of one person was not used",
     "person": "persons, who may have several records each",
 }
 _SEVERAL_RECORDS = (
@@ -209,7 +209,7 @@ def _learned(document: Document) -> Section:
         Fact("Accesses to the data", document.accesses.covered, "item 7"),
         Fact("Noise, by use", document.accounting.composition, "item 9"),
         Fact("Method", _method(document), "item 10"),
-        Fact("Ledger", _ledger(document), "item 12"),
+        *_ledger(document),
         Fact("Trust", f"{document.trust.setting}: {document.trust.who_sees_what}", "item 3"),
         Fact("What leaves", document.contents.what, "item 8"),
         Fact("Public data", _provenance(document.public_inputs.public_data), "item 16"),
@@ -240,13 +240,16 @@ def _method(document: Document) -> str:
     return words
 
 
-def _ledger(document: Document) -> str:
-    """Say what the ledger says, since when, and its head."""
+def _ledger(document: Document) -> list[Fact]:
+    """Return what the ledger says, since when, and the hash of its last line."""
     pattern = document.pattern
-    words = f"{pattern.ledger}; {pattern.pattern}"
     since = getattr(pattern, "ledger_since", NOT_STATED)
     head = getattr(pattern, "ledger_head", NOT_STATED)
-    return f"{words}; since: {since}; hash of its last line: {head}"
+    return [
+        Fact("Ledger", pattern.ledger, "item 12"),
+        Fact("Ledger since", since, "item 12"),
+        Fact("Ledger's last hash", head, "item 12"),
+    ]
 
 
 def _class_names(document: Document) -> str:
