@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import date
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,12 +13,15 @@ import pytest
 import tacit
 from messages import lacking
 from tacit.cli.main import main
+from tacit.errors import ReleaseError
 from tacit.privacy.events import Exponential, Gaussian
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
+from tacit.releases.gate import decide
+from tacit.releases.policy import Policy
 from tacit.releases.release import Release, Utility
 from tacit.report.attack import curve
-from tacit.report.dossier import Checks, Ruling, dossier, dossier_page, hashes
+from tacit.report.dossier import Checks, dossier, dossier_page, examined
 
 HOSTILE = '"><script>alert(1)</script>&amp;'
 CLASSES = ["cat", HOSTILE, "eel"]
@@ -54,12 +58,11 @@ def folder(release, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def facts(release, folder):
-    rulings = [
-        Ruling("epsilon", True, "4.89 at delta 1e-06 is at most 5"),
-        Ruling("signature", False, f"not signed {HOSTILE}"),
-    ]
-    checks = Checks(DAY, hashes(release, folder), "Not signed.", "policy.toml", rulings)
-    return dossier(release, checks)
+    policy = Policy.of(
+        {"unit": "person", "epsilon": 5, "delta": 1e-6, "signature": "required"}, "policy.toml"
+    )
+    verdict = replace(decide(folder, policy, today=DAY), policy="policy.toml")
+    return dossier(*examined(folder, None, DAY, verdict))
 
 
 class Parts(HTMLParser):
@@ -140,11 +143,14 @@ def test_each_section_answers_from_the_document(release, facts):
     assert conclusions.answer.startswith("It hides whether any one person")
     assert not lacking(utility.answer, "91.2 of 100", "90.5 of 100", "88.1 to 92.9", "1,200 rows")
     assert utility.tables[0].rows == ((HOSTILE, "86.0"), ("cat", "95.0"))
-    assert "BROKEN" in checked.tables[0].rows[1]
+    answers = {rule: (answer, line) for rule, answer, line in checked.tables[0].rows}
+    assert answers["epsilon"][0] == "met"
+    assert answers["signature"][0] == "NOT MET"
+    assert "no key was given" in answers["signature"][1]
     assert dict(checked.tables[1].rows)["arrays.safetensors"] == document.contents.sha256
     assert {fact.name: fact.text for fact in not_covered.facts}["Not protected"] == "none listed"
     assert details.facts[0].text == document.accounting.statement
-    assert facts.glance[-1].text == "policy.toml: NO. Broken: signature."
+    assert facts.glance[-1].text == "policy.toml: NO. Not met: signature."
     assert "a person with several records" not in conclusions.facts[1].text
 
 
@@ -250,3 +256,24 @@ def test_a_tampered_release_has_no_dossier(folder, tmp_path):
         (copy / file.name).write_bytes(text)
     assert main(["inspect", str(copy), "--dossier", str(tmp_path / "copy.html")]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["copy"]
+
+
+def test_with_a_policy_the_answer_is_on_the_page_and_the_status(folder, tmp_path, capsys):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('signature = "required"\n')
+    out = tmp_path / "pets.html"
+    command = ["inspect", str(folder), "--require", str(policy), "--dossier", str(out)]
+    assert main(command) == 1
+    assert not lacking(capsys.readouterr().out, "not met", "signature")
+    shown = Parts(out.read_text(encoding="utf-8")).texts
+    assert f"{policy}: NO. Not met: signature. (this check)" in shown["dd"]
+    policy.write_text("epsilon = 5\ndelta = 1e-6\nunit = 'person'\n")
+    assert main([*command, "--force"]) == 0
+    shown = Parts(out.read_text(encoding="utf-8")).texts
+    assert any("yes, all" in text for text in shown["dd"])
+
+
+def test_files_that_were_exchanged_since_the_verdict_have_no_dossier(folder, tmp_path):
+    verdict = decide(folder, Policy.of({"signature": "required"}, "policy.toml"))
+    with pytest.raises(ReleaseError, match="was exchanged while it was read"):
+        examined(folder, None, DAY, replace(verdict, sha256="0" * 64))

@@ -1,11 +1,15 @@
 """`tacit inspect`: what a release says, checked."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tacit.cli.common import check_outside, say
 from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.options import Json
 from tacit.errors import InputError, NothingDoneError
+
+if TYPE_CHECKING:
+    from tacit.releases.gate import Verdict
 
 
 def inspect(
@@ -16,6 +20,7 @@ def inspect(
     registry: Path | None = None,
     require: Path | None = None,
     ledger: Path | None = None,
+    dossier: Path | None = None,
     json: Json = False,
     force: bool = False,
 ) -> None:
@@ -36,12 +41,17 @@ def inspect(
         line for each rule, and exit status 1 where a rule is not met.
     ledger
         For --require: the ledger of the private data, of which all charges then count.
+    dossier
+        Also write a page for those who decide whether the release may leave, FILE.html, and the
+        same facts as FILE.json. With --require it has the answer of each rule.
     force
-        Overwrite the YAML file.
+        Overwrite the YAML file, or the page and its JSON file.
     """
+    if dossier is not None:
+        _check_dossier(dossier, release, force=force)
     if require is not None:
         _check_alone(registry)
-        _require(release, require, ledger, key, json=json)
+        _require(release, require, ledger, key, dossier, json=json, force=force)
         return
     if ledger is not None:
         raise InputError(
@@ -67,6 +77,8 @@ def inspect(
         entry = registry_yaml(loaded.document)
         with atomic_file(registry, force=force) as temporary:
             temporary.write_text(entry, encoding="utf-8")
+    if dossier is not None:
+        _write_dossier(dossier, release, key, None, force=force)
     if json:
         print_json(
             {
@@ -94,16 +106,53 @@ def _check_alone(registry: Path | None) -> None:
         )
 
 
-def _require(
-    release: Path, require: Path, ledger: Path | None, key: Path | None, *, json: bool
+def _check_dossier(out: Path, release: Path, *, force: bool) -> None:
+    """Refuse a dossier of labels, or one that cannot be written, before any work."""
+    from tacit.releases.reading import LABELS_DOCUMENT
+    from tacit.report.dossier import check_outputs, twin_of
+
+    if (release / LABELS_DOCUMENT).exists():
+        raise InputError(
+            f"--dossier does not apply to {release}, which holds labels; inspect the release that"
+            " made them"
+        )
+    for path in (out, twin_of(out)):
+        check_outside(path, release)
+    check_outputs(out, force=force)
+
+
+def _write_dossier(
+    out: Path, release: Path, key: Path | None, verdict: "Verdict | None", *, force: bool
 ) -> None:
-    """Print the answer of each rule, and end with status 1 where one is not met."""
+    """Write the dossier of a release as of today."""
+    from tacit.report.dossier import dossier, examined, save, today
+
+    save(out, dossier(*examined(release, key, today(), verdict)), force=force)
+
+
+def _require(
+    release: Path,
+    require: Path,
+    ledger: Path | None,
+    key: Path | None,
+    dossier: Path | None,
+    *,
+    json: bool,
+    force: bool,
+) -> None:
+    """Print the answer of each rule, and end with status 1 where one is not met.
+
+    A release that does not verify has no dossier.
+    """
     from dataclasses import asdict
 
     from tacit.releases.gate import decide
     from tacit.releases.policy import Policy
 
     verdict = decide(release, Policy.read(require), ledger=ledger, key=key)
+    verified = verdict.rulings[0].met
+    if dossier is not None and verified:
+        _write_dossier(dossier, release, key, verdict, force=force)
     if json:
         print_json(
             {

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import protection
+from tacit.releases.fields import NOT_STATED, Label
 from tacit.releases.schema import (
-    NOT_STATED,
     Document,
-    Label,
     LabelSetUtility,
     ProfileOf4,
     TableContents,

@@ -15,23 +15,24 @@ from pathlib import Path
 
 from tacit.compute.atomic import atomic_files, check_writable
 from tacit.errors import InputError, ReleaseError
-from tacit.releases import reading
-from tacit.releases.reading import AGAIN, ARRAYS, CARD, DOCUMENT, LIMITS
+from tacit.releases.evidence import files_of, signer_of
+from tacit.releases.gate import Verdict
+from tacit.releases.reading import AGAIN, DOCUMENT
 from tacit.releases.release import Release
+from tacit.releases.signing import signature_words
 from tacit.report import attack
 from tacit.report.dossier_facts import (
     CONCLUSIONS,
     Checks,
     Dossier,
     Fact,
-    Ruling,
     Section,
     Table,
     dossier,
 )
 from tacit.report.page import page, style_policy, table
 
-__all__ = ["Checks", "Dossier", "Ruling", "dossier", "dossier_page", "hashes", "save", "twin_of"]
+__all__ = ["Checks", "Dossier", "dossier", "dossier_page", "examined", "save", "twin_of"]
 
 _PICTURE = """<figure>{picture}<figcaption>How often an attack that knows everything else can
 detect one member (upwards), for each rate of false alarms (to the right). The line is the most that
@@ -64,22 +65,40 @@ def check_outputs(out: Path, *, force: bool) -> None:
         check_writable(path, force=force)
 
 
-def hashes(release: Release, folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file of a release, as it was loaded from this folder.
+def examined(
+    folder: Path, key: Path | None, day: date, verdict: Verdict | None = None
+) -> tuple[Release, Checks]:
+    """Read the files of a release once, and check them and their signature.
+
+    Parameters
+    ----------
+    folder : Path
+    key : Path or None
+        PEM file of the public key of whoever must have signed all files.
+    day : date
+        Of the check.
+    verdict : Verdict, optional
+        Of a policy on this folder.
 
     Raises
     ------
     ReleaseError
-        If the document was changed since.
+        If a statement of the release does not agree, or the verdict is about other files.
     """
-    data = reading.read_file(folder / DOCUMENT, LIMITS[DOCUMENT])
-    if reading.parse_document(str(folder / DOCUMENT), data) != release.document:
-        raise ReleaseError(f"{folder / DOCUMENT} was changed while it was read; {AGAIN}")
-    return {
-        DOCUMENT: hashlib.sha256(data).hexdigest(),
-        ARRAYS: release.sha256,
-        CARD: hashlib.sha256(release.card_text.encode("utf-8")).hexdigest(),
-    }
+    files = files_of(folder)
+    release = Release.of_files(files, folder).verify()
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    if verdict is not None and verdict.sha256 != hashes[DOCUMENT]:
+        raise ReleaseError(f"{folder} was exchanged while it was read; {AGAIN}")
+
+    signer, fault = signer_of(folder, files, key)
+    if signer:
+        signature = f"All files are signed by the key {signer}; checked."
+    elif key is not None:
+        signature = f"The signature does not hold: {fault}."
+    else:
+        signature = signature_words(folder, None)
+    return release, Checks(day, hashes, signature, verdict)
 
 
 def today() -> date:

@@ -17,6 +17,8 @@ from pydantic import BaseModel
 from tacit.privacy.guarantee import rounded_up
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import right_guesses
+from tacit.releases.fields import NOT_STATED
+from tacit.releases.gate import Verdict
 from tacit.releases.opening import MOST_CLASSES as MOST_AT_A_GLANCE
 from tacit.releases.opening import (
     NOT_MEASURED,
@@ -28,11 +30,12 @@ from tacit.releases.opening import (
 )
 from tacit.releases.release import Release
 from tacit.releases.schema import (
-    NOT_STATED,
     Accounting,
     Adaptation,
     Document,
     LabelSetUtility,
+    LearnerMechanisms,
+    LedgerPattern,
     Names,
     Numbers,
     OlderProfile,
@@ -97,15 +100,6 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Ruling:
-    """What a rule of a policy says of the release, in one line."""
-
-    rule: str
-    kept: bool
-    line: str
-
-
-@dataclass(frozen=True)
 class Checks:
     """What was checked of a release when its dossier was made.
 
@@ -116,17 +110,14 @@ class Checks:
         SHA-256 of each file of the folder, by its name.
     signature : str
         A sentence on who signed the files, and whether that was checked.
-    policy : str
-        Name of the policy; empty without one.
-    rulings : sequence of Ruling
-        Of each rule of the policy.
+    verdict : Verdict, optional
+        Of a policy.
     """
 
     day: date
     files: Mapping[str, str]
     signature: str
-    policy: str = ""
-    rulings: Sequence[Ruling] = ()
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True)
@@ -180,22 +171,22 @@ def dossier(release: Release, checks: Checks) -> Dossier:
 
 
 def _glance(document: Document, checks: Checks) -> Iterator[Fact]:
-    """Yield the facts of the opening, and the verdict of the policy."""
+    """Yield the facts of the opening, and the answer of the policy."""
     sources = ("items 1, 8, 16", "item 8", "item 15", f"item 1, {THIS_CHECK}", "items 4, 6")
     facts = opening(document, checks.signature).facts()
     for (name, text), source in zip(facts.items(), sources, strict=True):
         yield Fact(name, text, source)
-    yield Fact("Policy", _verdict(checks), THIS_CHECK)
+    yield Fact("Policy", _answer(checks.verdict), THIS_CHECK)
 
 
-def _verdict(checks: Checks) -> str:
-    """Say whether the release keeps the policy."""
-    if not checks.policy:
+def _answer(verdict: Verdict | None) -> str:
+    """Say whether the release meets the policy."""
+    if verdict is None:
         return "None was given, so no rule decided whether it may leave."
-    broken = [ruling.rule for ruling in checks.rulings if not ruling.kept]
+    broken = [ruling.rule for ruling in verdict.rulings if not ruling.met]
     if broken:
-        return f"{checks.policy}: NO. Broken: {', '.join(broken)}."
-    return f"{checks.policy}: yes, all {len(checks.rulings)} rules are kept."
+        return f"{verdict.policy}: NO. Not met: {', '.join(broken)}."
+    return f"{verdict.policy}: yes, all {len(verdict.rulings)} rules are met."
 
 
 def _learned(document: Document) -> Section:
@@ -230,9 +221,9 @@ def _learned(document: Document) -> Section:
 
 def _method(document: Document) -> str:
     """Name the learner and its public parameters, if the document has them."""
-    learner = getattr(document.mechanisms, "learner", None)
-    if learner is None:
+    if not isinstance(document.mechanisms, LearnerMechanisms):
         return NOT_STATED
+    learner = document.mechanisms.learner
     parameters = [f"{name} = {_plain(value)}" for name, value in learner.parameters.items()]
     words = "; ".join([learner.method, *parameters])
     if learner.left_out:
@@ -243,8 +234,11 @@ def _method(document: Document) -> str:
 def _ledger(document: Document) -> list[Fact]:
     """Return what the ledger says, since when, and the hash of its last line."""
     pattern = document.pattern
-    since = getattr(pattern, "ledger_since", NOT_STATED)
-    head = getattr(pattern, "ledger_head", NOT_STATED)
+    since = NOT_STATED
+    head = NOT_STATED
+    if isinstance(pattern, LedgerPattern):
+        since = pattern.ledger_since
+        head = pattern.ledger_head
     return [
         Fact("Ledger", pattern.ledger, "item 12"),
         Fact("Ledger since", since, "item 12"),
@@ -396,15 +390,20 @@ def _checked(document: Document, checks: Checks) -> Section:
     ]
     hashes = tuple(checks.files.items())
     tables = [Table("SHA-256 of each file that was checked", ("file", "SHA-256"), hashes)]
-    if checks.rulings:
-        rulings = [
-            (ruling.rule, "kept" if ruling.kept else "BROKEN", ruling.line)
-            for ruling in checks.rulings
-        ]
-        caption = f"Rules of {checks.policy}"
-        tables.insert(0, Table(caption, ("rule", "verdict", "why"), tuple(rulings)))
+    if checks.verdict is not None:
+        tables.insert(0, _rules(checks.verdict))
+        unchecked = _listed(checks.verdict.unchecked)
+        facts.append(Fact("Rules not in the policy", unchecked, THIS_CHECK))
     answer = f"The files and every stated number about privacy were checked by {program}."
     return Section("What was checked, and by whom", answer, tuple(facts), tuple(tables))
+
+
+def _rules(verdict: Verdict) -> Table:
+    """The answer of each rule of a policy."""
+    rows = [
+        (ruling.rule, "met" if ruling.met else "NOT MET", ruling.line) for ruling in verdict.rulings
+    ]
+    return Table(f"Rules of {verdict.policy}", ("rule", "answer", "why"), tuple(rows))
 
 
 def _audit(document: Document, day: date) -> str:
