@@ -78,7 +78,7 @@ def inspect(
         with atomic_file(registry, force=force) as temporary:
             temporary.write_text(entry, encoding="utf-8")
     if dossier is not None:
-        _write_dossier(dossier, release, key, None, force=force)
+        _write_dossier(dossier, release, key, None, force=force, quiet=json)
     if json:
         print_json(
             {
@@ -122,12 +122,20 @@ def _check_dossier(out: Path, release: Path, *, force: bool) -> None:
 
 
 def _write_dossier(
-    out: Path, release: Path, key: Path | None, verdict: "Verdict | None", *, force: bool
+    out: Path,
+    release: Path,
+    key: Path | None,
+    verdict: "Verdict | None",
+    *,
+    force: bool,
+    quiet: bool,
 ) -> None:
-    """Write the dossier of a release as of today."""
-    from tacit.report.dossier import dossier, examined, save, today
+    """Write the dossier of a release as of today, and say where it is."""
+    from tacit.report.dossier import dossier, examined, save, today, twin_of
 
     save(out, dossier(*examined(release, key, today(), verdict)), force=force)
+    if not quiet:
+        say(f"{out}: the dossier, which needs no network; {twin_of(out)} has the same facts\n")
 
 
 def _require(
@@ -152,7 +160,7 @@ def _require(
     verdict = decide(release, Policy.read(require), ledger=ledger, key=key)
     verified = verdict.rulings[0].met
     if dossier is not None and verified:
-        _write_dossier(dossier, release, key, verdict, force=force)
+        _write_dossier(dossier, release, key, verdict, force=force, quiet=json)
     if json:
         print_json(
             {

@@ -224,7 +224,11 @@ def _method(document: Document) -> str:
     if not isinstance(document.mechanisms, LearnerMechanisms):
         return NOT_STATED
     learner = document.mechanisms.learner
-    parameters = [f"{name} = {_plain(value)}" for name, value in learner.parameters.items()]
+    parameters = [
+        f"{name} = {_plain(value)}"
+        for name, value in learner.parameters.items()
+        if value is not None
+    ]
     words = "; ".join([learner.method, *parameters])
     if learner.left_out:
         words += f"; not stated: {', '.join(learner.left_out)}"
