@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -185,8 +186,13 @@ def _answer(verdict: Verdict | None) -> str:
         return "None was given, so no rule decided whether it may leave."
     broken = [ruling.rule for ruling in verdict.rulings if not ruling.met]
     if broken:
-        return f"{verdict.policy}: NO. Not met: {', '.join(broken)}."
-    return f"{verdict.policy}: yes, all {len(verdict.rulings)} rules are met."
+        return f"{_policy(verdict)}: NO. Not met: {', '.join(broken)}."
+    return f"{_policy(verdict)}: yes, all {len(verdict.rulings)} rules are met."
+
+
+def _policy(verdict: Verdict) -> str:
+    """Return the name of the policy's file, without its folder."""
+    return Path(verdict.policy).name
 
 
 def _learned(document: Document) -> Section:
@@ -407,7 +413,7 @@ def _rules(verdict: Verdict) -> Table:
     rows = [
         (ruling.rule, "met" if ruling.met else "NOT MET", ruling.line) for ruling in verdict.rulings
     ]
-    return Table(f"Rules of {verdict.policy}", ("rule", "answer", "why"), tuple(rows))
+    return Table(f"Rules of {_policy(verdict)}", ("rule", "answer", "why"), tuple(rows))
 
 
 def _audit(document: Document, day: date) -> str:
