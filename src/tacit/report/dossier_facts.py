@@ -22,7 +22,6 @@ from tacit.releases.fields import NOT_STATED
 from tacit.releases.gate import Verdict
 from tacit.releases.opening import MOST_CLASSES as MOST_AT_A_GLANCE
 from tacit.releases.opening import (
-    NOT_MEASURED,
     classes_words,
     opening,
     protection_words,
@@ -33,6 +32,7 @@ from tacit.releases.release import Release
 from tacit.releases.schema import (
     Accounting,
     Adaptation,
+    CompleteContents,
     Document,
     LabelSetUtility,
     LearnerMechanisms,
@@ -51,6 +51,17 @@ from tacit.version import __version__
 MOST_CLASSES = 200
 
 CONCLUSIONS = "What can be concluded about one person"
+# numbers that are rounded up, so that a dossier promises no more than the document
+_UPPER_BOUNDS = (
+    "epsilon",
+    "pure_epsilon",
+    "rho",
+    "mu",
+    "true_positive_rate",
+    "advantage",
+    "promise",
+)
+
 THIS_CHECK = "this check"
 IN_GENERAL = "holds for every such release"
 
@@ -209,6 +220,7 @@ def _learned(document: Document) -> Section:
         *_ledger(document),
         Fact("Trust", f"{document.trust.setting}: {document.trust.who_sees_what}", "item 3"),
         Fact("What leaves", document.contents.what, "item 8"),
+        Fact("Fewest records of a class", _least_records(document), "item 8"),
         Fact("Public data", _provenance(document.public_inputs.public_data), "item 16"),
         Fact("Encoder", _provenance(document.public_inputs.encoder), "item 16"),
         Fact("Names of classes", _class_names(document), "item 16"),
@@ -241,6 +253,16 @@ def _method(document: Document) -> str:
     return words
 
 
+def _least_records(document: Document) -> str:
+    """Say how many records the owner declared each class to have at least."""
+    least = NOT_STATED
+    if isinstance(document.contents, CompleteContents):
+        least = str(document.contents.least_records)
+    if least == NOT_STATED:
+        return least
+    return f"{least}, as the owner declared"
+
+
 def _ledger(document: Document) -> list[Fact]:
     """Return what the ledger says, since when, and the hash of its last line."""
     pattern = document.pattern
@@ -265,8 +287,7 @@ def _class_names(document: Document) -> str:
 
 def _provenance(model: BaseModel) -> str:
     """Return a public input by all that the document states of it, but its premise."""
-    fields = model.model_dump(exclude={"premise", "rows"})
-    return "; ".join(f"{_words(name)}: {_plain(value)}" for name, value in fields.items())
+    return _stated(model.model_dump(exclude={"premise", "rows"}))
 
 
 def _conclusions(document: Document) -> Section:
@@ -356,7 +377,7 @@ def _utility(document: Document) -> Section:
     utility = document.utility
     title = "How well it works, and how that was measured"
     answer = utility_words(document)
-    if answer == NOT_MEASURED or isinstance(utility, str):
+    if isinstance(utility, str):
         return Section(title, answer, ())
 
     shares: Mapping[str, float] = {}
@@ -368,7 +389,10 @@ def _utility(document: Document) -> Section:
     if shares:
         tables.append(_per_class(shares, isinstance(utility, LabelSetUtility)))
     stated = utility.model_dump(exclude={"per_class", "per_label"})
-    facts = tuple(Fact(_title(name), _plain(value), "item 15") for name, value in stated.items())
+    facts = tuple(
+        Fact(_words(name).capitalize(), _plain(value, name), "item 15")
+        for name, value in stated.items()
+    )
     return Section(title, answer, facts, tuple(tables))
 
 
@@ -419,12 +443,22 @@ def _rules(verdict: Verdict) -> Table:
 def _audit(document: Document, day: date) -> str:
     """Say what an audit found, and how old it is."""
     fields = document.audit.model_dump()
-    words = "; ".join(f"{_words(name)}: {_plain(value)}" for name, value in fields.items())
-    made = fields.get("date", NOT_STATED)
-    if made == NOT_STATED:
+    words = _stated(fields)
+    made = fields.get("date")
+    if made is None:
         return words
-    age = (day - date.fromisoformat(made)).days
-    return f"{words}; {age} days old; the maker's statement, which only a signature vouches for"
+    return f"{words}; {_age(made, day)}; the maker's statement, which only a signature vouches for"
+
+
+def _age(made: str, day: date) -> str:
+    """Say how old a result is, whatever its file says."""
+    try:
+        days = (day - date.fromisoformat(made)).days
+    except ValueError:
+        return "of a day that does not exist"
+    if days < 0:
+        return "dated after this check"
+    return f"{days} days old"
 
 
 def _not_covered(document: Document) -> Section:
@@ -477,25 +511,26 @@ def _listed(parts: Sequence[str]) -> str:
     return "; ".join(parts) or "none listed"
 
 
-def _plain(value: Any) -> str:
-    """Return a value of a document as text."""
+def _stated(fields: Mapping[str, Any]) -> str:
+    """Return fields of a document by their names."""
+    return "; ".join(f"{_words(name)}: {_plain(value, name)}" for name, value in fields.items())
+
+
+def _plain(value: Any, name: str = "") -> str:
+    """Return a value of a document as text; `name` is that of its field."""
     if value is None:
         return NOT_STATED
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return "; ".join(f"{name} = {_plain(part)}" for name, part in value.items()) or "none"
+        return "; ".join(f"{key} = {_plain(part, key)}" for key, part in value.items()) or "none"
     if isinstance(value, tuple | list):
         return ", ".join(map(_plain, value)) or "none"
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return rounded_up(value) if name in _UPPER_BOUNDS else f"{value:.6g}"
     return str(value)
 
 
 def _words(name: str) -> str:
     """Return the name of a field as words."""
     return name.replace("_", " ")
-
-
-def _title(name: str) -> str:
-    return _words(name).capitalize()
