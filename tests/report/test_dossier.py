@@ -20,6 +20,7 @@ from tacit.privacy.unit import Unit
 from tacit.releases.gate import decide
 from tacit.releases.policy import Policy
 from tacit.releases.release import Release, Utility
+from tacit.releases.schema import Audit
 from tacit.report.attack import curve
 from tacit.report.dossier import Checks, dossier, dossier_page, examined
 
@@ -163,6 +164,24 @@ def test_unknown_facts_read_not_stated_and_records_are_no_persons():
     assert not lacking(names["Persons"], "one record at a time", "is not stated")
     assert facts.sections[2].answer == "Not stated: nobody recorded how well it works."
     assert facts.glance[-1].text == "None was given, so no rule decided whether it may leave."
+
+
+@pytest.mark.parametrize(
+    ("made", "age"),
+    [
+        ("2026-11-18", "10 days old"),
+        ("2026-12-01", "dated after this check"),
+        ("2026-02-31", "of a day that does not exist"),
+    ],
+)
+def test_an_audit_has_an_age(release, made, age):
+    class Dated(Audit):
+        date: str
+
+    document = release.document.model_copy(update={"audit": Dated(date=made)})
+    facts = dossier(replace(release, document=document), Checks(DAY, {}, "Not signed."))
+    (audit,) = (fact.text for fact in facts.sections[3].facts if fact.name == "Audit")
+    assert not lacking(audit, made, age, "only a signature vouches for")
 
 
 def test_seeded_noise_protects_nobody():
