@@ -74,6 +74,21 @@ def test_rows_that_a_ledger_covers_are_private_whatever_was_declared(fitted, run
     assert run(f"evaluate release {name}")[0] == 0
 
 
+def test_figures_on_rows_that_are_not_declared_public_are_stamped(fitted, run):
+    stamp = "outside the guarantee: these rows are not declared public"
+    for name in ("private", "unstated", "rows.npz"):
+        assert stamp in run(f"evaluate release {name}")[1].splitlines()[1]
+        assert json.loads(run(f"evaluate release {name} --json")[1])["outside_guarantee"] is True
+
+    assert stamp not in run("evaluate release test")[1]
+    assert json.loads(run("evaluate release test --json")[1])["outside_guarantee"] is False
+    assert stamp not in run("evaluate release rows.npz --record --public-test")[1]
+
+    # a ledger outweighs a declaration
+    assert run("ledger test --allow rho=1")[0] == 0
+    assert stamp in run("evaluate release test")[1]
+
+
 def test_rows_that_a_ledger_covers_cannot_be_declared_public(fitted, run):
     run("ledger private --allow rho=1")
     for line in (

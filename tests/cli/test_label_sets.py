@@ -98,10 +98,14 @@ def test_figures_are_printed_and_recorded(test_set, capsys):
     assert figures["exact_match"] == 0.8
     assert figures["rare_by"] == "counts in the test set"
     assert list(figures["per_label"]) == CLASSES
+    assert figures["outside_guarantee"] is True
+    assert main(line) == 0
+    assert "outside the guarantee: " in capsys.readouterr().out
 
     assert main([*line, "--record", "--public-test"]) == 0
     said = capsys.readouterr().out
     assert "200 rows, 4 of 4 labels" in said
+    assert "outside the guarantee" not in said
     assert "exact match 0.8000 (95 % interval over test rows" in said
     assert f"{scores.few_records} labels have fewer than 40 test records" in said
     utility = Release.load("release").verify().document.utility

@@ -129,7 +129,7 @@ def test_intervals_over_persons_are_printed_and_recorded(stores, run):
     assert out.count("95 % interval over test persons") == 2
     item = json.loads((stores / "release" / "release.json").read_text())["utility"]
     assert item["interval_of"] == "balanced accuracy over persons"
-    how = "by the ratio estimator for clusters (Särndal, Swensson and Wretman 1992, section 5.6)"
+    how = "Wilson's at the effective number of persons (Korn and Graubard 1998)"
     assert not lacking(item["seeds"], "test persons", how)
     assert f"intervals over persons are {how}\n" in out
     assert run("inspect release")[0] == 0

@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score
 
 from tacit.errors import InputError
+from tacit.models.intervals import interval_of_mean, interval_of_share, wilson
 from tacit.models.label_set_metrics import (
     average_precision,
     calibration_error,
@@ -71,22 +72,47 @@ def test_intervals_follow_from_the_derivatives_by_weights_of_rows():
     def match(weights):
         return accuracy_score(truth, predicted, sample_weight=weights)
 
-    for name, figure in (
-        ("interval", precision([0, 1, 2, 3])),
-        ("rare_third_interval", precision(rarest(truth.sum(axis=0)))),
-        ("micro_f1_interval", f1("micro")),
-        ("macro_f1_interval", f1("macro")),
-        ("exact_match_interval", match),
+    counts = truth.sum(axis=0)
+    positive = truth / counts
+    pairs = 1.0 * truth + predicted
+    rare = rarest(counts)
+    for name, value, figure, weights in (
+        (
+            "interval",
+            over_rows.mean_average_precision,
+            precision([0, 1, 2, 3]),
+            positive.mean(axis=1),
+        ),
+        (
+            "rare_third_interval",
+            over_rows.rare_third,
+            precision(rare),
+            positive[:, rare].mean(axis=1),
+        ),
+        ("micro_f1_interval", over_rows.micro_f1, f1("micro"), pairs.sum(axis=1) / pairs.sum()),
+        (
+            "macro_f1_interval",
+            over_rows.macro_f1,
+            f1("macro"),
+            (pairs / pairs.sum(axis=0)).mean(axis=1),
+        ),
+        ("exact_match_interval", over_rows.exact_match, match, np.full(n, 1 / n)),
     ):
         parts = derivatives(figure, n)
-        persons = parts.reshape(5, 4).sum(axis=1)
-        for scores, variance in (
-            (over_rows, (parts**2).sum()),
-            (over_persons, 5 / 4 * (persons**2).sum()),
-        ):
-            # the errors are small enough that no interval ends at 0 or 1
-            low, high = getattr(scores, name)
-            assert high - low == pytest.approx(2 * 1.96 * np.sqrt(variance), rel=1e-5)
+        for scores, codes in ((over_rows, None), (over_persons, np.arange(n) // 4)):
+            interval_of = interval_of_share if figure is match else interval_of_mean
+            expected = interval_of(value, parts, weights, codes)
+            assert getattr(scores, name) == pytest.approx(expected, rel=1e-5)
+
+
+def test_perfect_predictions_have_intervals_that_are_no_points():
+    truth = problem(n=80)[0]
+    scores = evaluate_label_sets(truth, truth, truth.astype(float), CLASSES)
+    assert scores.exact_match_interval == pytest.approx(wilson(1, 80))
+    for name in ("interval", "rare_third_interval", "micro_f1_interval", "macro_f1_interval"):
+        low, high = getattr(scores, name)
+        assert low < 0.97
+        assert high == 1
 
 
 def test_intervals_hold_their_level():

@@ -2,9 +2,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from messages import stating
 from tacit.errors import InputError
+from tacit.models.intervals import wilson
 from tacit.models.metrics import Spread, evaluate, minority, spread
 
 CLASSES = np.array(["a", "b", "c", "d"])
@@ -21,10 +23,13 @@ def test_by_hand():
     assert scores.per_class["c"] == 0
     assert math.isnan(scores.per_class["d"])
     assert scores.minority is None
-    deviation = math.sqrt(0.75 * 0.25 / 4 + 0.5 * 0.5 / 2) / 3
-    assert scores.interval == pytest.approx(
-        (scores.balanced - 1.96 * deviation, scores.balanced + 1.96 * deviation)
-    )
+    # rows of a, b and c have the weights 1/12, 1/6 and 1/3, of which the largest is added
+    variance = (0.75 * 0.25 / 4 + 0.5 * 0.5 / 2) / 9
+    share = scores.balanced
+    size = (share * (1 - share) + 1 / 3) / (variance + 1 / 9)
+    assert size < 1 / ((1 / 4 + 1 / 2 + 1) / 9)
+    assert scores.interval == pytest.approx(wilson(share, size))
+    assert scores.accuracy_interval == pytest.approx(wilson(4 / 7, 7))
 
 
 def test_minority_is_over_the_smallest_quarter_rounded_up():
@@ -43,17 +48,6 @@ def test_a_minority_class_without_test_rows_is_left_out():
     assert evaluate(TRUTH, PREDICTED, CLASSES, np.array([9, 9, 9, 1])).minority is None
 
 
-def test_the_interval_covers_the_truth_as_often_as_it_says():
-    rng = np.random.default_rng(0)
-    covered = 0
-    for _ in range(300):
-        truth = np.repeat([0, 1], [300, 100])
-        hit = rng.random(400) < np.where(truth == 0, 0.9, 0.6)
-        low, high = evaluate(truth, np.where(hit, truth, 1 - truth), np.array([0, 1])).interval
-        covered += low <= 0.75 <= high
-    assert 0.91 <= covered / 300 <= 0.985
-
-
 def test_labels_that_are_no_class_are_refused():
     with pytest.raises(InputError, match=stating("row 1", "'z'", "release")):
         evaluate(np.array(["a", "z"]), np.array(["a", "a"]), CLASSES)
@@ -67,7 +61,7 @@ def test_spread_is_median_and_quartiles():
         spread([])
 
 
-def test_intervals_over_persons_are_those_of_the_ratio_estimator():
+def test_intervals_over_persons_are_wilsons_at_the_variance_of_the_ratio_estimator():
     """By hand: two classes and nine times three persons, whose parts are added before they are
     squared.
     """
@@ -77,37 +71,47 @@ def test_intervals_over_persons_are_those_of_the_ratio_estimator():
     assert (scores.persons, scores.balanced, scores.accuracy) == (27, 0.5, 0.5)
     balanced = np.array([(0.5 + 0.5) / 8, -0.5 / 8 + 0.5 / 4, -0.5 / 8 - 0.5 / 4]) / 9
     accuracy = np.array([1.0, 0, -1]) / 6 / 9
-    for interval, parts in ((scores.interval, balanced), (scores.accuracy_interval, accuracy)):
-        deviation = math.sqrt(27 / 26 * 9 * (parts**2).sum())
-        assert interval == pytest.approx((0.5 - 1.96 * deviation, 0.5 + 1.96 * deviation))
+    # a person of the first kind has two rows of class 0, the others one of either class
+    balanced_weights = np.array([1 / 4, 3 / 8, 3 / 8]) / 9
+    accuracy_weights = np.full(3, 1 / 27)
+    for interval, parts, weights, of_rows in (
+        (scores.interval, balanced, balanced_weights, 9 * (4 / 8**2 + 2 / 4**2) / 81),
+        (scores.accuracy_interval, accuracy, accuracy_weights, 1 / 54),
+    ):
+        variance = 27 / 26 * 9 * (parts**2).sum()
+        added = 9 * (weights**2).sum()
+        size = min((0.25 + added) / (variance + added**2), 1 / of_rows)
+        size *= (1.959963984540054 / stats.t(26).ppf(0.975)) ** 2
+        assert interval == pytest.approx(wilson(0.5, size))
 
 
-def test_persons_of_one_row_have_the_interval_of_rows_but_for_a_factor():
+def test_persons_of_one_row_have_the_interval_of_rows_but_for_degrees_of_freedom():
     rng = np.random.default_rng(0)
-    truth, classes = rng.integers(0, 3, 200), np.arange(3)
-    predicted = np.where(rng.random(200) < 0.7, truth, rng.integers(0, 3, 200))
-    rows, persons = (
-        evaluate(truth, predicted, classes),
-        evaluate(truth, predicted, classes, persons=np.arange(200)),
-    )
+    truth, classes = rng.integers(0, 3, 2_000), np.arange(3)
+    predicted = np.where(rng.random(2_000) < 0.7, truth, rng.integers(0, 3, 2_000))
+    rows = evaluate(truth, predicted, classes)
+    persons = evaluate(truth, predicted, classes, persons=np.arange(2_000))
     assert rows.persons is None
-    for name, value in (("interval", "balanced"), ("accuracy_interval", "accuracy")):
-        half, of_persons = (getattr(one, name)[1] - getattr(one, value) for one in (rows, persons))
-        assert of_persons == pytest.approx(half * math.sqrt(200 / 199))
-    p = rows.accuracy
-    assert rows.accuracy_interval[1] - p == pytest.approx(1.96 * math.sqrt(p * (1 - p) / 200))
+    assert rows.accuracy_interval == pytest.approx(wilson(rows.accuracy, 2_000))
+    assert persons.interval == pytest.approx(rows.interval, abs=1e-4)
+    assert persons.accuracy_interval == pytest.approx(rows.accuracy_interval, abs=1e-4)
+    assert persons.accuracy_interval != rows.accuracy_interval
 
 
 def test_copies_of_a_persons_rows_tell_nothing_more():
-    truth, predicted, persons = np.arange(40) % 2, np.arange(40) % 4 % 3 % 2, np.arange(40)
+    persons = np.arange(40)
+    truth = persons % 2
+    # four of five are right in each class
+    predicted = np.where(persons // 2 % 5 == 0, 1 - truth, truth)
     once = evaluate(truth, predicted, np.arange(2), persons=persons)
     often = evaluate(
         *(np.repeat(given, 9) for given in (truth, predicted)),
         np.arange(2),
         persons=np.repeat(persons, 9),
     )
-    assert often.interval == pytest.approx(once.interval)
-    assert often.accuracy_interval == pytest.approx(once.accuracy_interval)
+    # rows of a person are never taken to tell more than independent rows would
+    for name in ("interval", "accuracy_interval"):
+        assert getattr(often, name) == pytest.approx(getattr(once, name), abs=0.004)
     assert evaluate(truth, predicted, np.arange(2), persons=np.zeros(40)).interval == (0, 1)
 
 

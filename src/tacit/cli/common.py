@@ -307,13 +307,13 @@ def present_figures(figures: Mapping[Any, float]) -> dict[str, float]:
 
 def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":
     """Figures on a public test set, for the card."""
-    from tacit.models import metrics
+    from tacit.models import intervals
     from tacit.releases.provenance import one_line
     from tacit.releases.release import Utility
     from tacit.releases.schema import PUBLIC_TEST_SET
 
     by_person = scores.persons is not None
-    entity = f"persons, {metrics.BY_PERSON}" if by_person else "rows"
+    how = f"persons, {intervals.BY_PERSON}" if by_person else "rows, Wilson's"
 
     return Utility(
         test_set=one_line(identity),
@@ -325,5 +325,5 @@ def utility_of(scores: "Scores", identity: str, rows: int) -> "Utility":
         interval_of="balanced accuracy over persons" if by_person else "balanced accuracy",
         minority_accuracy=scores.minority,
         protection=PUBLIC_TEST_SET,
-        seeds=f"this one release; the interval is over test {entity}",
+        seeds=f"this one release; the interval is over test {how}",
     )

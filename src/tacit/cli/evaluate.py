@@ -13,6 +13,7 @@ from tacit.cli.answers import (
     print_coverage,
 )
 from tacit.cli.common import (
+    is_covered,
     ledger_of,
     number_of_persons,
     one_label_each,
@@ -22,6 +23,7 @@ from tacit.cli.common import (
 )
 from tacit.cli.json_output import print_json
 from tacit.cli.label_set_figures import (
+    OUTSIDE,
     label_set_utility,
     score_label_sets,
     show_label_sets,
@@ -81,7 +83,8 @@ def evaluate(
     Of a release of several labels a row, the figures are mean average precision, micro and macro
     F1, the share of rows whose whole set of labels is right, and the calibration error.
 
-    Figures are exact, so those on private rows are outside the guarantee and for their owner alone.
+    Figures are exact, so those on rows that are not declared public are outside the guarantee and
+    for their owner alone: a line, and `outside_guarantee` of --json, say so.
     With --budget they are noisy and protect the test rows, at a price that the ledger of these rows
     counts: accuracy, balanced accuracy and accuracy per class, and by group with --by and --groups,
     with intervals that cover the noise.
@@ -195,17 +198,21 @@ def evaluate(
             utility = utility_of(scores, data.identity, n_rows)
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
 
+    # figures are recorded of public rows alone
+    outside = not record and _is_private(store, split, data)
     rows = f"{n_rows} rows{number_of_persons(data.persons)}"
     if loaded.several:
-        show_label_sets(sets, f"{release} on {store}: {rows}", json=json)
+        show_label_sets(sets, f"{release} on {store}: {rows}", outside=outside, json=json)
         return
     if out is not None:
         draw_coverage(loaded, probabilities, truth, out, force=force)
     if json:
-        _print_json(scores, found, of_foreign)
+        _print_json(scores, found, of_foreign, outside=outside)
         return
     n_present = len(present_figures(scores.per_class))
     say(f"{release} on {store}: {rows}, {n_present} of {len(loaded.classes)} classes")
+    if outside:
+        say(OUTSIDE)
     _print_scores(scores)
     if found is not None:
         print_coverage(found)
@@ -243,10 +250,15 @@ def _class_sizes(path: Path, classes: "NDArray[Any]") -> "NDArray[np.int64]":
 
 
 def _print_json(
-    scores: "Scores", found: "Coverage | None", of_foreign: dict[str, Any] | None
+    scores: "Scores",
+    found: "Coverage | None",
+    of_foreign: dict[str, Any] | None,
+    *,
+    outside: bool,
 ) -> None:
     """Print the figures that there are as one JSON object; a class without test rows has null."""
     figures = asdict(scores)
+    figures["outside_guarantee"] = outside
     if found is not None:
         figures["answers"] = coverage_facts(found)
     if of_foreign is not None:
@@ -260,7 +272,7 @@ def _print_scores(scores: "Scores") -> None:
     """Print the accuracies with their intervals, and how they differ between classes."""
     import numpy as np
 
-    from tacit.models import metrics
+    from tacit.models import intervals
 
     by_person = scores.persons is not None
     entity = "persons" if by_person else "rows"
@@ -271,7 +283,7 @@ def _print_scores(scores: "Scores") -> None:
         interval = f"95 % interval over test {entity} {low:.4f} to {high:.4f}"
         say(f"{name} {accuracy:.4f} ({interval})")
     if by_person:
-        say(f"intervals over persons are {metrics.BY_PERSON}")
+        say(f"intervals over persons are {intervals.BY_PERSON}")
 
     recalls = list(present_figures(scores.per_class).values())
     lowest, middle, highest = np.quantile(recalls, [0, 0.5, 1])
@@ -281,6 +293,16 @@ def _print_scores(scores: "Scores") -> None:
             f"minority accuracy {scores.minority:.4f} (25 % smallest training classes; depends on"
             " private counts)"
         )
+
+
+def _is_private(store: Path, split: str | None, data: "Data") -> bool:
+    """Tell whether the rows are not declared public, or a ledger counts what is spent on them."""
+    from tacit.data.locations import located
+    from tacit.data.synthetic import is_synthetic
+
+    if is_synthetic(data.card):
+        return False
+    return not data.declared_public or is_covered(located(store, split), data)
 
 
 def _check_public(store: Path, split: str | None, data: "Data", *, public_test: bool) -> None:

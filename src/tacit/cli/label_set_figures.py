@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from tacit.releases.release import LabelSetUtility, Release
 
 
+OUTSIDE = (
+    "outside the guarantee: these rows are not declared public, so the figures are exact facts"
+    " about them, for their owner alone"
+)
+
+
 def score_label_sets(
     release: "Release",
     data: "Data",
@@ -83,13 +89,13 @@ def _training_counts(
 
 def label_set_utility(scores: "LabelSetScores", identity: str, rows: int) -> "LabelSetUtility":
     """Figures on a public test set, for the card."""
-    from tacit.models import metrics
+    from tacit.models import intervals
     from tacit.releases.provenance import one_line
     from tacit.releases.release import LabelSetUtility
     from tacit.releases.schema import PUBLIC_TEST_SET
 
     by_person = scores.persons is not None
-    entity = f"persons, {metrics.BY_PERSON}" if by_person else "rows"
+    how = f"persons, {intervals.BY_PERSON}" if by_person else "rows, Wilson's"
     return LabelSetUtility(
         test_set=one_line(identity),
         rows=rows,
@@ -106,7 +112,7 @@ def label_set_utility(scores: "LabelSetScores", identity: str, rows: int) -> "La
         rare_by=scores.rare_by,
         per_label=present_figures(scores.per_label),
         protection=PUBLIC_TEST_SET,
-        seeds=f"this one release; the interval is over test {entity}{_warning(scores)}",
+        seeds=f"this one release; the interval is over test {how}{_warning(scores)}",
     )
 
 
@@ -122,15 +128,18 @@ def _warning(scores: "LabelSetScores") -> str:
     )
 
 
-def show_label_sets(scores: "LabelSetScores", about: str, *, json: bool) -> None:
+def show_label_sets(scores: "LabelSetScores", about: str, *, outside: bool, json: bool) -> None:
     """Print the figures, as one JSON object or after words about the rows."""
     if not json:
         say(f"{about}, {len(present_figures(scores.per_label))} of {len(scores.per_label)} labels")
+        if outside:
+            say(OUTSIDE)
         _print_figures(scores)
         return
 
     # a label without test rows has null
     figures = asdict(scores)
+    figures["outside_guarantee"] = outside
     figures["per_label"] = {str(label): value for label, value in scores.per_label.items()}
     print_json({name: figure for name, figure in figures.items() if figure is not None})
 
@@ -139,7 +148,7 @@ def _print_figures(scores: "LabelSetScores") -> None:
     """Print the figures with their intervals, and how labels differ."""
     import numpy as np
 
-    from tacit.models import metrics
+    from tacit.models import intervals
 
     by_person = scores.persons is not None
     entity = "persons" if by_person else "rows"
@@ -152,7 +161,7 @@ def _print_figures(scores: "LabelSetScores") -> None:
         low, high = interval
         say(f"{name} {figure:.4f} (95 % interval over test {entity} {low:.4f} to {high:.4f})")
     if by_person:
-        say(f"intervals over persons are {metrics.BY_PERSON}")
+        say(f"intervals over persons are {intervals.BY_PERSON}")
     say(f"calibration error {scores.calibration_error:.4f}")
 
     lowest, middle, highest = np.quantile(

@@ -19,8 +19,10 @@ as row i, and P is the weight of all positive rows. Its derivative with respect 
     1 / P * (y_j a_j / b_j + sum over positive rows i with s_i <= s_j of (y_j / b_i - a_i / b_i^2)
              - y_j A).
 
-Rows of one person are alike: with ids the parts of a person are added before they are squared. The
-calibration error has no interval. It is a sum of absolute values, which chance can only raise, so
+Intervals are those of `intervals.py`, over rows or persons. Each figure is a mean with weights: in
+the average precision of a label its positive rows count equally, in F1 a row counts by the number
+of labels that it has or was given, in exact match rows count equally. The calibration error has no
+interval. It is a sum of absolute values, which chance can only raise, so
 an interval of this kind would be wrong for a model that is calibrated well.
 
 With few records of a label its average precision is too high on average, and the intervals above
@@ -36,8 +38,8 @@ from numpy.typing import NDArray
 
 from tacit.data.persons import person_codes
 from tacit.errors import InputError
+from tacit.models.intervals import Interval, interval_of_mean, interval_of_share
 from tacit.models.label_sets import RareBy
-from tacit.models.metrics import interval_of, standard_error
 from tacit.models.rows import Floats
 
 RARE = 1 / 3
@@ -46,7 +48,6 @@ BINS = 15
 # records of a label from which on intervals hold their level, by simulation
 ENOUGH_RECORDS = 40
 
-Interval = tuple[float, float]
 Truths = NDArray[np.bool_]
 
 
@@ -129,45 +130,52 @@ def evaluate_label_sets(
         codes = person_codes(persons, len(persons))
         n_persons = int(codes.max()) + 1
 
-    # the average precision of each label, (K,), and how rows add to the means over labels, (n,)
+    # the average precision of each label, (K,), and how rows add to the means over labels and to
+    # their errors, (n,)
     if sizes is None:
         sizes = counts
         rare_by = "counts in the test set"
     rare = np.intersect1d(rarest(sizes), present)
     precisions = np.full(len(classes), np.nan)
     mean_parts = np.zeros(len(truth))
+    mean_weights = np.zeros(len(truth))
     rare_parts = np.zeros(len(truth))
+    rare_weights = np.zeros(len(truth))
     for label in present:
         precisions[label], parts = average_precision(truth[:, label], probabilities[:, label])
+        weights = truth[:, label] / counts[label]
         mean_parts += parts / len(present)
+        mean_weights += weights / len(present)
         if label in rare:
             rare_parts += parts / len(rare)
+            rare_weights += weights / len(rare)
 
     mean = float(precisions[present].mean())
     rare_third = None
     rare_third_interval = None
     if len(rare):
         rare_third = float(precisions[rare].mean())
-        rare_third_interval = interval_of(rare_third, standard_error(rare_parts, codes))
+        rare_third_interval = interval_of_mean(rare_third, rare_parts, rare_weights, codes)
 
-    micro, micro_parts = _micro_f1(truth, predicted)
-    macro, macro_parts = _macro_f1(truth[:, present], predicted[:, present])
+    micro, micro_parts, micro_weights = _micro_f1(truth, predicted)
+    macro, macro_parts, macro_weights = _macro_f1(truth[:, present], predicted[:, present])
     matches = (truth == predicted).all(axis=1)
     match = float(matches.mean())
-    match_parts = (matches - match) / len(matches)
+    match_weights = np.full(len(matches), 1 / len(matches))
+    match_parts = (matches - match) * match_weights
 
     return LabelSetScores(
         mean_average_precision=mean,
-        interval=interval_of(mean, standard_error(mean_parts, codes)),
+        interval=interval_of_mean(mean, mean_parts, mean_weights, codes),
         rare_third=rare_third,
         rare_third_interval=rare_third_interval,
         rare_by=rare_by,
         micro_f1=micro,
-        micro_f1_interval=interval_of(micro, standard_error(micro_parts, codes)),
+        micro_f1_interval=interval_of_mean(micro, micro_parts, micro_weights, codes),
         macro_f1=macro,
-        macro_f1_interval=interval_of(macro, standard_error(macro_parts, codes)),
+        macro_f1_interval=interval_of_mean(macro, macro_parts, macro_weights, codes),
         exact_match=match,
-        exact_match_interval=interval_of(match, standard_error(match_parts, codes)),
+        exact_match_interval=interval_of_share(match, match_parts, match_weights, codes),
         calibration_error=calibration_error(truth, probabilities),
         per_label=dict(zip(classes.tolist(), precisions.tolist(), strict=True)),
         few_records=int((counts[present] < ENOUGH_RECORDS).sum()),
@@ -219,23 +227,26 @@ def _from_end(values: Floats) -> Floats:
     return np.cumsum(values[::-1])[::-1]
 
 
-def _micro_f1(truth: Truths, predicted: Truths) -> tuple[float, Floats]:
-    """F1 of all pairs together, 0 if no label occurs or is predicted, and the parts of rows."""
+def _micro_f1(truth: Truths, predicted: Truths) -> tuple[float, Floats, Floats]:
+    """F1 of all pairs together, 0 if no label occurs or is predicted; parts and weights of rows."""
     right = 2.0 * (truth & predicted).sum(axis=1)
     total = (truth.sum(axis=1) + predicted.sum(axis=1)).astype(np.float64)
     value = float(right.sum() / total.sum())
-    return value, (right - value * total) / total.sum()
+    weights = total / total.sum()
+    return value, (right - value * total) / total.sum(), weights
 
 
-def _macro_f1(truth: Truths, predicted: Truths) -> tuple[float, Floats]:
-    """Mean F1 of labels that all occur, and the parts of rows."""
+def _macro_f1(truth: Truths, predicted: Truths) -> tuple[float, Floats, Floats]:
+    """Mean F1 of labels that all occur; parts and weights of rows."""
     parts = np.zeros(len(truth))
+    weights = np.zeros(len(truth))
     values = []
     for label in range(truth.shape[1]):
-        value, label_parts = _micro_f1(truth[:, [label]], predicted[:, [label]])
+        value, label_parts, label_weights = _micro_f1(truth[:, [label]], predicted[:, [label]])
         values.append(value)
         parts += label_parts / truth.shape[1]
-    return float(np.mean(values)), parts
+        weights += label_weights / truth.shape[1]
+    return float(np.mean(values)), parts, weights
 
 
 def calibration_error(truth: Truths, probabilities: Floats) -> float:

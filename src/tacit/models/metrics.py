@@ -1,11 +1,12 @@
 """Accuracy of a classifier, with small classes in view.
 
 Both figures are functions of sums over the test set: accuracy is the ratio of right rows to rows,
-balanced accuracy the mean of that ratio over the classes. Rows of one person are alike, so an
-interval that takes them for independent is too short. With ids the interval is that of the ratio
-estimator for clusters, by Taylor linearization (Särndal, Swensson & Wretman, Model Assisted Survey
-Sampling, 1992, sections 5.5 and 5.6): person i adds u_i = sum over classes c of (right_ic - share_c
-rows_ic) / (C rows_c), and the variance is P / (P - 1) times the sum of u_i^2 over the P persons.
+balanced accuracy the mean of that ratio over the classes. Their intervals are Wilson's
+(`intervals.py`), over rows or, with ids, over persons: rows of one person are alike, so an interval
+that takes them for independent is too short. The variance is that of the ratio estimator, by Taylor
+linearization (Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 1992, sections 5.5 and
+5.6): person i adds u_i = sum over classes c of (right_ic - share_c rows_ic) / (C rows_c), and the
+variance is P / (P - 1) times the sum of u_i^2 over the P persons.
 """
 
 import math
@@ -18,9 +19,9 @@ from numpy.typing import NDArray
 
 from tacit.data.persons import person_codes
 from tacit.errors import InputError, RowError
+from tacit.models.intervals import Interval, interval_of_share
 
 MINORITY = 0.25
-BY_PERSON = "by the ratio estimator for clusters (Särndal, Swensson and Wretman 1992, section 5.6)"
 QUANTILES = (0.25, 0.75)
 
 
@@ -40,11 +41,9 @@ class Scores:
     accuracy: float
     balanced: float
     """Mean of the accuracy per class, over the classes that the test set holds."""
-    interval: tuple[float, float]
-    """95 % interval of the balanced accuracy, from its standard error over test rows within
-    classes, or persons.
-    """
-    accuracy_interval: tuple[float, float]
+    interval: Interval
+    """Wilson's 95 % interval of the balanced accuracy, over test rows or persons."""
+    accuracy_interval: Interval
     """The same of the accuracy."""
     per_class: dict[Any, float]
     """nan for classes that the test set does not hold."""
@@ -96,15 +95,17 @@ def evaluate(
         codes = person_codes(persons, len(persons))
         n_persons = int(codes.max()) + 1
 
-    # What each row adds to the error of the balanced accuracy, and to that of the accuracy.
-    balanced_parts = (hits - shares[index]) / (counts[index] * present.sum())
-    accuracy_parts = (hits - accuracy) / len(hits)
+    # The weight of each row in both figures, and what it adds to their errors, (n,).
+    balanced_weights = 1 / (counts[index] * present.sum())
+    balanced_parts = (hits - shares[index]) * balanced_weights
+    accuracy_weights = np.full(len(hits), 1 / len(hits))
+    accuracy_parts = (hits - accuracy) * accuracy_weights
 
     return Scores(
         accuracy=accuracy,
         balanced=balanced,
-        interval=interval_of(balanced, standard_error(balanced_parts, codes)),
-        accuracy_interval=interval_of(accuracy, standard_error(accuracy_parts, codes)),
+        interval=interval_of_share(balanced, balanced_parts, balanced_weights, codes),
+        accuracy_interval=interval_of_share(accuracy, accuracy_parts, accuracy_weights, codes),
         persons=n_persons,
         per_class=dict(zip(classes.tolist(), shares.tolist(), strict=True)),
         minority=_minority_accuracy(shares, present, sizes),
@@ -123,27 +124,6 @@ def _minority_accuracy(
     if not len(minority_shares):
         return None
     return float(minority_shares.mean())
-
-
-def standard_error(parts: NDArray[np.float64], codes: NDArray[np.intp] | None) -> float:
-    """The standard error of a sum of parts, one a row: independent rows, or clusters of rows with
-    the same code.
-    """
-    if codes is None:
-        return math.sqrt((parts**2).sum())
-
-    person_parts = np.bincount(codes, weights=parts)
-    n = len(person_parts)
-    if n == 1:
-        return math.inf
-    return math.sqrt(n / (n - 1) * (person_parts**2).sum())
-
-
-def interval_of(value: float, error: float) -> tuple[float, float]:
-    """95 % interval of a share with this standard error."""
-    low = max(0.0, value - 1.96 * error)
-    high = min(1.0, value + 1.96 * error)
-    return low, high
 
 
 def area_under_roc(familiar: NDArray[np.float64], foreign: NDArray[np.float64]) -> float:
