@@ -495,7 +495,7 @@ def test_a_panel_for_each_budget_the_strictest_first_none_last():
     assert [panel.title for panel in only(accuracy.encoders, results).panels] == [
         "epsilon=1",
         "e = 2",
-        "e = 4.47",
+        "e = 4.48",
         "no privacy",
     ]
 
@@ -589,7 +589,7 @@ def test_trials_are_drawn_by_number_and_by_each_parameter_that_varied():
     extra = json.dumps({"trials": [*trials, {"parameters": {}, "score": None}]})
     results = some(budget=["rho=2", "rho=1"], seed=[0, 1], extra=[extra], rho=math.inf)
     by_number, by_k = found(fits.trials, results)
-    assert [panel.title for panel in by_number.panels] == ["e = 1.41", "e = 2"]
+    assert [panel.title for panel in by_number.panels] == ["e = 1.42", "e = 2"]
     assert medians(by_number.panels[0], "seed 1") == {1: 0.1, 2: 0.5}
     assert medians(by_k.panels[0], "seed 0") == {1: 0.1, 5: 0.5}
     assert (by_k.x.title, by_k.visible_series) == ("k", ("seed 0", "seed 1"))
@@ -643,7 +643,7 @@ def test_a_mean_keeps_its_class_and_one_seed_of_each_budget_is_pictured():
         fits.means,
         some(seed=[3, 2], budget=["rho=1", "inf"], extra=[json.dumps({"means_2d": picture})]),
     )
-    assert [panel.title for panel in figure.panels] == ["inf, seed 2", "e = 1.41, seed 2"]
+    assert [panel.title for panel in figure.panels] == ["inf, seed 2", "e = 1.42, seed 2"]
     assert [(mean.class_index, mean.true, mean.private) for mean in figure.panels[0].means] == [
         (0, (0, 0), (0, 1)),
         (2, (1, 1), (2, 2)),

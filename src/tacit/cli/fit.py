@@ -474,7 +474,7 @@ def _cost_as_limit(learner: Any) -> str | None:
     limit = str(budget)
     # A limit above the cost of this fit would propose to spend more.
     if cost < allowance * (1 - 1e-9):
-        delta = "" if budget.delta is None else f",delta={budget.delta:g}"
+        delta = "" if budget.delta is None else f",delta={budget.delta!r}"
         limit = f"{name}={rounded_down(cost)}{delta}"
 
     # Ledgers count under add-remove unless --unit says otherwise.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 ACCURACIES = ("balanced_accuracy", "minority_accuracy")
 SHOWN = ("learner", "data", "encoder", "imbalance", "budget", "seed", *ACCURACIES, "status")
-COSTS = ("epsilon", "rho", "mu")
+COSTS = ("epsilon", "delta", "rho", "mu")
 
 
 def results(
@@ -100,4 +100,10 @@ def _default_columns(facts: "pa.Table") -> tuple[str, ...]:
 
 def _shown(name: str, value: object) -> str:
     """A cost with all of its digits, so that a condition on what is shown finds it."""
-    return f"{value:.{6 if name in COSTS else 4}g}" if isinstance(value, float) else str(value)
+    from tacit.privacy.decimals import rounded_up
+
+    if not isinstance(value, float):
+        return str(value)
+    if name in COSTS:
+        return rounded_up(value)
+    return f"{value:.4g}"

@@ -321,6 +321,8 @@ def _print_answers(out: Path, answers: "Answers", delta: float, noise: str) -> N
     )
     say(answers.guarantee_.statement(delta))
 
+    from tacit.privacy.decimals import rounded_up
+
     # None where all records have one budget.
     groups: list[str | None] = [name for name, _ in answers.guarantee_.groups]
     if not groups:
@@ -331,8 +333,9 @@ def _print_answers(out: Path, answers: "Answers", delta: float, noise: str) -> N
         prefix = f"{group}: " if group else ""
         epsilon = answers.spent_.epsilon(delta, group)
         say(
-            f"{prefix}spent epsilon {epsilon:.4g} at delta = {delta:g}; given these votes"
-            f" {epsilon_given_votes:.4g} (internal: it depends on them, do not publish it)"
+            f"{prefix}spent epsilon {rounded_up(epsilon)} at delta = {rounded_up(delta)}; given"
+            f" these votes {rounded_up(epsilon_given_votes)} (internal: it depends on them, do not"
+            " publish it)"
         )
     if noise == "research":
         say("Not for release: research noise is seeded.")

@@ -25,6 +25,7 @@ from tacit.experiments.data import (
 from tacit.experiments.plan import SEARCHES
 from tacit.learners.methods import METHODS, load
 from tacit.privacy.budget import Budget
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.version import __version__
@@ -128,8 +129,8 @@ class Cell:
         budget = json.loads(self.budget)
         if isinstance(budget, str):
             return budget
-        group_budgets = [f"{name}={value:g}" for name, value in budget["groups"].items()]
-        return ",".join([*group_budgets, f"delta={budget['delta']:g}"])
+        group_budgets = [f"{name}={rounded_up(value)}" for name, value in budget["groups"].items()]
+        return ",".join([*group_budgets, f"delta={rounded_up(budget['delta'])}"])
 
     def groups(self, n: int) -> dict[str, Any]:
         """Return the argument `groups` of `fit`, if the plan has budget groups.

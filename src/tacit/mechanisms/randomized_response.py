@@ -40,6 +40,7 @@ from tacit.compute.progress import progress
 from tacit.compute.threads import in_threads
 from tacit.errors import InputError
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.privacy.decimals import rounded_up
 
 WORDS = 2**64
 
@@ -107,7 +108,8 @@ class Responses:
         n_priors, self.n_classes = orders.shape
         largest = int(k[k < self.n_classes].max(initial=0))
         if epsilon < 16 * largest**2 / WORDS:
-            fault = f"epsilon={epsilon:g} is too small for {largest} of {self.n_classes} classes"
+            words = f"{largest} of {self.n_classes} classes"
+            fault = f"epsilon={rounded_up(epsilon)} is too small for {words}"
             raise InputError(f"{fault}; use fewer classes, by merging some before the fit")
 
         # Without a prior the order does not matter, and one m serves all labels.

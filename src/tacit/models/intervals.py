@@ -69,7 +69,7 @@ def wilson(share: float, size: float) -> Interval:
 def interval_of_share(
     share: float, parts: Floats, weights: Floats, codes: NDArray[np.intp] | None
 ) -> Interval:
-    """95 % interval of a weighted share of rows that are right; parameters of `interval_of_mean`."""
+    """95 % interval of a share of rows that are right; parameters as `interval_of_mean`."""
     size = _effective_size(share, parts, weights, codes)
     kish = 1 / float((weights**2).sum())
     return _interval(share, min(size, kish), codes)
@@ -102,8 +102,8 @@ def _effective_size(
     unit_weights = weights
     correction = 1.0
     if codes is not None:
-        unit_parts = np.bincount(codes, weights=parts)
-        unit_weights = np.bincount(codes, weights=weights)
+        unit_parts = np.bincount(codes, weights=parts).astype(np.float64)
+        unit_weights = np.bincount(codes, weights=weights).astype(np.float64)
         n_persons = len(unit_parts)
         if n_persons > 1:
             correction = n_persons / (n_persons - 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.errors import excerpt, quoted
 from tacit.privacy.allowance import Allowance, free
-from tacit.privacy.decimals import NONE_LEFT, exceeds, read
+from tacit.privacy.decimals import NONE_LEFT, exceeds, read, rounded_up
 from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
@@ -159,7 +159,7 @@ def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> st
     delta = DELTA
     if allowance is None:
         if guarantee.rho is not None:
-            return f"rho={guarantee.rho:.6g}"
+            return f"rho={rounded_up(guarantee.rho)}"
     else:
         guarantee = account.converted(guarantee)
         delta = allowance.budget.delta or 0.0
@@ -168,9 +168,9 @@ def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> st
             if math.isfinite(cost):
                 return allowance.amount(cost)
 
-    epsilon = f"epsilon={guarantee.epsilon(delta):.6g}"
+    epsilon = f"epsilon={rounded_up(guarantee.epsilon(delta))}"
     if delta:
-        return f"{epsilon} at delta={delta:g}"
+        return f"{epsilon} at delta={rounded_up(delta)}"
     return epsilon
 
 

@@ -34,7 +34,7 @@ import numpy as np
 from tacit.errors import BudgetError, InputError, quoted
 from tacit.privacy import accounting
 from tacit.privacy.budget import Budget, calibrate
-from tacit.privacy.decimals import NONE_LEFT, decimal_of, exceeds, subtract
+from tacit.privacy.decimals import NONE_LEFT, decimal_of, exceeds, rounded_up, subtract
 from tacit.privacy.events import Event, Gaussian, compose
 from tacit.privacy.guarantee import Guarantee, check_most_records
 from tacit.privacy.unit import Unit
@@ -229,15 +229,16 @@ class Allowance:
         """Say in words what was spent if this is left."""
         if left.is_infinite():
             return "any amount"
-        return self.amount(max(self.total - float(left), 0.0))
+        # exact, since a difference of floats may round up to a larger digit
+        return self.amount(max(float(subtract(decimal_of(self.total), left)), 0.0))
 
     def amount(self, cost: float) -> str:
         """An amount of the currency in words."""
         if self.currency == "mu":
-            return f"mu^2={cost:.6g}"
+            return f"mu^2={rounded_up(cost)}"
         if self.currency == "renyi":
-            return f"Renyi divergence {cost:.6g}"
-        return f"{self.currency}={cost:.6g}"
+            return f"Renyi divergence {rounded_up(cost)}"
+        return f"{self.currency}={rounded_up(cost)}"
 
     @property
     def rule(self) -> str:

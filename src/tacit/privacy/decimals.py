@@ -9,7 +9,15 @@ left is never too much.
 from __future__ import annotations
 
 import math
-from decimal import ROUND_DOWN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from decimal import (
+    ROUND_CEILING,
+    ROUND_DOWN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+)
 
 DIGITS = 60  # a float has 17; an allowance of 1e20 less charges of 1e-20 is still exact
 
@@ -66,6 +74,23 @@ def exceeds(cost: Decimal, left: Decimal) -> bool:
     number.
     """
     return _CONTEXT.compare_signal(cost, left) > 0
+
+
+def rounded_up(value: float, digits: int = 6) -> str:
+    """A price as text, rounded up to so many digits (up to the error of float arithmetic).
+
+    Every price that is printed goes through this function, so that none is printed too small:
+    epsilon, rho, mu, delta, rates of attacks.
+
+    Examples
+    --------
+    >>> rounded_up(2.25, 2), rounded_up(1.0000001), rounded_up(0.1 + 0.2)
+    ('2.3', '1.00001', '0.3')
+    """
+    # without this, 0.3 from 0.1 + 0.2 would be rounded up to 0.300001
+    without_float_error = Decimal.from_float(value * (1 - 1e-12))
+    rounded = fixed_context(digits, ROUND_CEILING).plus(without_float_error)
+    return f"{float(rounded):.{digits}g}"
 
 
 def rounded_down(value: float, digits: int = 6) -> str:

@@ -13,9 +13,10 @@ from typing import Any
 
 from tacit.errors import InputError, quoted
 from tacit.privacy import accounting, attack_rates
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.events import Event, compose, event_from_json
 from tacit.privacy.unit import Unit
-from tacit.privacy.words import DECISIVE, in_words, most_expensive, rounded_up
+from tacit.privacy.words import DECISIVE, in_words, most_expensive
 
 __all__ = ["Guarantee", "guarantee_under", "implied_units", "rounded_up"]
 
@@ -387,7 +388,9 @@ class Guarantee:
         numbers = []
         if math.isfinite(pure):
             numbers.append(f"epsilon = {rounded_up(pure)} (pure)")
-        numbers.append(f"epsilon = {rounded_up(self.epsilon(delta, group))} at delta = {delta:g}")
+        numbers.append(
+            f"epsilon = {rounded_up(self.epsilon(delta, group))} at delta = {rounded_up(delta)}"
+        )
         if math.isfinite(rho):
             numbers.append(f"rho = {rounded_up(rho)} (zCDP)")
         if math.isfinite(mu):

@@ -1,9 +1,9 @@
-"""Numbers and words about privacy as documents of versions 3 and 4 state them, so that these still
+"""Numbers and words about privacy as documents of earlier versions state them, so that these still
 verify.
 
 Since version 5 a single use of an event that states its trade-off function is priced by it, and the
 words say where a rate is only an upper bound. Earlier documents state the smallest of several
-bounds instead.
+bounds instead. Since version 9 prices of events are rounded up; before, to the nearest number.
 """
 
 from __future__ import annotations
@@ -56,6 +56,11 @@ class OlderNumbers:
             attack_rates.bounded_advantage(event.base(), accounting.older_epsilon)
             for event in self.guarantee.totals()
         )
+
+
+def rounded_to_nearest(value: float) -> str:
+    """A price with six digits, as the composition of a document before version 9 states it."""
+    return f"{value:.6g}"
 
 
 def older_attack_rate(event: Event, false_positive_rate: float) -> float:

@@ -6,9 +6,8 @@ Every sentence follows from numbers that a release states, so that it can be che
 
 import math
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, Decimal
 
-from tacit.privacy.decimals import fixed_context
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.unit import Unit
 
 _CHANGE = {
@@ -87,7 +86,7 @@ def about_group(words: str, group: str) -> str:
 
 def same_in_three_digits(epsilon: float, pure: float) -> bool:
     """Return whether two epsilons, rounded up, have the same three digits."""
-    return _up(epsilon, 3) == _up(pure, 3)
+    return rounded_up(epsilon, 3) == rounded_up(pure, 3)
 
 
 def most_expensive(epsilon_of_groups: Mapping[str, float]) -> str:
@@ -140,10 +139,10 @@ def meaning(
     effect = f"{_CHANGE[unit]} makes any consequence of the release at most {_factor(epsilon)}"
     if delta:
         chance = f", plus a chance of 1 in {round(1 / delta):,}"
-        point = f"epsilon = {_up(epsilon, 3)} at delta = {delta:g}"
+        point = f"epsilon = {rounded_up(epsilon, 3)} at delta = {rounded_up(delta)}"
     else:
         chance = ""
-        point = f"epsilon = {_up(epsilon, 3)}"
+        point = f"epsilon = {rounded_up(epsilon, 3)}"
 
     attacker = "An attacker"
     bound = "at most"
@@ -184,7 +183,7 @@ def protection(unit: Unit, advantage: float) -> str:
 
 def right_guesses(advantage: float) -> str:
     """Return how many of 100 guesses at even odds are right at most, rounded up to three digits."""
-    return _up(50 * (1 + advantage), 3)
+    return rounded_up(50 * (1 + advantage), 3)
 
 
 def standing(epsilon: float, unit: Unit) -> str:
@@ -227,21 +226,8 @@ def standing_of_record(epsilon: float) -> str:
     )
 
 
-def rounded_up(value: float) -> str:
-    """A bound with six digits, rounded up (up to the error of float arithmetic)."""
-    return _up(value, 6)
-
-
-def _up(value: float, digits: int) -> str:
-    """A value rounded up to so many digits."""
-    context = fixed_context(digits, ROUND_CEILING)
-    # Without this, 0.3 from 0.1 + 0.2 would be rounded up to 0.300001.
-    without_float_error = Decimal.from_float(value * (1 - 1e-12))
-    return f"{float(context.plus(without_float_error)):.{digits}g}"
-
-
 def _factor(epsilon: float) -> str:
     """exp(epsilon), rounded up; written as a power where a float would overflow."""
     if epsilon < 700:
-        return _up(math.exp(epsilon), 4)
-    return f"exp({_up(epsilon, 4)})"
+        return rounded_up(math.exp(epsilon), 4)
+    return f"exp({rounded_up(epsilon, 4)})"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tacit.experiments.results import Result
 from tacit.models.metrics import spread
+from tacit.privacy.decimals import rounded_up
 from tacit.report.captions import ABOUT_EPSILON, about_seeds, caption
 from tacit.report.figure import Axis, Figure, Panel, Point, axis_for, log_axis, points_of
 from tacit.report.groups import (
@@ -179,8 +180,8 @@ def _cost_words(kind: str, only_cost: float | None) -> str:
     if only_cost is None:
         return "against epsilon e" if kind == "rho" else f"against {kind}"
     if kind == "rho":
-        return f"at e = {only_cost:.3g}, rho = {only_cost**2 / 2:.3g}"
-    return f"at {kind} = {only_cost:.3g}"
+        return f"at e = {rounded_up(only_cost, 3)}, rho = {rounded_up(only_cost**2 / 2, 3)}"
+    return f"at {kind} = {rounded_up(only_cost, 3)}"
 
 
 def _by_currency(
@@ -266,7 +267,7 @@ def result_of_fit(
     rho = inf is without privacy. Fields that `both_measures` does not read are empty.
     """
     return Result(
-        key=f"{learner}, rho={rho:g}, seed {seed}",
+        key=f"{learner}, rho={rounded_up(rho)}, seed {seed}",
         plan="",
         data="",
         encoder="",
@@ -275,7 +276,7 @@ def result_of_fit(
         parameters="{}",
         public=None,
         public_rows=None,
-        budget=f"rho={rho:g}",
+        budget=f"rho={rounded_up(rho)}",
         imbalance=1.0,
         seed=seed,
         tuning="none",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.compute.extras import check_installed
+from tacit.privacy.decimals import rounded_up
 from tacit.report.figure import Axis, Figure, MeansPanel, Panel, Point
 from tacit.report.theme import COLOURS, MOST_MARKERS, Theme, look
 
@@ -416,6 +417,11 @@ def _point_rows(panel: Panel) -> list[Part]:
                 "band": not alone and len(point.results) > 1,
             }
             rows.append(_row(point, "line") | parts)
+
+    if panel.prices:
+        for row in rows:
+            # tooltips show four digits
+            row |= {name: float(rounded_up(row[name], 4)) for name in QUANTILES.values()}
 
     rows += [_row(point, "flat") for point in panel.flat]
     rows += [_row(point, "best") for point in panel.best]

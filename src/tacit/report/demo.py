@@ -21,6 +21,7 @@ from tacit.learners.prototypes.coinpress import CoinPressPrototypes
 from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes
 from tacit.learners.prototypes.public import PublicPrototypes
 from tacit.models.metrics import evaluate
+from tacit.privacy.decimals import rounded_up
 from tacit.report.accuracy import BALANCED, MINORITY, result_of_fit
 from tacit.report.groups import grouped
 
@@ -118,7 +119,7 @@ def medians(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     learners = list(dict.fromkeys(result.learner for result in results))
     rows = []
     for (rho,), results_at_rho in grouped(results, "rho"):
-        row = [f"rho={rho:g}"]
+        row = [f"rho={rounded_up(rho)}"]
         for learner in learners:
             group = [result for result in results_at_rho if result.learner == learner]
             balanced = median(getattr(result, BALANCED) for result in group)

@@ -14,6 +14,7 @@ from statistics import median
 from tacit.experiments.results import Result
 from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes
 from tacit.models.metrics import Scores
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.guarantee import STATED_AT
 from tacit.releases.release import Release
 from tacit.report import attack, charts
@@ -34,7 +35,7 @@ Another {public} unlabelled images are public and cost no privacy.</p>"""
 _COMPARED = """<p>Each point is the median of {seeds} fits. On private data every one of these fits
 would cost budget; these digits are public. With private records choose the method beforehand:
 <code>auto</code> is the one to begin with where there are public rows.</p>"""
-_WORTH = """<p>At rho = {rho:g} (epsilon = {epsilon}) the method <code>auto</code> learns from
+_WORTH = """<p>At rho = {rho} (epsilon = {epsilon}) the method <code>auto</code> learns from
 public rows how digits vary, and so needs less of the private sums. Small classes gain most. Rows
 of class names help too, where the encoder reads texts: <code>tacit fit auto --names</code>.</p>"""
 
@@ -138,7 +139,7 @@ def _facts(results: Sequence[Result], release: Release, scores: Scores) -> str:
     facts = {
         "Digits labelled rightly, on average over classes": f"{100 * scores.balanced:.0f} of 100",
         "The same method without privacy": f"{100 * without_privacy:.0f} of 100",
-        f"Privacy cost: epsilon at delta = {STATED_AT:g}": f"{epsilon:.3g}",
+        f"Privacy cost: epsilon at delta = {STATED_AT:g}": rounded_up(epsilon, 3),
     }
     entries = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(fact)}</dd></div>" for name, fact in facts.items()
@@ -155,7 +156,7 @@ def _accuracy_tables(results: Sequence[Result]) -> str:
         rows = []
         for (rho,), group in grouped(results, "rho"):
             medians = [_median(group, measure, learner) for learner in learners]
-            rows.append([f"{rho:g}", _epsilon_text(rho), *medians])
+            rows.append([rounded_up(rho), _epsilon_text(rho), *medians])
         tables += f"<div>{table(['rho', 'epsilon', *learners], rows, caption)}</div>"
 
     # the delta is STATED_AT
@@ -173,13 +174,13 @@ def _median(results: Sequence[Result], measure: str, learner: str) -> str:
 
 
 def _epsilon_text(rho: float) -> str:
-    """Return epsilon of a method with Gaussian noise at a budget of rho, to three digits."""
+    """Return epsilon of a method with Gaussian noise at a budget of rho, in three digits."""
     if rho == math.inf:
         return "none"
 
     # it depends on the budget alone, so no fit is needed, and any such method will do
     guarantee = NoisySumPrototypes(f"rho={rho}").promise()
-    return f"{guarantee.epsilon(STATED_AT):.3g}"
+    return rounded_up(guarantee.epsilon(STATED_AT), 3)
 
 
 def _worth(worth: Sequence[Result]) -> str:
@@ -193,5 +194,5 @@ def _worth(worth: Sequence[Result]) -> str:
     header = ["method", "balanced", "smallest classes"]
     numbers = table(header, rows, "Accuracy by what public rows are used for")
 
-    words = _WORTH.format(rho=WORTH_RHO, epsilon=_epsilon_text(WORTH_RHO))
+    words = _WORTH.format(rho=rounded_up(WORTH_RHO), epsilon=_epsilon_text(WORTH_RHO))
     return f'{words}<div class="numbers">{numbers}</div>'

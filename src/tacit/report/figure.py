@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tacit.experiments.results import Result
 from tacit.models.metrics import Spread, spread
+from tacit.privacy.decimals import rounded_up
 from tacit.report.groups import grouped, natural, number
 
 
@@ -31,6 +32,8 @@ class Panel:
     """Drawn as horizontal lines across the panel: learners without privacy."""
     best: tuple[Point, ...] = ()
     """Drawn with rings around them, and with their series named at the bottom."""
+    prices: bool = False
+    """True if the y of points are privacy costs, which are rounded up."""
 
     @property
     def description(self) -> str:
@@ -40,14 +43,20 @@ class Panel:
             points = [point for point in self.points if point.series == name]
             first = points[0]
             last = points[-1]
-            phrase = f"{name} {first.y.median:.3f} at {_x_text(first.x)}"
+            phrase = f"{name} {self._y_text(first)} at {_x_text(first.x)}"
             if len(points) > 1:
-                phrase += f" to {last.y.median:.3f} at {_x_text(last.x)}"
+                phrase += f" to {self._y_text(last)} at {_x_text(last.x)}"
             phrases.append(phrase)
 
         for point in self.flat:
-            phrases.append(f"{point.series} {point.y.median:.3f} without privacy")
+            phrases.append(f"{point.series} {self._y_text(point)} without privacy")
         return f"{self.title}: {'; '.join(phrases)}."
+
+    def _y_text(self, point: Point) -> str:
+        """The median of a point."""
+        if self.prices:
+            return rounded_up(point.y.median, 3)
+        return f"{point.y.median:.3f}"
 
     @property
     def names(self) -> list[str]:
@@ -65,9 +74,10 @@ class Panel:
 
 
 def _x_text(x: float | str) -> str:
+    """The place of a point, rounded up since most are privacy costs."""
     if isinstance(x, str):
         return x
-    return f"{x:.3g}"
+    return rounded_up(x, 3)
 
 
 class Mean(NamedTuple):

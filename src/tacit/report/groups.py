@@ -15,6 +15,7 @@ from typing import Any
 from tacit.errors import InputError
 from tacit.experiments.results import Result
 from tacit.learners.methods import METHODS, method_called
+from tacit.privacy.decimals import rounded_up
 from tacit.report.words import unit_words
 
 PLACE = ("data", "encoder", "unit")
@@ -191,7 +192,7 @@ def currency(result: Result) -> str | None:
         return None
     if result.delta is None:
         return "epsilon"
-    return f"epsilon at delta={result.delta:g}"
+    return f"epsilon at delta={rounded_up(result.delta)}"
 
 
 def cost(result: Result) -> float:
@@ -251,7 +252,7 @@ def budget_words(budget: str) -> str:
     rho = _planned_rho(budget)
     if rho is None:
         return budget
-    return f"e = {math.sqrt(2 * rho):.3g}"
+    return f"e = {rounded_up(math.sqrt(2 * rho), 3)}"
 
 
 def _planned_rho(budget: str) -> float | None:

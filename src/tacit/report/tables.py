@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tacit.experiments.results import SETTINGS, Result
 from tacit.models.metrics import spread
+from tacit.privacy.decimals import rounded_up
 from tacit.report.accuracy import BALANCED, MINORITY
 from tacit.report.captions import TUNING
 from tacit.report.groups import SweepResults, budgets, grouped, loaded, number
@@ -51,11 +52,11 @@ def _rows(sweep: SweepResults, results: Iterable[Result]) -> Iterator[Row]:
     """Yield a row for each learner and budget; its results differ in the seed alone."""
     for (label,), results_of_learner in grouped(results, sweep.label):
         for budget, group in budgets(results_of_learner):
-            epsilons = [f"{_digits(result.epsilon)} ({_digits(result.delta)})" for result in group]
+            epsilons = [f"{_price(result.epsilon)} ({_price(result.delta)})" for result in group]
             texts = (
                 label,
                 budget,
-                _distinct(_digits(result.rho) for result in group),
+                _distinct(_price(result.rho) for result in group),
                 _distinct(epsilons),
                 unit_words(group[0].unit),
                 group[0].tuning,
@@ -139,6 +140,13 @@ def _digits(value: float | None) -> str:
     if value is None or math.isnan(value):
         return "none"
     return f"{value:.3g}"
+
+
+def _price(value: float | None) -> str:
+    """Return a privacy cost with three digits, rounded up."""
+    if value is None or math.isnan(value):
+        return "none"
+    return rounded_up(value, 3)
 
 
 def _accuracy(result: Result, measure: str) -> str:

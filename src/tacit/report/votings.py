@@ -24,6 +24,7 @@ from tacit.learners.pate import Answers
 from tacit.learners.pate.data_dependent import BINS
 from tacit.mechanisms.noise import Integers
 from tacit.models.metrics import spread
+from tacit.privacy.decimals import rounded_up
 from tacit.report import charts, paper
 from tacit.report.captions import about_seeds, caption
 from tacit.report.figure import Axis, Figure, Panel, Point, axis_for
@@ -60,8 +61,10 @@ def costs(sweep: SweepResults) -> Iterator[Figure]:
     for (data, encoder, unit, label, ratio), results in _having(
         sweep, COSTS, *PLACE, sweep.label, "imbalance"
     ):
-        panels = tuple(Panel(budget, _cost_points(group)) for budget, group in budgets(results))
-        deltas = {f"{result.delta:g}" for result in results if result.delta is not None}
+        panels = tuple(
+            Panel(budget, _cost_points(group), prices=True) for budget, group in budgets(results)
+        )
+        deltas = {rounded_up(result.delta) for result in results if result.delta is not None}
         place = f"{data}, {encoder}, {imbalance_words(ratio)}"
         yield Figure(
             name=slug("cost-of-answers", label, data, encoder, imbalance_words(ratio), unit),
@@ -179,7 +182,7 @@ def _cost_of_voting(answers: Answers) -> Figure | None:
         return None
 
     # both axes begin at 0; the first has a length even if no label was bought
-    panels = (Panel("", tuple(points)),)
+    panels = (Panel("", tuple(points), prices=True),)
     highest_epsilon = max(point.y.median for point in points)
     return Figure(
         name="cost",
@@ -190,7 +193,7 @@ def _cost_of_voting(answers: Answers) -> Figure | None:
         panels=panels,
         x=Axis("labels bought", limits=(0.0, 1.05 * max(answers.answered, 1))),
         y=Axis(
-            f"epsilon spent at delta {answers.scheme.delta:g}",
+            f"epsilon spent at delta {rounded_up(answers.scheme.delta)}",
             limits=(0.0, 1.05 * highest_epsilon),
         ),
     )

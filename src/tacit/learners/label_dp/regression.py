@@ -21,6 +21,7 @@ from tacit.learners.label_dp.randomizers import LEAST, Response
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.randomized_response import WORDS, words_of
 from tacit.mechanisms.response_table import ResponseTable
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.events import Event, PureDP
 
 Floats = NDArray[np.float64]
@@ -196,8 +197,8 @@ class UnbiasedResponse(ValueRandomizer):
         self.realised_epsilon = self._table.epsilon
         if self.realised_epsilon > self.epsilon:
             raise InputError(
-                f"epsilon={self.epsilon:g} is not met by the solver's table; pass fewer values or"
-                " outputs"
+                f"epsilon={rounded_up(self.epsilon)} is not met by the solver's table; pass fewer"
+                " values or outputs"
             )
 
         squares = (self.outputs[None] - self.values[:, None]) ** 2
@@ -376,7 +377,7 @@ def _least_variance(values: Floats, prior: Floats, outputs: Floats, epsilon: flo
     if solution.x is None:
         fault = (
             f"no table over outputs from {outputs[0]:g} to {outputs[-1]:g} is unbiased within"
-            f" epsilon={epsilon:.4g}"
+            f" epsilon={rounded_up(epsilon)}"
         )
         raise InputError(f"{fault}; pass outputs that reach further")
     return np.asarray(solution.x[: n * m].reshape(n, m))

@@ -22,6 +22,7 @@ from tacit.mechanisms.noisy_argmax import label_event
 from tacit.mechanisms.noisy_check import check_event
 from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.events import Event, NoisyArgmax
 from tacit.privacy.prices.three_outcomes import planned_price
 
@@ -155,7 +156,7 @@ def calibrate(
         [(allowance_of(allowed, None), 1.0)], counts, n_queries, aggregator, accuracy, truth, seed
     )
     if choice is None:
-        fault = f"budget {budget} at delta={delta:g} allows no query at any noise tried"
+        fault = f"budget {budget} at delta={rounded_up(delta)} allows no query at any noise tried"
         raise BudgetError(f"{fault}; pass votes of more teachers")
     return choice
 

@@ -78,6 +78,7 @@ from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.events import ZCDP, Event, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -779,7 +780,9 @@ class PATE(ModelClassifier):
 
         budget = str(self.budget)
         if self.budgets:
-            budget = " ".join(f"{group}={epsilon:g}" for group, epsilon in self.budgets.items())
+            budget = " ".join(
+                f"{group}={rounded_up(epsilon)}" for group, epsilon in self.budgets.items()
+            )
         settings = {
             "budget": budget,
             "collector": self.collector,

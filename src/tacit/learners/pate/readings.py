@@ -27,6 +27,7 @@ from tacit.learners.pate.voting import Answers
 from tacit.mechanisms.noise import Integers
 from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.guarantee import Guarantee
 
 # Queries that are read together.
@@ -132,7 +133,9 @@ def words_of(limit: Limit) -> str:
     """Return a limit on one line: the budget, or epsilon of each group."""
     if list(limit) == [ALL]:
         return str(limit[ALL])
-    return " ".join(f"{group}={budget.epsilon:g}" for group, budget in limit.items())
+    return " ".join(
+        f"{group}={rounded_up(budget.epsilon or 0.0)}" for group, budget in limit.items()
+    )
 
 
 def _limit(limit: Any, scheme: Scheme) -> Limit:

@@ -31,6 +31,7 @@ from tacit.models.probabilities import Probabilities
 from tacit.models.released import Released
 from tacit.models.rows import Floats, unit_rows_about
 from tacit.privacy.budget import Budget
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import guarantee_under
 from tacit.privacy.unit import Unit
@@ -304,7 +305,7 @@ class ProjectedPrototypes(UnitRowClassifier):
 
         selected = unit_rows_about(np.asarray(self.public[self.indices_]), records.centre)
         facts = {
-            "selection": f"exponential, epsilon {epsilon:g} per class",
+            "selection": f"exponential, epsilon {rounded_up(epsilon)} per class",
             "clip window of 1 + cosine": list(records.window),
         }
         return selected, facts

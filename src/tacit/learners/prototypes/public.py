@@ -31,6 +31,7 @@ from tacit.models.decisions import NearestPrototype
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array
 from tacit.privacy.budget import Budget
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
@@ -299,8 +300,9 @@ class PublicPrototypes(PrivateClassifier):
         if self.centre_ is not None:
             rows += "; unit vectors less their public mean, made unit again"
 
+        epsilon = rounded_up(self._epsilon())
         facts: dict[str, Any] = {
-            "selection": f"{self.selection}, epsilon {self._epsilon():g} per class, k = {self.k}",
+            "selection": f"{self.selection}, epsilon {epsilon} per class, k = {self.k}",
             "clip window of 1 + cosine": list(self.window_),
             "sampling": "none; every record is used once",
             "arithmetic": integers,

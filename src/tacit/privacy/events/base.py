@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InputError
+from tacit.privacy.decimals import rounded_up
 
 Floats = NDArray[np.float64]
+PriceText = Callable[[float], str]
 
 # Renyi orders among which the best one is searched. dp_accounting ignores orders up to 1.01; 10^8
 # serves the smallest rho, and steps of 6 % find the neighbourhood of the optimum, which the
@@ -125,8 +127,10 @@ class Event(ABC):
         return self
 
     @abstractmethod
-    def describe(self) -> str:
-        """A phrase that names the event and its parameters."""
+    def describe(self, price: PriceText = rounded_up) -> str:
+        """A phrase that names the event and its parameters; `price` writes those that are privacy
+        costs.
+        """
 
     def renyi(self, orders: Floats) -> Floats:
         """Bound on the Renyi divergence at each order above 1."""
@@ -263,10 +267,10 @@ class Composition(Event):
     def for_record_of_person(self) -> Event:
         return compose(n * event.for_record_of_person() for event, n in self.counts)
 
-    def describe(self) -> str:
+    def describe(self, price: PriceText = rounded_up) -> str:
         phrases = []
         for event, n in self.counts:
-            phrase = event.describe()
+            phrase = event.describe(price)
             if n > 1:
                 phrase = f"{n} x ({phrase})"
             phrases.append(phrase)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacit.privacy.events.base import Event, check_not_negative
+from tacit.privacy.decimals import rounded_up
+from tacit.privacy.events.base import Event, PriceText, check_not_negative
 from tacit.privacy.events.gaussian import Gaussian
 from tacit.privacy.events.priced import Priced
 
@@ -50,8 +51,8 @@ class FilteredVotes(Priced):
     def for_group(self, size: int) -> Event:
         return self if size == 1 else Gaussian(self.noise_multiplier / size)
 
-    def describe(self) -> str:
+    def describe(self, price: PriceText = rounded_up) -> str:
         return (
-            f"noisy votes, up to a Renyi divergence of {self.divergence:.6g} at order"
+            f"noisy votes, up to a Renyi divergence of {price(self.divergence)} at order"
             f" {self.order:.6g}"
         )

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.privacy.events.base import Event, Floats, Losses, check_not_negative
+from tacit.privacy.decimals import rounded_up
+from tacit.privacy.events.base import Event, Floats, Losses, PriceText, check_not_negative
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Gaussian(Event):
     def for_group(self, size: int) -> Gaussian:
         return Gaussian(self.noise_multiplier / size)
 
-    def describe(self) -> str:
+    def describe(self, price: PriceText = rounded_up) -> str:
         return f"Gaussian noise of {self.noise_multiplier:.6g} times the L2 sensitivity"
 
     def _renyi(self, orders: Floats) -> Floats:

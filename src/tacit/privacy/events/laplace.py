@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.privacy.events.base import Event, Floats, Losses, check_not_negative
+from tacit.privacy.decimals import rounded_up
+from tacit.privacy.events.base import Event, Floats, Losses, PriceText, check_not_negative
 from tacit.privacy.events.pure import PureDP
 
 
@@ -58,7 +59,7 @@ class Laplace(Event):
     def for_group(self, size: int) -> Event:
         return Laplace(self.noise_multiplier / size)
 
-    def describe(self) -> str:
+    def describe(self, price: PriceText = rounded_up) -> str:
         return f"Laplace noise of {self.noise_multiplier:.6g} times the L1 sensitivity"
 
     def _renyi(self, orders: Floats) -> Floats:

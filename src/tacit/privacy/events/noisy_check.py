@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from tacit.privacy.decimals import rounded_up
+from tacit.privacy.events.base import PriceText
 from tacit.privacy.events.gaussian import Gaussian
 from tacit.privacy.events.priced import Priced
 
@@ -47,6 +49,6 @@ class NoisyCheck(Priced):
     def for_group(self, size: int) -> NoisyCheck:
         return NoisyCheck(self.noise_multiplier / size, self.order)
 
-    def describe(self) -> str:
+    def describe(self, price: PriceText = rounded_up) -> str:
         noise = f"Gaussian noise of {self.noise_multiplier:.6g} times the sensitivity"
         return f"a check of a threshold, by {noise}, priced at Renyi order {self.order:.6g}"

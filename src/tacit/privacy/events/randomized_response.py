@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from tacit.errors import InputError
-from tacit.privacy.events.base import Floats, Losses
+from tacit.privacy.decimals import rounded_up
+from tacit.privacy.events.base import Floats, Losses, PriceText
 from tacit.privacy.events.pure import (
     PureDP,
     response_attack_rate,
@@ -34,8 +35,8 @@ class RandomizedResponse(PureDP):
                 f"n_classes={self.n_classes} must be at least 2; pass the size of the class list"
             )
 
-    def describe(self) -> str:
-        return f"randomized response over {self.n_classes} labels at epsilon {self.epsilon:.6g}"
+    def describe(self, price: PriceText = rounded_up) -> str:
+        return f"randomized response over {self.n_classes} labels at epsilon {price(self.epsilon)}"
 
     def _renyi(self, orders: Floats) -> Floats:
         return response_renyi(self.epsilon, self.n_classes, orders)

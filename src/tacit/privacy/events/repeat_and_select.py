@@ -7,7 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.errors import InputError
-from tacit.privacy.events.base import ORDERS, Event, Floats, check_event
+from tacit.privacy.decimals import rounded_up
+from tacit.privacy.events.base import ORDERS, Event, Floats, PriceText, check_event
 from tacit.privacy.events.pure import PureDP
 
 
@@ -118,13 +119,13 @@ class RepeatAndSelect(Event):
     def for_record_of_person(self) -> Event:
         return RepeatAndSelect(self.event.for_record_of_person(), self.mean, self.shape)
 
-    def describe(self) -> str:
+    def describe(self, price: PriceText = rounded_up) -> str:
         distribution = f"truncated negative binomial of shape {self.shape:g}"
         if math.isinf(self.shape):
             distribution = "Poisson"
         return (
             f"the best of a secret number of runs ({distribution}, mean {self.mean:g}), each"
-            f" ({self.event.describe()})"
+            f" ({self.event.describe(price)})"
         )
 
     def _renyi(self, orders: Floats) -> Floats:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.privacy.events.base import Event, Floats, check_not_negative
+from tacit.privacy.decimals import rounded_up
+from tacit.privacy.events.base import Event, Floats, PriceText, check_not_negative
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class ZCDP(Event):
     def for_group(self, size: int) -> ZCDP:
         return ZCDP(size**2 * self.rho)
 
-    def describe(self) -> str:
-        return f"a mechanism that is {self.rho:.6g}-zCDP"
+    def describe(self, price: PriceText = rounded_up) -> str:
+        return f"a mechanism that is {price(self.rho)}-zCDP"
 
     def _renyi(self, orders: Floats) -> Floats:
         return np.asarray(self.rho * orders)
