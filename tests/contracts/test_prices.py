@@ -26,8 +26,7 @@ from tacit.privacy.events import (
 from tacit.privacy.guarantee import DELTAS, FALSE_POSITIVE_RATES, implied_units
 from tacit.privacy.unit import Unit
 from tacit.releases.release import Release
-from tacit.releases.schema import VERSION
-from tacit.releases.statement import UPWARD_SINCE, rounded_to_nearest
+from tacit.releases.statement import rounded_to_nearest
 from tacit.report.accuracy import _cost_words, result_of_fit
 from tacit.report.demo_page import _epsilon_text
 from tacit.report.figure import Panel, Point
@@ -115,11 +114,6 @@ def test_promises_cards_pages_and_ledgers(method, tmp_path, monkeypatch, capsys)
         "statement": release.guarantee.statement(1.2345612e-5),
     }
     prices = prices_of(release.guarantee) | {1.2345612e-5}
-    if VERSION < UPWARD_SINCE:
-        outputs = {
-            name: re.sub(r"epsilon \S+ \(bounded range\)", "", text)
-            for name, text in outputs.items()
-        }
     for name, text in outputs.items():
         assert not rounded_down(text, prices), name
 
