@@ -69,12 +69,14 @@ class Released:
 class LearnerFacts:
     """A learner's name on the command line, empty if it has none, and its public parameters.
 
-    `left_out` names the parameters that were passed and that a document cannot state.
+    `left_out` names the parameters that were passed and that a document cannot state, but for
+    `inputs`: which of "public" and "names" were passed.
     """
 
     method: str
     parameters: Mapping[str, Any]
     left_out: tuple[str, ...]
+    inputs: tuple[str, ...]
 
 
 class Publishable(ABC):

@@ -231,3 +231,11 @@ def _factor(epsilon: float) -> str:
     if epsilon < 700:
         return rounded_up(math.exp(epsilon), 4)
     return f"exp({rounded_up(epsilon, 4)})"
+
+
+def rounded_down(number: float) -> str:
+    """A lower bound with three significant digits, not above it."""
+    if not math.isfinite(number) or number == 0:
+        return f"{number:g}"
+    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
+    return f"{math.floor(number / unit * (1 + 1e-12)) * unit:.3g}"

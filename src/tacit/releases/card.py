@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from tacit.models.decisions import Decision
 from tacit.privacy.guarantee import rounded_up
+from tacit.privacy.words import rounded_down
 from tacit.releases.opening import Opening
 from tacit.releases.recipe import recipe
 from tacit.releases.schema import (
@@ -29,7 +30,18 @@ NOTHING_STATED = 'What nobody has stated reads "not stated".'
 _MOST_LABELS = 20
 
 # Numbers that are rounded up, so that the card promises no more than the document.
-_UPPER_BOUNDS = ("epsilon", "pure_epsilon", "rho", "mu", "true_positive_rate", "advantage")
+_UPPER_BOUNDS = (
+    "epsilon",
+    "pure_epsilon",
+    "rho",
+    "mu",
+    "true_positive_rate",
+    "advantage",
+    "promise",
+)
+
+# Numbers that are rounded down, so that the card claims no more was shown than was.
+_LOWER_BOUNDS = ("lower_bound", "lower_bound_at_alarm")
 
 # Fields of item 8 that say nothing where the release takes rows without named columns.
 OF_COLUMNS = ("columns", "missing_texts", "label", "about_columns")
@@ -189,6 +201,8 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, float):
         if name in _UPPER_BOUNDS:
             return rounded_up(value)
+        if name in _LOWER_BOUNDS:
+            return rounded_down(value)
         return f"{value:.6g}"
     if value == "inf":
         return "none (no bound holds)"

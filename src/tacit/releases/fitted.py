@@ -334,6 +334,7 @@ def _mechanisms(clf: Publishable, released: Released) -> LearnerMechanisms:
             method=facts.method or NOT_STATED,
             parameters=dict(facts.parameters),
             left_out=facts.left_out,
+            inputs=facts.inputs,  # type: ignore[arg-type]  # pydantic checks
         ),
     )
 

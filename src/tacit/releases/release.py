@@ -29,6 +29,7 @@ from tacit.models.table_schema import TableSchema
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.releases import coefficients, fitted, reading
+from tacit.releases.audited import AuditResult, audit_fault
 from tacit.releases.card import render_card
 from tacit.releases.code_tree import tree_misfit
 from tacit.releases.columns import TableColumns, columns_misfit
@@ -51,6 +52,7 @@ from tacit.releases.schema import (
     CLASS_SIZES,
     FOREIGN_UTILITY,
     LABEL_COUNTS,
+    VERSION,
     Document,
     LabelSetUtility,
     Utility,
@@ -450,6 +452,26 @@ class Release(PredictingClassifier):
         items = privacy_items(read_guarantee(guarantee, self.source), self.document.version)
         changes = {"guarantee": guarantee, "utility": utility, **items}
         document = self.document.model_copy(update=changes)
+        return Release(document, self.arrays, self.sha256, render_card(document), self.source)
+
+    def with_audit(self, audit: AuditResult) -> Release:
+        """Add the result of an audit (item 17), as `tacit.audit` returns it by its `item`.
+
+        Raises
+        ------
+        ReleaseError
+            If the release is older than version 9, or the audit is of another promise.
+        """
+        if self.document.version < VERSION:
+            version = f"is of version {self.document.version}"
+            raise ReleaseError(
+                f"{self.source} {version}, which states no bounds of an audit; fit again"
+            )
+        fault = audit_fault(audit, self.guarantee)
+        if fault is not None:
+            raise ReleaseError(f"{self.source}: {fault}; audit this release")
+
+        document = self.document.model_copy(update={"audit": audit})
         return Release(document, self.arrays, self.sha256, render_card(document), self.source)
 
     @property

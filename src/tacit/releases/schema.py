@@ -24,6 +24,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from tacit.models.decisions import AnyDecision
 from tacit.models.label_sets import RareBy
+from tacit.releases.audited import AuditResult
 from tacit.releases.fields import (
     NOT_STATED,
     Day,
@@ -314,11 +315,13 @@ class RecordedLearner(Model):
 
     `method` is its name on the command line. `parameters` are public arguments of the fit.
     `left_out` names those that were passed and that a document cannot state, such as arrays.
+    `inputs` are those of "public" and "names" that were passed: public rows, which item 16 names.
     """
 
     method: Text
     parameters: dict[Text, Fact | tuple[Fact, ...] | None]
     left_out: tuple[Text, ...]
+    inputs: tuple[Literal["public", "names"], ...]
 
 
 class LearnerMechanisms(Mechanisms):
@@ -588,7 +591,7 @@ class Document(Model):
         Discriminator(_measured),
     ] = Field(title="Utility")
     public_inputs: PublicInputs = Field(title="Public data and encoder")
-    audit: Audit = Field(title="Empirical audit")
+    audit: AuditResult | Audit = Field(title="Empirical audit")
 
     @model_validator(mode="after")
     def _check_version(self) -> "Document":
@@ -629,6 +632,9 @@ class Document(Model):
                 "sets, least_records, the learner and the ledger's head are stated from version 9"
                 " on, and there always"
             )
+
+        if isinstance(self.audit, AuditResult) and self.version < 9:
+            raise ValueError("bounds of an audit are stated from version 9 on")
 
         several = has_several_labels(self.contents)
         foreign = Utility if several else LabelSetUtility

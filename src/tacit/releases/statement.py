@@ -29,6 +29,7 @@ from tacit.privacy.guarantee import (
 from tacit.privacy.older import OlderNumbers, older_words, rounded_to_nearest
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE, in_words, most_expensive
+from tacit.releases.audited import AuditResult, audit_fault
 from tacit.releases.fields import Model, Number
 from tacit.releases.schema import (
     CLASS_SIZES,
@@ -228,15 +229,19 @@ def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
     return f"{sentence}, and M is {rounded_up(parameters.rho)}-zCDP."
 
 
-def check_work(guarantee: Guarantee, version: int = VERSION) -> None:
-    """Refuse events whose numbers would take too long to compute."""
-    if work(guarantee, version) > MAX_WORK:
+def check_work(guarantee: Guarantee, version: int = VERSION, deltas: Sequence[float] = ()) -> None:
+    """Refuse events whose numbers, and epsilons at further deltas, would take too long to
+    compute.
+    """
+    if work(guarantee, version, deltas) > MAX_WORK:
         fault = f"its events would take more than about {MAX_WORK / 1e6:g} s to account"
         raise ReleaseError(f"{fault}; use fewer or coarser ones")
 
 
-def work(guarantee: Guarantee, version: int = VERSION) -> float:
-    """Estimate how many microseconds all stated numbers take to compute; stop beyond MAX_WORK."""
+def work(guarantee: Guarantee, version: int = VERSION, deltas: Sequence[float] = ()) -> float:
+    """Estimate how many microseconds all stated numbers, and epsilons at further deltas, take to
+    compute; stop beyond MAX_WORK.
+    """
     # the values at the leaves; there is nothing to compare them with
     items = _items(guarantee, version)
     values = [value for _, _, value in _leaves(items, items, "")]
@@ -245,6 +250,7 @@ def work(guarantee: Guarantee, version: int = VERSION) -> float:
     pairs = dict.fromkeys(
         (event, delta) for number in numbers for event in number.events for delta in number.deltas
     )
+    pairs |= dict.fromkeys((event, delta) for event in guarantee.totals() for delta in deltas)
 
     total = 0.0
     with np.errstate(all="ignore"):
@@ -261,7 +267,10 @@ def check_statements(document: Document, guarantee: Guarantee) -> str | None:
     """
     # events of a stranger's file may have any parameters, so accounting may fail in many ways
     try:
-        check_work(guarantee, document.version)
+        deltas: tuple[float, ...] = ()
+        if isinstance(document.audit, AuditResult):
+            deltas = (document.audit.delta,)
+        check_work(guarantee, document.version, deltas)
         return first_untrue(document, guarantee)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return f"the recorded events cannot be accounted ({excerpt(str(error))})"
@@ -291,6 +300,11 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
         quantity = declared_least_records(least_records)
         if quantity not in guarantee.unprotected:
             return f"least_records is stated and {quantity!r} is not listed as unprotected"
+
+    if isinstance(document.audit, AuditResult):
+        fault = audit_fault(document.audit, guarantee)
+        if fault is not None:
+            return fault
 
     items = _items(guarantee, document.version)
     stated_items = {name: getattr(document, name).model_dump() for name in items}

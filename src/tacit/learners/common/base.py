@@ -306,7 +306,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
             if grouped in by_name:
                 values[name] = by_name[grouped]
         parameters, left_out = stated_parameters(values)
-        return LearnerFacts(name_of(type(self)), parameters, left_out)
+        inputs = tuple(name for name in ("public", "names") if by_name.get(name) is not None)
+        return LearnerFacts(name_of(type(self)), parameters, left_out, inputs)
 
     def name_rows(self) -> Any:
         return self.names

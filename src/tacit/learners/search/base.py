@@ -103,7 +103,7 @@ class Search(PrivateClassifier):
 
     def learner_facts(self) -> LearnerFacts:
         # the search itself, and so its promise, is made from objects
-        return LearnerFacts("", {}, ())
+        return LearnerFacts("", {}, (), ())
 
     def name_rows(self) -> Any:
         return self.estimator.name_rows()

@@ -32,7 +32,7 @@ Several bounds from the same draws share the error: `share`.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tacit.privacy.accounting import gaussian_epsilon
 
@@ -68,6 +68,16 @@ class Rates(NamedTuple):
         return lower, upper
 
 
+class BoundedRates(Protocol):
+    """Rates of an attack of which bounds are known, such as `Rates`."""
+
+    def bounds(self, error: float) -> tuple[float, float]:
+        """A lower bound on the true-positive rate and an upper one on the false-positive rate.
+
+        Both hold together with probability 1 - error.
+        """
+
+
 class Guesses(NamedTuple):
     """Right guesses of all guesses about so many canaries in one run."""
 
@@ -95,7 +105,7 @@ def upper_share(successes: int, n: int, error: float) -> float:
     return 1 - lower_share(n - successes, n, error)
 
 
-def epsilon_of_rates(rates: Rates, delta: float, error: float) -> float:
+def epsilon_of_rates(rates: BoundedRates, delta: float, error: float) -> float:
     """Lower bound on epsilon at delta from independent runs on a pair of data sets."""
     true_rate, false_rate = rates.bounds(error)
     ratios = []
@@ -106,7 +116,7 @@ def epsilon_of_rates(rates: Rates, delta: float, error: float) -> float:
     return math.log(max([1.0, *ratios]))
 
 
-def mu_of_rates(rates: Rates, error: float) -> float:
+def mu_of_rates(rates: BoundedRates, error: float) -> float:
     """Lower bound on mu from independent runs: the release is mu-GDP for no smaller mu."""
     from scipy.special import ndtri
 

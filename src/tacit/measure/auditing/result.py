@@ -9,6 +9,7 @@ from typing import Any
 from tacit.measure.auditing.bounds import ALARM_ERROR, LEVEL
 from tacit.privacy.guarantee import rounded_up
 from tacit.privacy.unit import Unit
+from tacit.privacy.words import rounded_down
 
 INDEPENDENT_RUNS = "runs draw independent noise"
 FAIR_COINS = "canaries are in the data by independent fair coins"
@@ -58,6 +59,8 @@ class Audit:
     seed : int
     confidence : float
         With which all `bounds` hold together.
+    setup : str
+        Of the attacks, in words.
     points : tuple of (float, float)
         Bounds on false- and true-positive rates that attacks on pairs reached, each at the
         confidence.
@@ -70,6 +73,7 @@ class Audit:
     bounds: tuple[Bound, ...]
     seed: int
     confidence: float = LEVEL
+    setup: str = ""
     points: tuple[tuple[float, float], ...] = ()
 
     @property
@@ -110,6 +114,11 @@ class Audit:
             return f"{found}; THE PROMISE IS BROKEN (confidence 1 - {ALARM_ERROR:g})"
         return found
 
+    @property
+    def at_alarm(self) -> float:
+        """The largest lower bound on epsilon at `delta` at the confidence of an alarm."""
+        return max((bound.at_alarm for bound in self.bounds if bound.decides), default=0.0)
+
     def to_json(self) -> dict[str, Any]:
         """Return the audit as plain JSON values; an infinite epsilon is None."""
         return {
@@ -127,18 +136,11 @@ class Audit:
                 for bound in self.bounds
             ],
             "seed": self.seed,
+            "setup": self.setup,
         }
 
     def __str__(self) -> str:
         return self.sentence
-
-
-def rounded_down(number: float) -> str:
-    """A lower bound with three significant digits, not above it."""
-    if not math.isfinite(number) or number == 0:
-        return f"{number:g}"
-    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
-    return f"{math.floor(number / unit * (1 + 1e-12)) * unit:.3g}"
 
 
 def _finite(number: float) -> float | None:

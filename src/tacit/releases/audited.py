@@ -1,0 +1,87 @@
+"""The result of an audit of a release, as its document states it, and what of it follows from the
+recorded guarantee.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tacit.privacy.guarantee import Guarantee
+from tacit.releases.fields import Model, Number, Share, Text, UnitName
+
+# relative excess of a stated promise: bounds have become tighter; and what rounding changes
+EXCESS = 1e-4
+TOLERANCE = 1e-6
+
+Outcome = Literal[
+    "no lower bound is above the promise",
+    "a lower bound is above the promise, and none is at confidence 1 - 1e-6",
+    "THE PROMISE IS BROKEN: a lower bound is above it at confidence 1 - 1e-6",
+]
+WITHIN: Outcome = "no lower bound is above the promise"
+ABOVE: Outcome = "a lower bound is above the promise, and none is at confidence 1 - 1e-6"
+BROKEN: Outcome = "THE PROMISE IS BROKEN: a lower bound is above it at confidence 1 - 1e-6"
+
+
+class AuditResult(Model):
+    """Item 17 of an audited release: lower bounds on epsilon at `delta`, beside the promise.
+
+    `lower_bound` holds with probability `confidence`, and `lower_bound_at_alarm` with probability
+    1 - 1e-6. `result` follows from these numbers.
+    """
+
+    result: Outcome
+    lower_bound: Number
+    lower_bound_at_alarm: Number
+    promise: Number
+    delta: Annotated[float, Field(gt=0, lt=1)]
+    confidence: Share
+    unit: UnitName
+    assumption: Text
+    attacks: Annotated[tuple[Text, ...], Field(min_length=1)]
+    setup: Text
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    version: Text
+    meaning: Literal[
+        "a lower bound on what fits of the stated learner to public rows reveal; better attacks may"
+        " reveal more, and only the promise is an upper bound"
+    ] = (
+        "a lower bound on what fits of the stated learner to public rows reveal; better attacks may"
+        " reveal more, and only the promise is an upper bound"
+    )
+
+    @property
+    def passed(self) -> bool:
+        """Whether the audit did not show that the promise is broken."""
+        return self.result != BROKEN
+
+
+def outcome(lower_bound: float, lower_bound_at_alarm: float, promise: float) -> Outcome:
+    """Return the result that follows from the numbers of an audit."""
+    if lower_bound_at_alarm > promise:
+        return BROKEN
+    if lower_bound > promise:
+        return ABOVE
+    return WITHIN
+
+
+def audit_fault(audit: AuditResult, guarantee: Guarantee) -> str | None:
+    """Describe the first statement about an audit that the recorded events, or its own numbers, do
+    not bear out; None if all agree.
+    """
+    if audit.unit != guarantee.unit:
+        return f"the audit is under unit {audit.unit} and the guarantee under {guarantee.unit}"
+
+    stated = float(audit.promise)
+    promise = guarantee.epsilon(audit.delta)
+    is_same = promise * (1 - TOLERANCE) <= stated <= promise * (1 + EXCESS)
+    if not is_same:
+        return (
+            f"audit.promise is stated as {stated:.10g} and the events give {promise:.10g} at delta"
+            f" {audit.delta:g}"
+        )
+
+    expected = outcome(float(audit.lower_bound), float(audit.lower_bound_at_alarm), stated)
+    if audit.result != expected:
+        return f"audit.result is stated as {audit.result!r} and its numbers give {expected!r}"
+    return None
