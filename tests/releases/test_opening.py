@@ -22,7 +22,7 @@ def a_release(classes=2, **facts):
 def test_the_protection_is_that_of_the_guarantee_in_words(unit):
     sentence = protection(unit, 0.3829)
     assert sentence.startswith(f"It hides {unit.hidden_fact}:")
-    assert "at most 69.2 times in 100" in sentence
+    assert "at most 69.2 right" in sentence
     assert "69.2% of the time" in in_words(unit, 4.9, 9.0, 0.3829)
     assert unit.hidden.startswith(f"{unit.hidden_fact} (")
     assert protection(unit, 0.0) == f"It hides {unit.hidden_fact}: nothing in it depends on that."

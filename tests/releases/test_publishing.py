@@ -113,7 +113,7 @@ def test_a_readme_opens_in_plain_words_and_says_who_signs(tmp_path, keys):
         "90.0 of 100 test records get the right class",
         "blobs, held out",
         f"by the key {signer}",
-        "at most 69.2 times in 100",
+        "at most 69.2 right",
     ):
         assert fact in plain
     assert not re.search("epsilon|P\\[|data sets D", plain)

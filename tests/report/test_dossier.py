@@ -122,7 +122,7 @@ def test_the_numbers_are_those_of_the_guarantee(release, facts):
     for (x, y), (_, detected, right) in zip(facts.marked, attacks, strict=True):
         for shown, share in ((detected, y), (right, y / (x + y))):
             assert 0 <= float(shown.removesuffix("%")) - 100 * share < 0.1
-    assert "69.2 times in 100, and 50 times in 100 without the release" in text_of(facts)
+    assert "gets at most 69.2 right, and 50 without the release" in text_of(facts)
 
 
 @pytest.mark.parametrize("event", [Gaussian(2.0), Exponential(1.0)])

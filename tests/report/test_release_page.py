@@ -632,7 +632,7 @@ def test_the_page_opens_in_plain_words_before_any_number_of_the_guarantee(tmp_pa
     assert stated[:3] == ["What it does", "Classes", "How well it works"]
     assert stated[3:] == ["Made and signed by", "Protection", "Date"]
     assert "Signed by &lt;me&gt;." in opening
-    assert "at most 69.2 times in 100" in opening
+    assert "at most 69.2 right" in opening
     assert "epsilon" not in opening.split("<body>")[1]
     assert rest.startswith("What an attacker may learn</h2>\n<p>Including or leaving out")
 

@@ -167,17 +167,16 @@ def protection(unit: Unit, advantage: float) -> str:
     --------
     >>> import textwrap
     >>> print(textwrap.fill(protection(Unit.ADD_REMOVE_PERSON, 0.25), 90))
-    It hides whether any one person, with all their records, is in the data or not: somebody
-    who knows everybody else's records and guesses at even odds whether this person is in the
-    data is right at most 62.5 times in 100, and 50 times in 100 without the release.
+    It hides whether any one person, with all their records, is in the data or not: of 100
+    guesses at even odds whether this person is in the data, somebody who knows everybody
+    else's records gets at most 62.5 right, and 50 without the release.
     """
     if advantage == 0:
         return f"It hides {unit.hidden_fact}: nothing in it depends on that."
     knowledge, guess = _KNOWN_AND_GUESSED[unit]
     return (
-        f"It hides {unit.hidden_fact}: somebody who knows {knowledge} and guesses at even odds"
-        f" {guess} is right at most {right_guesses(advantage)} times in 100, and 50 times in 100"
-        " without the release."
+        f"It hides {unit.hidden_fact}: of 100 guesses at even odds {guess}, somebody who knows"
+        f" {knowledge} gets at most {right_guesses(advantage)} right, and 50 without the release."
     )
 
 
