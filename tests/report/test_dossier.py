@@ -17,10 +17,10 @@ from tacit.errors import ReleaseError
 from tacit.privacy.events import Exponential, Gaussian
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
+from tacit.releases.audited import AuditResult
 from tacit.releases.gate import decide
 from tacit.releases.policy import Policy
 from tacit.releases.release import Release, Utility
-from tacit.releases.schema import Audit
 from tacit.report.attack import curve
 from tacit.report.dossier import Checks, dossier, dossier_page, examined
 
@@ -175,13 +175,25 @@ def test_unknown_facts_read_not_stated_and_records_are_no_persons():
     ],
 )
 def test_an_audit_has_an_age(release, made, age):
-    class Dated(Audit):
-        date: str
-
-    document = release.document.model_copy(update={"audit": Dated(date=made)})
+    audit = AuditResult(
+        result="no lower bound is above the promise",
+        lower_bound=1.25,
+        lower_bound_at_alarm=0.5,
+        promise=release.guarantee.epsilon(1e-5),
+        delta=1e-5,
+        confidence=0.95,
+        unit="add-remove-person",
+        assumption="none",
+        attacks=("threshold", "LiRA"),
+        setup="100 refits",
+        date=made,
+        version="0.1.0",
+    )
+    document = release.document.model_copy(update={"audit": audit})
     facts = dossier(replace(release, document=document), Checks(DAY, {}, "Not signed."))
-    (audit,) = (fact.text for fact in facts.sections[3].facts if fact.name == "Audit")
-    assert not lacking(audit, made, age, "only a signature vouches for")
+    (said,) = (fact.text for fact in facts.sections[3].facts if fact.name == "Audit")
+    assert not lacking(said, "at least 1.25", "4.37718 is promised", "threshold, LiRA", "0.95")
+    assert not lacking(said, made, age, "only a signature vouches for")
 
 
 def test_seeded_noise_protects_nobody():

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from tacit.privacy.guarantee import rounded_up
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import right_guesses
+from tacit.releases.audited import AuditResult
 from tacit.releases.fields import NOT_STATED
 from tacit.releases.gate import Verdict
 from tacit.releases.opening import MOST_CLASSES as MOST_AT_A_GLANCE
@@ -442,12 +443,17 @@ def _rules(verdict: Verdict) -> Table:
 
 def _audit(document: Document, day: date) -> str:
     """Say what an audit found, and how old it is."""
-    fields = document.audit.model_dump()
-    words = _stated(fields)
-    made = fields.get("date")
-    if made is None:
-        return words
-    return f"{words}; {_age(made, day)}; the maker's statement, which only a signature vouches for"
+    audit = document.audit
+    if not isinstance(audit, AuditResult):
+        return _stated(audit.model_dump())
+
+    further = audit.model_dump(include={"unit", "assumption", "attacks", "setup", "meaning"})
+    return (
+        f"{audit.result}; epsilon is at least {_plain(audit.lower_bound)} at delta"
+        f" {audit.delta:g} with confidence {audit.confidence:g}, and {_bound(audit.promise)} is"
+        f" promised; made by tacit {audit.version} on {audit.date}, {_age(audit.date, day)};"
+        f" {_stated(further)}; the maker's statement, which only a signature vouches for"
+    )
 
 
 def _age(made: str, day: date) -> str:
