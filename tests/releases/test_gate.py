@@ -119,7 +119,7 @@ RULES = [
     ("unit", {"unit": "record"}, ["add-remove-person", "add-remove"], True),
     ("unit", {"unit": "replace-person"}, ["replace-person"], True),
     ("unit", {"unit": "change-labels-of-person"}, ["change-labels-of-person", "--unit"], False),
-    ("epsilon", MU_1 | {"epsilon": BOTH * (1 + 1e-12)}, ["1e-05", "all 2 charges"], True),
+    ("epsilon", MU_1 | {"epsilon": BOTH * (1 - 1e-12)}, ["1e-05", "all 2 charges"], True),
     ("epsilon", MU_1 | {"epsilon": BOTH * (1 - 1e-6)}, ["1e-05", "smaller budget"], False),
     # a replacement is two changes
     ("epsilon", MU_1 | {"unit": "replace", "epsilon": of_two(8.0)}, ["replace"], True),
