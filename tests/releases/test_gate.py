@@ -18,6 +18,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 from tacit.releases import gate
+from tacit.releases.audited import AuditResult, outcome
 from tacit.releases.card import render_card
 from tacit.releases.gate import decide
 from tacit.releases.labelling import label_public
@@ -294,6 +295,78 @@ def test_labels_are_held_against_the_same_rules_but_have_no_evaluation(once):
     verdict = decided(once, "labels", **policy, evaluation="public")
     assert not verdict.met
     assert lacking(answers(verdict)["evaluation"][1], "does not apply") == []
+
+
+def audited(made, name, day="2026-11-20", bound_at_alarm=0.0):
+    """Sign the release with an audit of a day."""
+    release = Release.load(made / "signed")
+    promise = release.guarantee.epsilon(1e-5)
+    audit = AuditResult(
+        result=outcome(1.0, bound_at_alarm, promise),
+        lower_bound=1.0,
+        lower_bound_at_alarm=bound_at_alarm,
+        promise=promise,
+        delta=1e-5,
+        confidence=0.95,
+        unit="add-remove-person",
+        assumption="none",
+        attacks=("threshold",),
+        setup="100 refits",
+        date=day,
+        version="1",
+    )
+    return publish(release.with_audit(audit), made / name, key=made / "key.pem")
+
+
+@pytest.mark.parametrize(
+    ("day", "days", "met", "facts"),
+    [
+        ("2026-11-20", 12, True, ["11 days", "2026-11-20", "12"]),
+        ("2026-11-20", 11, False, ["11 days", "2026-11-20", "11"]),
+        ("2026-12-01", 1, True, ["0 days"]),
+        ("2026-12-02", 100, False, ["2026-12-02", "still to come"]),
+        ("2026-02-30", 100, False, ["2026-02-30"]),
+    ],
+)
+def test_an_audit_is_met_while_it_is_young(made, day, days, met, facts):
+    audited(made, "audited", day)
+    verdict = decided(made, "audited", audit_days=days, ledger=None)
+    assert verdict.met is met
+    answer, line = answers(verdict)["audit_days"]
+    assert answer is met
+    assert lacking(line, *facts) == []
+
+
+def test_an_audit_counts_only_under_a_signature(made):
+    audited(made, "audited")
+    assert not decided(made, "audited", audit_days=100, ledger=None, key=None).met
+    assert not decided(made, "audited", audit_days=100, ledger=None, key="other-public.pem").met
+
+
+def test_an_audit_that_broke_the_promise_passes_under_no_policy(made):
+    audited(made, "audited", bound_at_alarm=100.0)
+    verdict = decided(made, "audited", unit="person", ledger=None)
+    assert not verdict.met
+    assert lacking(answers(verdict)["stamp"][1], "BROKEN") == []
+
+
+def test_an_edited_audit_does_not_pass(made):
+    audited(made, "audited", "2020-01-01")
+
+    def later(document):
+        document["audit"]["date"] = "2026-11-30"
+
+    rewrite(made / "audited", later)
+    verdict = decided(made, "audited", audit_days=30, ledger=None)
+    assert not verdict.met
+    assert not answers(verdict)["audit_days"][0]
+
+    def lower(document):
+        document["audit"]["lower_bound"] = 50.0
+
+    rewrite(made / "audited", lower)
+    verdict = decided(made, "audited", unit="person", ledger=None, key=None)
+    assert [ruling.rule for ruling in verdict.rulings] == ["verified"]
 
 
 # tampering

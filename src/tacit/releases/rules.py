@@ -23,6 +23,7 @@ from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee, implied_units, rounded_up
 from tacit.privacy.unit import Unit
 from tacit.releases import reading
+from tacit.releases.audited import AuditResult
 from tacit.releases.evidence import Evidence, names, same_cost
 from tacit.releases.fields import NOT_STATED, Recorded
 from tacit.releases.policy import KNOWN, Policy
@@ -53,12 +54,17 @@ class Unmet(Exception):
 
 
 def check_stamp(evidence: Evidence) -> str:
-    """Refuse a release whose noise is seeded or that has no bound."""
+    """Refuse seeded noise, a release without a bound, and one whose audit broke the promise."""
     stamp = evidence.document.stamp
     if stamp is not None:
         raise Unmet(
             f"the release is stamped {stamp}; fit with secure noise and a finite budget, whatever"
             " the policy says"
+        )
+    audit = evidence.document.audit
+    if isinstance(audit, AuditResult) and not audit.passed:
+        raise Unmet(
+            f"the audit of {audit.date} says: {audit.result}; find the fault, and fit again"
         )
     return "the release has no stamp that keeps it from being handed out"
 
@@ -344,7 +350,27 @@ def _encoder(policy: Policy, evidence: Evidence) -> str:
 
 
 def _audit_days(policy: Policy, evidence: Evidence) -> str:
-    raise Unmet("the release states no audit")
+    """Compare the age of the stated audit, which counts only under a signature: whoever writes the
+    document states the day and the result.
+    """
+    assert policy.audit_days is not None
+    audit = evidence.document.audit
+    if not isinstance(audit, AuditResult):
+        raise Unmet("the release states no audit; audit it by tacit audit --public ROWS --record")
+    if not evidence.signer:
+        raise Unmet(f"an audit counts only under a signature: {evidence.signature_fault}")
+
+    age = (evidence.today - _day(audit.date)).days
+    if age < 0:
+        raise Unmet(f"the audit is of {audit.date}, which is still to come; audit it again")
+    if age >= policy.audit_days:
+        raise Unmet(
+            f"the audit of {audit.date} is {age} days old, and must be younger than"
+            f" {policy.audit_days}; audit it again"
+        )
+    return (
+        f"the audit of {audit.date} is {age} days old, younger than {policy.audit_days}, and signed"
+    )
 
 
 # What each key of a policy compares, in the order of the lines; `delta` is part of `epsilon`.
