@@ -31,6 +31,7 @@ LAZY: dict[str, str] = {
     "Unit": "tacit.privacy.unit:Unit",
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
     "adapt": "tacit.releases.adapting:adapt",
+    "calibrate_sets": "tacit.measure.prediction_sets:calibrate_sets",
     "encode": "tacit.encoding.encoders.estimator:encode",
     "evaluate": "tacit.measure.evaluating:evaluate",
     "label_public": "tacit.releases.labelling:label_public",

@@ -27,12 +27,29 @@ def test_without_noise_the_threshold_is_that_of_split_conformal_prediction(level
         place = int(np.searchsorted(edge_list, quantile))
         table = np.bincount(cells_of(values, edge_list), minlength=10).astype(float)
 
-        # the slack for rounding, which is below a record, is all that differs
+        # a part of a record more, below all edges, makes up for the slack for rounding
         rule = Threshold(level, 0.0, 9)
         assert rule.margin == rule.floor == 0
-        table_less_slack = table * 1.0
-        table_less_slack[0] += (SLACK + 1e-9) / (1 - level)
-        assert rule.chosen(table_less_slack) == place
+        table[0] += (SLACK + 1e-9) / (1 - level)
+        assert rule.chosen(table) == place
+
+
+def test_a_score_at_an_edge_is_in_the_sets_of_that_edge():
+    values = np.array([0.2, 0.25, 0.3, 0.75, 0.8])
+    edge_list = np.array([0.25, 0.5, 0.75])
+    cells = cells_of(values, edge_list)
+    assert cells.tolist() == [0, 0, 1, 2, 3]
+    for place, edge in enumerate(edge_list):
+        assert ((cells <= place) == (values <= edge)).all()
+
+
+def test_the_rule_goes_down_from_the_top_and_stops_where_an_edge_fails():
+    """The proof needs that the edge below a missed score has passed."""
+    rule = Threshold(0.5, 0.0, 4)
+    table = np.array([20.0, -12.0, 8.0, 1.0, 3.0])
+    above = np.cumsum(table[::-1])[:-1]
+    assert (above <= rule.most_above(table.sum())).tolist() == [True, True, False, True]
+    assert rule.chosen(table) == 2
 
 
 def exact_miss(n, above, level, deviation):
@@ -43,7 +60,7 @@ def exact_miss(n, above, level, deviation):
     a = 1 - level
     # of W and of the noise of the total, with the signs of upper bounds
     cov = deviation**2 * np.array([[(1 - a) ** 2 + a**2, -(1 - 2 * a)], [-(1 - 2 * a), 2.0]])
-    most = a * (n + 1) - 1 - rule.margin - SLACK - (above - 1)
+    most = rule.most_above(n) - (above - 1)
     passes = stats.multivariate_normal(cov=cov).cdf([most, n - rule.floor])
     return above / (n + 1) * passes
 
@@ -60,6 +77,20 @@ def test_one_edge_misses_no_more_than_promised_by_closed_form(level):
             worst = max(worst, miss)
     # a bound that were far from reached would make sets too large
     assert worst > 0.6 * (1 - level)
+
+
+@pytest.mark.parametrize(("level", "deviation", "n_edges"), [(0.9, 7.0, 64), (0.6, 3.0, 9)])
+def test_the_bounds_of_the_proof_add_up_to_the_promise_and_hardly_less(level, deviation, n_edges):
+    """Summed over all ranks, each at the edge that is worst for it."""
+    rule = Threshold(level, deviation, n_edges)
+    a = 1 - level
+    above = np.arange(1, n_edges + 1)
+    taus = deviation * np.sqrt((1 - a) ** 2 * above + a**2 * (n_edges + 1 - above))
+    for n in np.linspace(rule.margin / a, 3000, 7).astype(int):
+        ranks = np.arange(1, n + 2)
+        bounds = stats.norm.cdf((rule.most_above(n) - (ranks - 1)) / taus[:, None]).max(axis=0)
+        assert bounds.sum() <= a * (n + 1)
+    assert bounds.sum() >= a * (n + 1) - 5
 
 
 def simulated(n_classes, n, rng):

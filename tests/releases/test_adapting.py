@@ -258,3 +258,11 @@ def test_another_release_cannot_carry_a_posterior_that_does_not_fit():
 def test_what_is_no_release_is_refused():
     with pytest.raises(InputError, match=stating("release='folder'", "tacit.Release.load")):
         tacit.adapt("folder", np.ones((100, 3)))
+
+
+def test_prediction_sets_do_not_outlive_the_probabilities_that_they_were_paid_for():
+    calibrated = tacit.calibrate_sets(RELEASE, *rows(8, 200), budget="rho=1")
+    assert calibrated.prediction_sets is not None
+    adapted = tacit.adapt(calibrated, NEW).release
+    assert adapted.prediction_sets is None
+    adapted.verify()

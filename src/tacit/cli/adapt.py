@@ -74,6 +74,11 @@ def adapt(
             )
         adapted.release.save(out, force=force, allow_research=True)
     say(f"{out}: {release} {adapted.why}")
+    if loaded.prediction_sets is not None:
+        say(
+            "Its prediction sets are left out, since their threshold was paid for with other"
+            " probabilities; make new ones with tacit evaluate --budget --sets."
+        )
     say(
         "The guarantee is unchanged, provided that no private record that a guarantee covers is"
         " among the rows."

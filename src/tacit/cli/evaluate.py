@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.cli.answers import (
     USUAL,
@@ -41,6 +41,13 @@ from tacit.cli.options import (
     Split,
 )
 from tacit.cli.paid_evaluation import Paid, check_paid, check_recordable, evaluate_paid, true_labels
+from tacit.cli.prediction_sets import (
+    calibrate,
+    check_alone,
+    facts_of_sets,
+    figures_of_sets,
+    print_figures_of_sets,
+)
 from tacit.cli.refusing import foreign_figures, print_foreign
 from tacit.cli.table_rows import data_for
 from tacit.compute.progress_display import shown_progress
@@ -53,6 +60,7 @@ if TYPE_CHECKING:
     from tacit.data.imports import Data
     from tacit.models.coverage import Coverage
     from tacit.models.metrics import Scores
+    from tacit.models.set_figures import SetFigures
     from tacit.releases.release import LabelSetUtility, Release, Utility
 
 
@@ -73,6 +81,9 @@ def evaluate(
     any_encoder: AnyEncoder = False,
     at_least: float | None = None,
     foreign: Path | None = None,
+    sets: float | None = None,
+    score: Literal["probability", "cumulative"] = "probability",
+    allow_research: bool = False,
     out: MaybeOut = None,
     paid: Paid | None = None,
     json: Json = False,
@@ -119,12 +130,48 @@ def evaluate(
     foreign
         A store or file of rows of no class: measure how well they are told from the test rows, and
         how many of either tacit predict --refuse leaves without a label.
+    sets
+        Instead of measuring, make prediction sets that hold the right class of at least this share
+        of new rows, such as 0.9. The rows are then private calibration records, and the threshold
+        of the sets is paid for by --budget. The release carries the sets, by --record or --out.
+    score
+        With --sets: take the likeliest classes down to one probability (smallest sets), or until
+        their probabilities add up.
+    allow_research
+        With --sets: write sets with research noise, by which the release is stamped.
     out
         A picture of coverage against accuracy, over probabilities from 0.51 to 0.99: a file .svg,
-        .pdf or .png.
+        .pdf or .png. With --sets: folder of the new release.
     """
     from tacit.models.answers import checked_share
     from tacit.releases.release import Release
+
+    reading = {"x": x, "y": y, "persons": persons, "split": split, "any_encoder": any_encoder}
+    if sets is not None:
+        check_alone(
+            class_sizes=class_sizes,
+            public_test=public_test,
+            label_separator=label_separator,
+            at_least=at_least,
+            foreign=foreign,
+        )
+        calibrate(
+            release,
+            store,
+            paid or Paid(),
+            reading,
+            level=sets,
+            score=score,
+            allow_research=allow_research,
+            record=record,
+            out=out,
+            force=force,
+            label_kind=labels,
+            json=json,
+        )
+        return
+    if allow_research:
+        raise InputError("--allow-research is for prediction sets; add --sets 0.9, or leave it out")
 
     if public_test and not record:
         raise InputError(
@@ -143,7 +190,6 @@ def evaluate(
         foreign=foreign,
         out=out,
     ):
-        reading = {"x": x, "y": y, "persons": persons, "split": split, "any_encoder": any_encoder}
         evaluate_paid(release, store, paid, reading, label_kind=labels, json=json)
         return
 
@@ -170,7 +216,7 @@ def evaluate(
                     f"{release} predicts several labels a row, each by a threshold of its own, so"
                     " --at-least and --out do not apply; leave them out"
                 )
-            sets = score_label_sets(
+            label_set_scores = score_label_sets(
                 loaded,
                 data,
                 store,
@@ -185,6 +231,9 @@ def evaluate(
         if at_least is not None or out is not None or loaded.tree is not None:
             probabilities = loaded.predict_proba(data.x)
             found = coverage_of(loaded, probabilities, truth, at_least or USUAL)
+        of_sets = None
+        if not loaded.several:
+            of_sets = figures_of_sets(loaded, data.x, truth, data.persons)
         of_foreign = None
         if foreign is not None:
             of_foreign = foreign_figures(loaded, data.x, foreign, any_encoder=any_encoder)
@@ -193,7 +242,7 @@ def evaluate(
     if record:
         utility: Utility | LabelSetUtility
         if loaded.several:
-            utility = label_set_utility(sets, data.identity, n_rows)
+            utility = label_set_utility(label_set_scores, data.identity, n_rows)
         else:
             utility = utility_of(scores, data.identity, n_rows)
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
@@ -202,12 +251,13 @@ def evaluate(
     outside = not record and _is_private(store, split, data)
     rows = f"{n_rows} rows{number_of_persons(data.persons)}"
     if loaded.several:
-        show_label_sets(sets, f"{release} on {store}: {rows}", outside=outside, json=json)
+        heading = f"{release} on {store}: {rows}"
+        show_label_sets(label_set_scores, heading, outside=outside, json=json)
         return
     if out is not None:
         draw_coverage(loaded, probabilities, truth, out, force=force)
     if json:
-        _print_json(scores, found, of_foreign, outside=outside)
+        _print_json(scores, found, of_foreign, of_sets, outside=outside)
         return
     n_present = len(present_figures(scores.per_class))
     say(f"{release} on {store}: {rows}, {n_present} of {len(loaded.classes)} classes")
@@ -216,6 +266,8 @@ def evaluate(
     _print_scores(scores)
     if found is not None:
         print_coverage(found)
+    if of_sets is not None:
+        print_figures_of_sets(of_sets)
     if of_foreign is not None:
         print_foreign(of_foreign)
     if out is not None:
@@ -253,6 +305,7 @@ def _print_json(
     scores: "Scores",
     found: "Coverage | None",
     of_foreign: dict[str, Any] | None,
+    of_sets: "SetFigures | None",
     *,
     outside: bool,
 ) -> None:
@@ -263,6 +316,8 @@ def _print_json(
         figures["answers"] = coverage_facts(found)
     if of_foreign is not None:
         figures["foreign"] = of_foreign
+    if of_sets is not None:
+        figures["sets"] = facts_of_sets(of_sets)
     present = present_figures(scores.per_class)
     figures["per_class"] = {str(label): present.get(str(label)) for label in scores.per_class}
     print_json({name: figure for name, figure in figures.items() if figure is not None})

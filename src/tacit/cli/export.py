@@ -72,3 +72,8 @@ def export(
     result = "labels" if loaded.several else "label"
     size = written.stat().st_size
     say(f"{written}: {size} bytes, from {taken} to {result} and probabilities{stamp}")
+    if loaded.prediction_sets is not None:
+        say(
+            "prediction sets follow from the probabilities, and are no output of the file:"
+            f" {loaded.prediction_sets.rule}"
+        )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import STANDARD_OUTPUT, check_outside, say_done, text_file
 from tacit.cli.options import AnyEncoder, Features, Force, Out, Split
+from tacit.cli.prediction_sets import set_column
 from tacit.cli.public_rows import check_uncovered
 from tacit.cli.table_rows import data_for
 from tacit.compute.progress_display import shown_progress
@@ -33,6 +34,7 @@ def predict(
     refuse: float | None = None,
     familiar: Path | None = None,
     foreign: Path | None = None,
+    sets: bool = False,
     label_separator: str | None = None,
     force: Force = False,
 ) -> None:
@@ -68,8 +70,12 @@ def predict(
     foreign
         A store or file of public rows of no class, like those to be refused; with a release of auto
         they sharpen the measure.
+    sets
+        Add a column set with the classes that each row may have, the likeliest first, by the
+        prediction sets that the release carries: a list in Parquet, in CSV the classes with a
+        separator between them, or "all classes".
     label_separator
-        Between the labels of a row in a CSV file; | if it is left out. tacit import
+        Between the labels of a row, or of its set, in a CSV file; | if it is left out. tacit import
         --label-separator reads such a column.
     """
     import numpy as np
@@ -103,15 +109,20 @@ def predict(
         data = data_for(loaded, store, x=x, split=split, any_encoder=any_encoder)
         # names in the source are left out, since folders may be labels or persons
         columns: dict[str, Any] = {"row": data.origin.rows}
-        if not loaded.several and label_separator is not None:
+        if not loaded.several and not sets and label_separator is not None:
             raise InputError(
                 f"--label-separator {label_separator} is for releases of several labels a row, and"
                 f" {release} predicts one; leave it out"
             )
         of_classes = None
+        members = None
+        if sets:
+            # rows are not scored twice
+            of_classes, members = loaded.set_members(data.x)
         if probabilities:
-            _check_columns(loaded, out, with_levels=at_least is not None)
-            of_classes = loaded.predict_proba(data.x)
+            _check_columns(loaded, out, with_levels=at_least is not None, with_sets=sets)
+            if of_classes is None:
+                of_classes = loaded.predict_proba(data.x)
         refusal: dict[str, Any] = {}
         if refuse is not None:
             check_distinct(loaded.classes)
@@ -126,13 +137,16 @@ def predict(
         elif refuse is not None:
             columns["label"] = loaded.predict(data.x, **refusal)
         elif loaded.several:
-            sets = _label_sets(loaded, data.x, of_classes)
-            columns["labels"] = _as_written(sets, kind, label_separator)
+            label_sets = _label_sets(loaded, data.x, of_classes)
+            columns["labels"] = _as_written(label_sets, kind, label_separator)
         elif of_classes is not None:
             columns["label"] = loaded.classes[np.argmax(of_classes, axis=1)]
         else:
             columns["label"] = loaded.predict(data.x)
-        if of_classes is not None:
+        if members is not None:
+            separator = _separator(kind, label_separator)
+            columns["set"] = set_column(loaded, members, of_classes, separator=separator)
+        if probabilities and of_classes is not None:
             names = [str(label) for label in loaded.classes]
             columns |= dict(zip(names, of_classes.T, strict=True))
         with text_file(out, force=force) as temporary:
@@ -140,12 +154,14 @@ def predict(
     say_done(out, f"{len(data.x)} rows")
 
 
-def _check_columns(release: "Release", out: Path, *, with_levels: bool) -> None:
+def _check_columns(release: "Release", out: Path, *, with_levels: bool, with_sets: bool) -> None:
     """Refuse columns of probabilities that have the names of other columns."""
     names = [str(label) for label in release.classes]
     other_names = {"row", "labels" if release.several else "label"}
     if with_levels:
         other_names |= {"level", "probability"}
+    if with_sets:
+        other_names.add("set")
     for name in other_names & set(names):
         fault = f"class {name!r} has the name of another column of {out}"
         raise InputError(f"{fault}; leave --probabilities out, or use Release.predict_proba")
@@ -171,17 +187,10 @@ def _as_written(sets: list[list[Any]], kind: str, separator: str | None) -> Any:
     """Return the column of labels: lists in Parquet, texts in CSV."""
     import numpy as np
 
-    from tacit.models.label_sets import SEPARATOR
-
-    if kind == ".parquet":
-        if separator is not None:
-            raise InputError(
-                f"--label-separator {separator} is for CSV, and Parquet holds lists; leave it out"
-            )
+    separator = _separator(kind, separator)
+    if separator is None:
         return sets
 
-    if separator is None:
-        separator = SEPARATOR
     texts = []
     for labels in sets:
         names = [str(label) for label in labels]
@@ -193,6 +202,19 @@ def _as_written(sets: list[list[Any]], kind: str, separator: str | None) -> Any:
                 )
         texts.append(separator.join(names))
     return np.array(texts, dtype=object)
+
+
+def _separator(kind: str, separator: str | None) -> str | None:
+    """Return the separator of labels in texts; None in Parquet, which holds lists."""
+    from tacit.models.label_sets import SEPARATOR
+
+    if kind != ".parquet":
+        return SEPARATOR if separator is None else separator
+    if separator is not None:
+        raise InputError(
+            f"--label-separator {separator} is for CSV, and Parquet holds lists; leave it out"
+        )
+    return None
 
 
 def _write_csv(columns: "Columns", path: Path) -> None:

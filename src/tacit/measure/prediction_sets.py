@@ -61,6 +61,7 @@ the cost for one record would exceed that for one person.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -71,18 +72,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from tacit.data.labels import class_indices, clean_labels
 from tacit.data.persons import persons_under
-from tacit.errors import BudgetError, InputError, ReleaseError, quoted
+from tacit.errors import BudgetError, InputError, quoted
 from tacit.learners.common.validation import has_label_sets, plain_labels
 from tacit.mechanisms import partition_tables
 from tacit.mechanisms.noise import NoiseSource, Seed, noise_source
-from tacit.models.prediction_sets import SCORES, Score, SetRule, edges, scores_of_labels
+from tacit.models.prediction_sets import SCORES, Score, edges, scores_of_labels
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian
 from tacit.privacy.guarantee import THIS_RUN, Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
-from tacit.releases.release import Release
+from tacit.releases.fields import Recorded
+from tacit.releases.measured import ALL_CLASSES, PredictionSets
+from tacit.releases.release import Release, check_takes_sets
+from tacit.releases.statement import statement_of
 
 MOST_RECORDS = 2**24
 """Of calibration records, for which rounding stays below SLACK."""
@@ -124,6 +128,11 @@ class Threshold:
         z = NormalDist().inv_cdf(self.level)
         return self.margin / a + z * self.deviation * math.sqrt(self.n_edges + 1)
 
+    def most_above(self, total: float) -> float:
+        """Return the most records above an edge that passes, from the noisy number of all."""
+        a = 1 - self.level
+        return a * (total + 1) - 1 - self.margin - SLACK
+
     def chosen(self, table: Floats) -> int:
         """Return the position of the chosen edge, from a noisy table (J + 1,); J is none of them,
         and stands for sets of all classes.
@@ -134,8 +143,7 @@ class Threshold:
 
         # noisy numbers above edges J - 1, J - 2, ..., 0
         above = np.cumsum(table[::-1])[:-1]
-        a = 1 - self.level
-        passed = above <= a * (total + 1) - 1 - self.margin - SLACK
+        passed = above <= self.most_above(float(total))
         n_passed = int(np.argmin(passed)) if not passed.all() else self.n_edges
         return self.n_edges - n_passed
 
@@ -171,12 +179,187 @@ def paid_threshold(
     sizes : ndarray of shape (n,), optional
         Under a unit per person, the number of records of each record's person.
     """
-    counts = partition_tables.cell_counts(
-        cells_of(scores, edge_list), len(edge_list) + 1, sizes
-    )
+    counts = partition_tables.cell_counts(cells_of(scores, edge_list), len(edge_list) + 1, sizes)
     (table,) = partition_tables.noisy_tables([counts], cost, unit, noise)
     deviation = partition_tables.noise_of_cells(cost, unit) if cost.bounded else 0.0
     place = Threshold(level, deviation, len(edge_list)).chosen(table)
     if place == len(edge_list):
         return None
     return float(edge_list[place])
+
+
+def calibrate_sets(
+    release: Release,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    level: float = 0.9,
+    budget: Budget | str,
+    score: Score = "probability",
+    persons: Any = None,
+    unit: Unit | str = Unit.ADD_REMOVE,
+    ledger: Ledger | None = None,
+    noise: str = "secure",
+    random_state: Seed = None,
+) -> Release:
+    """Make prediction sets from private calibration records, at a price.
+
+    Parameters
+    ----------
+    release : Release
+        It predicts one label a row.
+    X : array-like of shape (n, d)
+        Calibration records, which the release was not trained on; new rows must be drawn as they
+        were.
+    y : array-like of shape (n,)
+        Their labels, each in the class list of the release.
+    level : float, default=0.9
+        Least probability with which a set holds the right class.
+    budget : Budget or str
+        Of the calibration records: rho, mu, or epsilon with delta.
+    score : {"probability", "cumulative"}, default="probability"
+        What decides which classes are in a set: their own probability, which makes sets smallest on
+        average, or that of all likelier classes, which gives rows that are harder to tell larger
+        sets.
+    persons : array-like of shape (n,), optional
+        Whose each record is; needed under a unit per person. The promise is then about a random
+        record of a new person.
+    unit : Unit or str, default="add-remove"
+        The unit in which the budget is read.
+    ledger : Ledger, optional
+        That of the calibration records, charged before noise is drawn.
+    noise : {"secure", "opendp", "research"}, default="secure"
+    random_state : int, optional
+        Seed of research noise, which stamps the release.
+
+    Returns
+    -------
+    Release
+        The same release, which now carries the sets (`predict_sets`); `save` writes it.
+
+    Raises
+    ------
+    InputError
+        If records, labels, the level or persons are not of that form; nothing is charged then.
+    BudgetError
+        If the budget is pure or cannot be read.
+    LedgerError
+        If the ledger does not allow it.
+    ReleaseError
+        If the release is older than prediction sets, or gives a row several labels.
+
+    Notes
+    -----
+    Guarantee: one `Gaussian` event of the unit, about the calibration records; that of the release
+    does not change.
+    Source: `tacit.measure.prediction_sets`, which has the theorem of coverage.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit
+    >>> rng = np.random.default_rng(0)
+    >>> def rows(n):
+    ...     y = rng.integers(3, size=n)
+    ...     return np.eye(3)[y] + rng.normal(0, 0.7, (n, 3)), y
+    >>> X, y = rows(2000)
+    >>> release = tacit.Release.of(tacit.NoisySumPrototypes("rho=0.5", classes=3).fit(X, y))
+    >>> release = tacit.calibrate_sets(release, *rows(1000), level=0.9, budget="rho=0.05")
+    >>> sets = release.predict_sets([[1.0, 0.0, 0.0], [0.4, 0.4, 0.3]])
+    >>> sets[0].tolist(), len(sets[1]) > 1
+    ([0], True)
+    """
+    if not isinstance(release, Release):
+        raise InputError(
+            f"release={release!r:.60} must be a Release; pass tacit.Release.load(folder)"
+        )
+    check_takes_sets(release.document, release.source)
+    level = _checked_level(level)
+    if score not in SCORES:
+        raise InputError(f"score={quoted(score)} must be one of {', '.join(SCORES)}")
+    budget = Budget.parse(budget)
+    cost = _event(budget)
+    unit = _checked_unit(unit)
+    if not isinstance(ledger, Ledger | None):
+        raise InputError(
+            f"ledger={quoted(ledger)} must be a Ledger; pass tacit.Ledger.beside(store, identity)"
+        )
+    source = noise_source(noise, random_state)
+
+    labels = _checked_labels(y, release.classes)
+    probabilities = release.predict_proba(X)
+    if len(probabilities) != len(labels):
+        raise InputError(
+            f"X has {len(probabilities)} rows and y has {len(labels)} labels; pass one label a row"
+        )
+    members = persons_under(unit, persons, len(labels), offered=tuple(Unit), stacklevel=2)
+    sizes = None if members is None else members.of_same_person
+    scores = scores_of_labels(probabilities, labels, score)
+
+    scope = THIS_RUN
+    if ledger is not None:
+        scope = f"this run, charged to the ledger of {ledger.identity!r}"
+    guarantee = Guarantee(unit, cost, scope=scope, delta=budget.delta)
+    if ledger is not None:
+        ledger.charge(guarantee, what="threshold of prediction sets")
+    threshold = paid_threshold(
+        scores,
+        edges(score, len(release.classes)),
+        level=level,
+        cost=cost,
+        unit=unit,
+        noise=source,
+        sizes=sizes,
+    )
+    sets = PredictionSets(
+        level=level,
+        score=score,
+        threshold=ALL_CLASSES if threshold is None else threshold,
+        noise=noise,  # type: ignore[arg-type]  # pydantic checks
+        # read from JSON, since strict types take lists for tuples only there
+        guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
+        statement=statement_of(guarantee, noise),
+    )
+    return release.with_sets(sets)
+
+
+def _checked_level(level: Any) -> float:
+    """Return the level of sets, above 0 and below 1."""
+    is_number = isinstance(level, int | float | np.integer | np.floating)
+    if not is_number or isinstance(level, bool) or not 0 < level < 1:
+        raise InputError(
+            f"level={quoted(level)} must be above 0 and below 1, the least share of new rows whose"
+            " set holds the right class; pass for example level=0.9 (--sets 0.9)"
+        )
+    return float(level)
+
+
+def _checked_unit(unit: Any) -> Unit:
+    if not isinstance(unit, str):
+        raise InputError(f"unit={quoted(unit)} must be text; pass for example unit='add-remove'")
+    return Unit(unit)
+
+
+def _event(budget: Budget) -> Gaussian:
+    """Return the event that spends a budget."""
+    if budget.kind == "pure":
+        raise BudgetError(
+            f"budget {budget} is pure, and the coverage of sets is proven for Gaussian noise; pass"
+            f" {budget.hint('approx')} or rho=0.05"
+        )
+    return Gaussian(budget.gaussian())
+
+
+def _checked_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the positions of labels in the class list, (n,)."""
+    if has_label_sets(y):
+        raise InputError(
+            "calibration records of prediction sets have one label each; pass y of shape (n,)"
+        )
+    labels = np.asarray(plain_labels(y))
+    if classes.dtype.kind != "f":
+        labels = clean_labels(labels, len(labels), classes.tolist())
+    if not 0 < len(labels) <= MOST_RECORDS:
+        raise InputError(
+            f"there are {len(labels)} calibration records; pass 1 to {MOST_RECORDS} of them"
+        )
+    return class_indices(labels, classes)

@@ -89,8 +89,6 @@ def scores(probabilities: Floats, score: Score) -> Floats:
     return cumulative
 
 
-def scores_of_labels(
-    probabilities: Floats, labels: NDArray[np.int64], score: Score
-) -> Floats:
+def scores_of_labels(probabilities: Floats, labels: NDArray[np.int64], score: Score) -> Floats:
     """Return the score of each row's own class, from probabilities (n, C) and labels (n,); (n,)."""
     return np.asarray(scores(probabilities, score)[np.arange(len(labels)), labels])

@@ -24,7 +24,8 @@ from tacit.releases.fields import NOT_STATED
 from tacit.releases.reading import arrays_file, read_only, refusal
 from tacit.releases.release import Release
 from tacit.releases.rows import checked_rows
-from tacit.releases.schema import Adaptation, Array
+from tacit.releases.schema import Adaptation, Array, CompleteContents
+from tacit.releases.statement import stamp_of
 
 __all__ = ["Adapted", "adapt"]
 
@@ -84,7 +85,8 @@ def adapt(
     Returns
     -------
     Adapted
-        Its `release` is None if the rows do not suit the release.
+        Its `release` is None if the rows do not suit the release. It carries no prediction sets:
+        their threshold does not hold for the new probabilities.
 
     Raises
     ------
@@ -237,9 +239,13 @@ def _with_arrays(release: Release, arrays: dict[str, Floats], item: Adaptation) 
         Array(name=name, dtype="float64", shape=array.shape)
         for name, array in sorted(read_only_arrays.items())
     )
-    contents = contents.model_copy(
-        update={"what": description, "arrays": array_items, "sha256": sha256}
-    )
+    updates: dict[str, Any] = {"what": description, "arrays": array_items, "sha256": sha256}
+    if isinstance(contents, CompleteContents):
+        # a threshold is for the probabilities that it was paid for, which have changed
+        updates["sets"] = "none"
+    contents = contents.model_copy(update=updates)
     changes = {"contents": contents, "post_processing": item, "utility": NOT_STATED}
     document = release.document.model_copy(update=changes)
+    # without sets of seeded noise there may be nothing to stamp
+    document = document.model_copy(update={"stamp": stamp_of(document, release.guarantee)})
     return Release(document, read_only_arrays, sha256, render_card(document), release.source)

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from tacit.models.decisions import Decision
 from tacit.privacy.guarantee import rounded_up
 from tacit.privacy.words import rounded_down
+from tacit.releases.measured import PredictionSets
 from tacit.releases.opening import Opening
 from tacit.releases.recipe import recipe
 from tacit.releases.schema import (
@@ -22,6 +23,7 @@ from tacit.releases.schema import (
     Document,
     TableContents,
     has_several_labels,
+    sets_of,
 )
 
 NOTHING_STATED = 'What nobody has stated reads "not stated".'
@@ -115,6 +117,12 @@ def _recipe(document: Document) -> list[str]:
             "The result has a column for each of the `classes`, true where a row has that label."
             f" {result}"
         )
+    sets = sets_of(contents)
+    if sets is not None:
+        result = (
+            "`sets` has a column for each of the classes, true where the set of a row holds it:"
+            f" {sets.rule}. {result}"
+        )
     return [
         f"Run in the folder of the release, these lines find the `labels` of {rows}. {result}",
         "",
@@ -147,6 +155,12 @@ def _field(name: str, value: Any, indent: str = "") -> list[str]:
     if isinstance(value, dict):
         parts = [f"{indent}  - {_text(key)}: {_value(key, part)}" for key, part in value.items()]
         return [label, *parts]
+
+    if isinstance(value, PredictionSets):
+        lines = [label]
+        for part_name, part in value:
+            lines += _field(part_name, part, indent + "  ")
+        return lines
 
     if _holds_models(value):
         lines = [label]

@@ -34,7 +34,7 @@ from tacit.models.label_sets import LabelSets
 from tacit.models.probabilities import Probabilities
 from tacit.models.scaling import Scaling
 from tacit.releases.card import render_card
-from tacit.releases.schema import Document, TaskContents
+from tacit.releases.schema import Document, TaskContents, sets_of
 
 if TYPE_CHECKING:
     from tacit.compute.libraries.onnx import ModelProto
@@ -219,6 +219,9 @@ def metadata(head: Head) -> dict[str, str]:
     if isinstance(contents, TaskContents) and contents.task.tree:
         facts["tree"] = json.dumps(dict(contents.task.tree), ensure_ascii=False)
         facts["answers"] = CLASSES_ALONE
+    sets = sets_of(contents)
+    if sets is not None:
+        facts["sets"] = sets.rule
     return facts
 
 

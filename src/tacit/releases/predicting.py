@@ -24,11 +24,13 @@ from tacit.models.carried import carried, deciding
 from tacit.models.decisions import Decision
 from tacit.models.familiarity import share_below
 from tacit.models.label_sets import stated_label_sets
+from tacit.models.prediction_sets import SetRule
 from tacit.models.probabilities import Probabilities, stated
 from tacit.models.scaling import Scaling
 from tacit.releases.code_tree import tree_of
 from tacit.releases.columns import TableColumns, columns_of, rows_of
 from tacit.releases.estimator import FittedClassifier
+from tacit.releases.measured import PredictionSets
 from tacit.releases.refusing import (
     WITHOUT_POSTERIOR,
     PosteriorStrangeness,
@@ -38,7 +40,7 @@ from tacit.releases.refusing import (
     checked_refusal,
 )
 from tacit.releases.rows import checked_rows, some_rows
-from tacit.releases.schema import Document, has_several_labels
+from tacit.releases.schema import Document, has_several_labels, sets_of
 
 if TYPE_CHECKING:
     from tacit.data.trees import Tree
@@ -220,6 +222,62 @@ class PredictingClassifier(FittedClassifier):
         if label_sets is not None:
             return label_sets.probabilities(self.similarities(X))
         return self.stated_probabilities().of(self.similarities(X))
+
+    def predict_sets(self, X: ArrayLike) -> list[NDArray[Any]]:
+        """Predict the set of classes that each row may have.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            As in `predict`.
+
+        Returns
+        -------
+        list of ndarray
+            The classes of each row, the likeliest first. The right one is among them with at least
+            the probability that the release states (`prediction_sets`), on average over new rows
+            like those of calibration.
+
+        Raises
+        ------
+        ReleaseError
+            If the release carries no prediction sets.
+        InputError
+            If X does not have that form.
+
+        Notes
+        -----
+        Guarantee: that of the release, and for the calibration records that of the sets;
+        post-processing. docs/prediction-sets.md says what the promise means.
+        """
+        probabilities, members = self.set_members(X)
+        order = np.argsort(-probabilities, axis=1, kind="stable")
+        classes = self.classes
+        return [
+            classes[of_row[in_set[of_row]]] for of_row, in_set in zip(order, members, strict=True)
+        ]
+
+    def set_members(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the probability of each class for each row, (n, C), and whether the class is in
+        the set of the row, (n, C).
+        """
+        sets = self.prediction_sets
+        if sets is None:
+            raise ReleaseError(
+                f"{self.source} carries no prediction sets; make them from calibration records with"
+                " tacit.calibrate_sets (tacit evaluate --budget rho=0.05 --sets 0.9)"
+            )
+        threshold = sets.threshold
+        rule = SetRule(sets.score, threshold if isinstance(threshold, float) else None)
+        probabilities = self.predict_proba(X)
+        return probabilities, rule.of(probabilities)
+
+    @property
+    def prediction_sets(self) -> PredictionSets | None:
+        """The prediction sets that the release carries, with their promise and their price; None if
+        it carries none.
+        """
+        return sets_of(self.document.contents)
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the logarithm of `predict_proba`; -inf where a probability is 0."""

@@ -21,7 +21,8 @@ from tacit.models.decisions import (
 from tacit.models.label_sets import THRESHOLDS
 from tacit.models.probabilities import ARRAY
 from tacit.models.scaling import MEAN, SCALE
-from tacit.releases.schema import Contents, has_several_labels
+from tacit.releases.measured import PredictionSets
+from tacit.releases.schema import Contents, has_several_labels, sets_of
 
 # Shapes of the arrays of a release, by name.
 Shapes = dict[str, tuple[int, ...]]
@@ -43,6 +44,17 @@ LABEL_SETS = (
     f'labels = 1 / (1 + np.exp(-arrays["{ARRAY}"][0] * scores)) >= arrays["{THRESHOLDS}"]',
     'classes = json.load(open("release.json", encoding="utf-8"))["contents"]["classes"]',
 )
+
+# Prediction sets: probabilities, scores of classes, and the most likely class always.
+PROBABILITIES = (
+    f'scale, even = arrays["{ARRAY}"]',
+    "p = np.exp(scale * (scores - scores.max(1, keepdims=True)))",
+    "p = (1 - even) * p / p.sum(1, keepdims=True) + even / p.shape[1]",
+)
+SCORES_OF_CLASSES = {
+    "probability": "1 - p",
+    "cumulative": "np.array([[row[row > one].sum() for one in row] for row in p])",
+}
 
 # Of rows that were scaled by public statistics.
 SCALED = f'X = (X - arrays["{MEAN}"]) / arrays["{SCALE}"]'
@@ -99,10 +111,24 @@ def recipe(contents: Contents) -> list[str]:
         lines = [*lines, *LABEL_SETS]
     else:
         lines = [*lines, LABELS]
+    sets = sets_of(contents)
+    if sets is not None:
+        lines = [*lines, *_sets(sets)]
     if MEAN in shapes:
         # right after the line that reads X, which ends HEAD
         lines.insert(lines.index(HEAD[-1]) + 1, SCALED)
     return lines
+
+
+def _sets(sets: PredictionSets) -> list[str]:
+    """Lines that find the `sets` of rows, (n, C), from their scores."""
+    if not isinstance(sets.threshold, float):
+        return ["sets = np.ones(scores.shape, bool)"]
+    return [
+        *PROBABILITIES,
+        f"sets = {SCORES_OF_CLASSES[sets.score]} <= {sets.threshold!r}",
+        "sets[np.arange(len(sets)), scores.argmax(1)] = True",
+    ]
 
 
 def _nearest(decision: NearestPrototype, width: int, shapes: Shapes) -> list[str]:

@@ -33,6 +33,7 @@ from tacit.releases.audited import AuditResult, audit_fault
 from tacit.releases.card import render_card
 from tacit.releases.code_tree import tree_misfit
 from tacit.releases.columns import TableColumns, columns_misfit
+from tacit.releases.measured import PredictionSets
 from tacit.releases.onnx_graph import Head, head_model
 from tacit.releases.predicting import PredictingClassifier
 from tacit.releases.reading import (
@@ -53,11 +54,14 @@ from tacit.releases.schema import (
     FOREIGN_UTILITY,
     LABEL_COUNTS,
     VERSION,
+    CompleteContents,
     Document,
     LabelSetUtility,
     Utility,
+    has_several_labels,
+    sets_of,
 )
-from tacit.releases.statement import check_statements, check_work, privacy_items
+from tacit.releases.statement import check_statements, check_work, privacy_items, stamp_of
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -233,6 +237,9 @@ class Release(PredictingClassifier):
         release = cls(document, arrays, sha256, card_text, source=str(folder))
         release._check_arrays()
         read_guarantee(document.guarantee, release.source)  # raises for malformed events
+        sets = sets_of(document.contents)
+        if sets is not None:
+            read_guarantee(sets.guarantee, release.source)
         return release
 
     def save(
@@ -474,6 +481,22 @@ class Release(PredictingClassifier):
         document = self.document.model_copy(update={"audit": audit})
         return Release(document, self.arrays, self.sha256, render_card(document), self.source)
 
+    def with_sets(self, sets: PredictionSets | None) -> Release:
+        """Add prediction sets (item 8), which `tacit.calibrate_sets` makes; None takes them away.
+
+        Raises
+        ------
+        ReleaseError
+            If the release is older than prediction sets, or gives a row several labels.
+        """
+        contents = self.document.contents
+        check_takes_sets(self.document, self.source)
+        contents = contents.model_copy(update={"sets": "none" if sets is None else sets})
+        document = self.document.model_copy(update={"contents": contents})
+        stamp = stamp_of(document, self.guarantee)
+        document = document.model_copy(update={"stamp": stamp})
+        return Release(document, self.arrays, self.sha256, render_card(document), self.source)
+
     @property
     def guarantee(self) -> Guarantee:
         """The privacy cost of the release, read from the recorded events."""
@@ -539,6 +562,10 @@ class Release(PredictingClassifier):
 
         reason = "no privacy bound holds"
         remedy = "fit with a finite budget, and pay for any search over parameters"
+        sets = sets_of(self.document.contents)
+        if sets is not None and sets.noise == "research":
+            reason = "the noise of its prediction sets is seeded"
+            remedy = "calibrate them with noise='secure'"
         if self.document.mechanisms.noise == "research":
             reason = "its noise is seeded"
             remedy = "fit with noise='secure'"
@@ -579,6 +606,16 @@ class Release(PredictingClassifier):
         )
         if first_fault is not None:
             raise self._error(first_fault)
+
+
+def check_takes_sets(document: Document, source: str) -> None:
+    """Refuse prediction sets for a document that cannot state them."""
+    if not isinstance(document.contents, CompleteContents):
+        fault = f"{source} is of version {document.version}, and sets are stated from version 9 on"
+        raise ReleaseError(f"{fault}; fit again with this tacit")
+    if has_several_labels(document.contents):
+        fault = f"{source} gives each row any set of labels by a threshold for each label"
+        raise ReleaseError(f"{fault}, and prediction sets are of one label a row; use predict")
 
 
 def _told_by(utility: Utility | LabelSetUtility) -> str | None:

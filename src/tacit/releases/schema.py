@@ -39,6 +39,7 @@ from tacit.releases.fields import (
     Text,
     UnitName,
 )
+from tacit.releases.measured import PredictionSets
 
 FORMAT = "tacit-release"
 Version = Literal[3, 4, 5, 6, 7, 8, 9]
@@ -266,7 +267,7 @@ class CompleteContents(TaskContents):
     `least_records` is the number of records that the owner declared each class to have at least.
     """
 
-    sets: Literal["none"]
+    sets: PredictionSets | Literal["none"]
     least_records: Positive | Literal["not stated"]
 
 
@@ -285,6 +286,13 @@ def stated_least_records(contents: Contents) -> int | None:
 def has_several_labels(contents: Contents) -> bool:
     """Tell whether a record may have several of the classes, none included."""
     return isinstance(contents, TaskContents) and contents.task.labels == "several"
+
+
+def sets_of(contents: Contents) -> PredictionSets | None:
+    """Return the prediction sets that a release carries; None if it carries none."""
+    if isinstance(contents, CompleteContents) and isinstance(contents.sets, PredictionSets):
+        return contents.sets
+    return None
 
 
 class OlderAccounting(Model):
@@ -637,6 +645,8 @@ class Document(Model):
             raise ValueError("bounds of an audit are stated from version 9 on")
 
         several = has_several_labels(self.contents)
+        if several and sets_of(self.contents) is not None:
+            raise ValueError("prediction sets are for releases of one label a row")
         foreign = Utility if several else LabelSetUtility
         if isinstance(self.utility, foreign):
             raise ValueError(FOREIGN_UTILITY)

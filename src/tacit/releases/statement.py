@@ -47,6 +47,7 @@ from tacit.releases.schema import (
     ProfileOf4,
     Utility,
     declared_least_records,
+    sets_of,
     stated_least_records,
 )
 
@@ -229,6 +230,24 @@ def formal_statement(unit: Unit, parameters: Parameters, noise: str) -> str:
     return f"{sentence}, and M is {rounded_up(parameters.rho)}-zCDP."
 
 
+def statement_of(guarantee: Guarantee, noise: str) -> str:
+    """Compute the guarantee of other records than those of the release, in one formal sentence."""
+    with np.errstate(all="ignore"):
+        numbers = _computed(_parameters(guarantee, VERSION))
+    parameters = TypeAdapter(Parameters).validate_python(numbers, strict=False)
+    return formal_statement(guarantee.unit, parameters, noise)
+
+
+def stamp_of(document: Document, guarantee: Guarantee) -> str | None:
+    """Return the stamp of a document, by its guarantee and that of its prediction sets."""
+    stamps = [stamp(guarantee, document.mechanisms.noise)]
+    sets = sets_of(document.contents)
+    if sets is not None:
+        guarantee_of_sets = Guarantee.from_json(sets.guarantee.model_dump())
+        stamps.append(stamp(guarantee_of_sets, sets.noise))
+    return NOT_FOR_RELEASE if any(stamps) else None
+
+
 def check_work(guarantee: Guarantee, version: int = VERSION, deltas: Sequence[float] = ()) -> None:
     """Refuse events whose numbers, and epsilons at further deltas, would take too long to
     compute.
@@ -284,7 +303,7 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
     """
     noise = document.mechanisms.noise
     utility = document.utility
-    if stamp(guarantee, noise) != document.stamp:
+    if stamp_of(document, guarantee) != document.stamp:
         return f"stamp {document.stamp!r} does not agree with {noise} noise"
     # a minority accuracy tells which classes are the smallest
     states_minority = isinstance(utility, Utility) and utility.minority_accuracy is not None
@@ -305,6 +324,10 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
         fault = audit_fault(document.audit, guarantee)
         if fault is not None:
             return fault
+
+    untrue_sets = _untrue_of_sets(document)
+    if untrue_sets:
+        return untrue_sets
 
     items = _items(guarantee, document.version)
     stated_items = {name: getattr(document, name).model_dump() for name in items}
@@ -334,6 +357,22 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
                 # a text, or "inf" on one side alone
                 return f"{place[1:]} is stated as {stated!r:.80} and the events give {true!r:.80}"
     return None
+
+
+def _untrue_of_sets(document: Document) -> str | None:
+    """Find a statement about the calibration records of prediction sets that their recorded events
+    do not bear out.
+    """
+    sets = sets_of(document.contents)
+    if sets is None:
+        return None
+    guarantee = Guarantee.from_json(sets.guarantee.model_dump())
+    check_work(guarantee)
+    true = statement_of(guarantee, sets.noise)
+    if sets.statement == true:
+        return None
+    stated = f"contents.sets.statement is stated as {sets.statement!r:.80}"
+    return f"{stated} and the events give {true!r:.80}"
 
 
 def _epsilons_needed(expected: Any) -> int:

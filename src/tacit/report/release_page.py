@@ -68,6 +68,10 @@ type="file" id="file" accept=".npy,.csv"></div>
 _SETS = """<p>A row may have several of the labels, or none. A label is given where its probability
 reaches its threshold.</p>"""
 
+SETS_ELSEWHERE = """<p>This page gives the most likely class alone. The release also carries
+prediction sets, which <code>tacit predict --sets</code> writes; item 8 of the card says what they
+promise.</p>"""
+
 _NETWORK = """<p>This release decides by a network, which this page cannot run: label files with
 <code>tacit predict</code>, or make the page with <code>tacit page --onnxruntime</code>.</p>"""
 
@@ -132,6 +136,8 @@ def release_page(
             classifier = _SETS + classifier
         if release.tree is not None:
             classifier = f"<p>Labels here are {escape(CLASSES_ALONE)}.</p>" + classifier
+        if release.prediction_sets is not None:
+            classifier = SETS_ELSEWHERE + classifier
     sections = [
         ("", _head(release, signature)),
         ("What an attacker may learn", _guarantee(release) + attack.section(release.guarantee)),
