@@ -15,7 +15,7 @@ from messages import lacking, stating
 from tacit.cli.main import main
 from tacit.errors import InputError, ReleaseError
 from tacit.releases import publishing
-from tacit.releases.publishing import publish, upload
+from tacit.releases.publishing import publish, readme, upload
 from tacit.releases.reading import NEVER_OPENED
 from tacit.releases.release import Release, Utility
 from tacit.releases.signing import check_signature
@@ -118,6 +118,15 @@ def test_a_readme_opens_in_plain_words_and_says_who_signs(tmp_path, keys):
         assert fact in plain
     assert not re.search("epsilon|P\\[|data sets D", plain)
     assert formal.strip().startswith("For any two data sets D and D'")
+
+
+def test_texts_of_a_release_are_no_markup_of_its_readme():
+    names = ["<b>cat", "[dog](http://example.com)"]
+    learner = tacit.NoisySumPrototypes(classes=names).fit(np.eye(2), names)
+    hostile = Release.of(learner, name="<script>", description="**bold** `code`")
+    plain, _ = readme(hostile.document).split("## The guarantee in full")
+    for text in ("\\<script>", "\\<b>cat, [dog\\](http", "\\*\\*bold\\*\\* \\`code\\`"):
+        assert text in plain
 
 
 def test_the_header_states_what_was_measured_as_the_hub_reads_it(tmp_path):

@@ -1,5 +1,6 @@
 """The dossier of a release: what it says and where from, its JSON twin, its look, its refusals."""
 
+import base64
 import json
 import re
 from dataclasses import replace
@@ -247,8 +248,13 @@ def test_on_paper_no_table_is_cut(page, facts, tmp_path):
         cut = "Array.from(document.querySelectorAll('table, svg, dd'), part => part.scrollWidth)"
         assert max(page.run(cut)) <= 680
         assert page.run("getComputedStyle(document.querySelector('.wide')).overflowX") == "visible"
+        printed = page.send("Page.printToPDF", preferCSSPageSize=True)["data"]
     finally:
         page.send("Emulation.setEmulatedMedia", media="")
+    sheets = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", base64.b64decode(printed))
+    # A4 in points
+    assert {(round(float(width)), round(float(height))) for width, height in sheets} == {(595, 842)}
+    assert len(sheets) <= 7
 
 
 def test_the_command_writes_both_files_or_none(folder, tmp_path, capsys):
