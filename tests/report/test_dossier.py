@@ -167,6 +167,19 @@ def test_unknown_facts_read_not_stated_and_records_are_no_persons():
     assert facts.glance[-1].text == "None was given, so no rule decided whether it may leave."
 
 
+def test_prediction_sets_stand_with_their_price(release):
+    rows = np.eye(4)[np.arange(60) % 3]
+    labels = np.array(CLASSES)[np.arange(60) % 3]
+    calibrated = tacit.calibrate_sets(release, rows, labels, level=0.8, budget="rho=0.5")
+    facts = dossier(calibrated, Checks(DAY, {}, "Not signed."))
+    names = {fact.name: fact.text for fact in facts.sections[2].facts}
+    sets = calibrated.document.contents.sets
+    assert not lacking(names["Prediction sets"], sets.rule, "for level 0.8", sets.promise)
+    assert names["Price of the sets"] == f"{sets.statement} {sets.about}"
+    # what they cost is about other records
+    assert facts.sections[1] == dossier(release, Checks(DAY, {}, "Not signed.")).sections[1]
+
+
 @pytest.mark.parametrize(
     ("made", "age"),
     [

@@ -8,7 +8,7 @@ added to what the document states, and what nobody stated reads "not stated".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from tacit.releases.schema import (
     OlderProfile,
     Profile,
     Utility,
+    sets_of,
 )
 from tacit.report import attack
 from tacit.report.attack import percent_up
@@ -172,7 +173,7 @@ def dossier(release: Release, checks: Checks) -> Dossier:
         sections=(
             _learned(document),
             _conclusions(document),
-            _utility(document),
+            _with_sets(_utility(document), document),
             _checked(document, checks),
             _not_covered(document),
             _details(document),
@@ -406,6 +407,19 @@ def _per_class(shares: Mapping[str, float], several: bool) -> Table:
     if len(ordered) > MOST_CLASSES:
         caption += f"; {MOST_CLASSES} of {len(ordered)}"
     return Table(caption, ("class", figure), tuple(rows))
+
+
+def _with_sets(section: Section, document: Document) -> Section:
+    """Add the prediction sets that a release carries, and what they cost."""
+    sets = sets_of(document.contents)
+    if sets is None:
+        return section
+    rule = f"{sets.rule}, for level {sets.level:g}; {sets.promise}"
+    facts = (
+        Fact("Prediction sets", rule, "item 8"),
+        Fact("Price of the sets", f"{sets.statement} {sets.about}", "item 8"),
+    )
+    return replace(section, facts=section.facts + facts)
 
 
 def _checked(document: Document, checks: Checks) -> Section:
