@@ -34,6 +34,7 @@ LAZY: dict[str, str] = {
     "calibrate_sets": "tacit.measure.prediction_sets:calibrate_sets",
     "encode": "tacit.encoding.encoders.estimator:encode",
     "evaluate": "tacit.measure.evaluating:evaluate",
+    "forecast": "tacit.measure.forecasting:forecast",
     "label_public": "tacit.releases.labelling:label_public",
     "mlflow": "tacit.releases.mlflow",
     "progress": "tacit.compute.progress_display:progress",

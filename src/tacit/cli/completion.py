@@ -50,11 +50,11 @@ def completed_app() -> App:
     own options.
     """
     from tacit.cli.app import app
-    from tacit.cli.verbs import VERBS
+    from tacit.cli.verbs import OF_A_METHOD, VERBS
 
     completed = App(name="tacit", version=app.version, default_parameter=app.default_parameter)
     for verb in VERBS:
-        completed.command(_by_method(verb) if verb in ("fit", "promise") else app[verb])
+        completed.command(_by_method(verb) if verb in OF_A_METHOD else app[verb])
     completed.command(app["--install-completion"])
     return completed
 

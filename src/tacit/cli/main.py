@@ -160,7 +160,9 @@ def _without_loudness(tokens: list[str]) -> tuple[list[str], str]:
 
 def _asks_for_method(tokens: Sequence[str]) -> bool:
     """Tell whether the help of one method is asked for, as in `tacit fit noisy-sum --help`."""
-    named = len(tokens) > 2 and tokens[0] in ("fit", "promise") and not tokens[1].startswith("-")
+    from tacit.cli.verbs import OF_A_METHOD
+
+    named = len(tokens) > 2 and tokens[0] in OF_A_METHOD and not tokens[1].startswith("-")
     return named and any(token in ("--help", "-h") for token in tokens)
 
 
@@ -185,10 +187,11 @@ def _fault(error: "CycloptsError", tokens: Sequence[str]) -> str:
 
 def _missing(error: "MissingArgumentError", tokens: Sequence[str]) -> str:
     """Name what a command line lacks; before that, a method or option that it misspells."""
+    from tacit.cli.verbs import OF_A_METHOD
     from tacit.errors import InputError
 
     verb = tokens[0]
-    if verb in ("fit", "promise"):
+    if verb in OF_A_METHOD:
         from tacit.cli.learner import check_spelling
 
         try:

@@ -10,6 +10,7 @@ VERBS = {
     "subset": "Keep an imbalanced subset of a data set, for research.",
     "methods": "List the methods that learn, and what each releases.",
     "promise": "State what a fit will cost, before any data.",
+    "forecast": "Forecast the accuracy of a fit, before any private record is touched.",
     "fit": "Learn a private classifier and save it as a release.",
     "inspect": "Check a release and print its card.",
     "publish": "Write a release as a folder for a model hub, signed if a key is given.",
@@ -27,9 +28,12 @@ VERBS = {
     "report": "Draw the results of a sweep: a page, or a folder of figures.",
     "ledger": "Show what was spent on a data set, or state its allowance.",
 }
+OF_A_METHOD = ("fit", "promise", "forecast")
+"""Verbs of one method, whose parameters are options."""
 PRINTS_FACTS = (
     "methods",
     "promise",
+    "forecast",
     "inspect",
     "evaluate",
     "results",
