@@ -57,8 +57,7 @@ from tacit.privacy.unit import Unit
 DELTA = 1e-6
 BUDGETS = "epsilon=0.1,epsilon=0.5,epsilon=2"
 
-# The search for enough records takes many fits, so it has one seed: all its fits share pseudo-classes
-# and rows.
+# The search for enough records takes many fits, which share one seed.
 SEEDS_OF_SEARCH = 1
 
 MOST_CLASSES = 10_000
