@@ -26,15 +26,17 @@ BROKEN: Outcome = "THE PROMISE IS BROKEN: a lower bound is above it at confidenc
 class AuditResult(Model):
     """Item 17 of an audited release: lower bounds on epsilon at `delta`, beside the promise.
 
-    `lower_bound` holds with probability `confidence`, and `lower_bound_at_alarm` with probability
-    1 - 1e-6. `result` follows from these numbers.
+    `lower_bound` holds with probability `confidence`, and `lower_bound_at_alarm`, which is one on
+    epsilon at `delta_at_alarm`, with probability 1 - 1e-6. `result` follows from these numbers.
     """
 
     result: Outcome
     lower_bound: Number
-    lower_bound_at_alarm: Number
     promise: Number
     delta: Annotated[float, Field(gt=0, lt=1)]
+    lower_bound_at_alarm: Number
+    promise_at_alarm: Number
+    delta_at_alarm: Annotated[float, Field(ge=0, lt=1)]
     confidence: Share
     unit: UnitName
     assumption: Text
@@ -56,9 +58,11 @@ class AuditResult(Model):
         return self.result != BROKEN
 
 
-def outcome(lower_bound: float, lower_bound_at_alarm: float, promise: float) -> Outcome:
+def outcome(
+    lower_bound: float, promise: float, lower_bound_at_alarm: float, promise_at_alarm: float
+) -> Outcome:
     """Return the result that follows from the numbers of an audit."""
-    if lower_bound_at_alarm > promise:
+    if lower_bound_at_alarm > promise_at_alarm:
         return BROKEN
     if lower_bound > promise:
         return ABOVE
@@ -72,16 +76,24 @@ def audit_fault(audit: AuditResult, guarantee: Guarantee) -> str | None:
     if audit.unit != guarantee.unit:
         return f"the audit is under unit {audit.unit} and the guarantee under {guarantee.unit}"
 
-    stated = float(audit.promise)
-    promise = guarantee.epsilon(audit.delta)
-    is_same = promise * (1 - TOLERANCE) <= stated <= promise * (1 + EXCESS)
-    if not is_same:
-        return (
-            f"audit.promise is stated as {stated:.10g} and the events give {promise:.10g} at delta"
-            f" {audit.delta:g}"
-        )
+    promise = float(audit.promise)
+    promise_at_alarm = float(audit.promise_at_alarm)
+    promises = (
+        ("promise", promise, audit.delta),
+        ("promise_at_alarm", promise_at_alarm, audit.delta_at_alarm),
+    )
+    for name, stated, delta in promises:
+        true = guarantee.epsilon(delta)
+        is_same = true * (1 - TOLERANCE) <= stated <= true * (1 + EXCESS)
+        if not is_same:
+            return (
+                f"audit.{name} is stated as {stated:.10g} and the events give {true:.10g} at delta"
+                f" {delta:g}"
+            )
 
-    expected = outcome(float(audit.lower_bound), float(audit.lower_bound_at_alarm), stated)
+    lower_bound = float(audit.lower_bound)
+    at_alarm = float(audit.lower_bound_at_alarm)
+    expected = outcome(lower_bound, promise, at_alarm, promise_at_alarm)
     if audit.result != expected:
         return f"audit.result is stated as {audit.result!r} and its numbers give {expected!r}"
     return None

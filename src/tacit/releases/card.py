@@ -40,6 +40,7 @@ _UPPER_BOUNDS = (
     "true_positive_rate",
     "advantage",
     "promise",
+    "promise_at_alarm",
 )
 
 # Numbers that are rounded down, so that the card claims no more was shown than was.

@@ -288,7 +288,7 @@ def check_statements(document: Document, guarantee: Guarantee) -> str | None:
     try:
         deltas: tuple[float, ...] = ()
         if isinstance(document.audit, AuditResult):
-            deltas = (document.audit.delta,)
+            deltas = (document.audit.delta, document.audit.delta_at_alarm)
         check_work(guarantee, document.version, deltas)
         return first_untrue(document, guarantee)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

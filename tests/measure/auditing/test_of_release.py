@@ -118,6 +118,7 @@ def test_a_recorded_audit_verifies_and_an_edited_one_does_not(release, tmp_path)
     for changes, fault in (
         ({"promise": promise * 1.1}, "audit.promise is stated as 4.81"),
         ({"delta": 1e-6}, "and the events give 4.8"),
+        ({"delta_at_alarm": 1e-9}, "audit.promise_at_alarm is stated as"),
         ({"lower_bound_at_alarm": 5.0}, "audit.result is stated as 'no lower"),
         ({"result": BROKEN}, "audit.result is stated as 'THE PROMISE"),
         ({"unit": "replace"}, "the audit is under unit replace"),

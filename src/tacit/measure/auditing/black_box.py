@@ -67,6 +67,8 @@ MOST_GUESSES = 4000
 
 NUMBER = "refits.txt"
 
+DELTA_OF_ALARM = 1e-12
+
 Fit = Callable[[NDArray[Any], NDArray[Any], NDArray[Any] | None, int], Any]
 """Fits a learner to rows, labels and persons, with noise of a seed; returns the fitted learner."""
 
@@ -135,29 +137,32 @@ def bounds_of(signals: Signals, coins: Coins, promise: Guarantee, delta: float) 
     is_gaussian = _is_gaussian(promise, delta)
     n_bounds = len(ATTACKS) * (2 if has_rates else 1)
     errors = (share(1 - LEVEL, n_bounds), share(ALARM_ERROR / AUDITS, n_bounds))
+    # one run may reveal all with probability delta, so an alarm needs a delta below its error
+    is_pure = math.isfinite(promise.epsilon())
+    alarm_delta = 0.0 if is_pure else min(DELTA_OF_ALARM, delta)
 
     bounds = []
     for name, attack in ATTACKS.items():
         learned = Scores(attack(learning, coins_learned, None), coins_learned)
         guessed = Scores(attack(learning, coins_learned, guessing), coins_guessed)
 
-        by_guesses = partial(_by_guesses, learned, guessed, delta)
-        bounds.append(_bound(f"{name}, guesses", by_guesses, FAIR_COINS, errors))
+        bounds.append(
+            Bound(
+                f"{name}, guesses",
+                _by_guesses(learned, guessed, delta, errors[0]),
+                _by_guesses(learned, guessed, alarm_delta, errors[1]),
+                FAIR_COINS,
+                promise_at_alarm=promise.epsilon(alarm_delta),
+                delta_at_alarm=alarm_delta,
+            )
+        )
         if has_rates:
-            by_rates = partial(_by_rates, learned, guessed, delta, as_mu=is_gaussian)
+            shown, alarm = (
+                _by_rates(learned, guessed, delta, error, as_mu=is_gaussian) for error in errors
+            )
             assumption = ONE_GAUSSIAN if is_gaussian else INDEPENDENT_RUNS
-            bounds.append(_bound(f"{name}, rates", by_rates, assumption, errors))
+            bounds.append(Bound(f"{name}, rates", shown, alarm, assumption))
     return bounds
-
-
-def _bound(
-    attack: str, epsilon: Callable[[float], float], assumption: str, errors: tuple[float, float]
-) -> Bound:
-    """Return the bound of an attack at the error of a bound that is shown, and at that of an
-    alarm.
-    """
-    shown, alarm = errors
-    return Bound(attack, epsilon(shown), epsilon(alarm), assumption)
 
 
 def _is_gaussian(promise: Guarantee, delta: float) -> bool:

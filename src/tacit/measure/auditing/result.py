@@ -33,6 +33,11 @@ class Bound:
     decides : bool
         Whether an alarm follows where `at_alarm` exceeds the promise; not where the assumption may
         be false of a mechanism that keeps its promise.
+    promise_at_alarm : float, optional
+        What `at_alarm` is held against, if not epsilon at the delta of the audit. One run is held
+        against a smaller delta, since with probability delta it may reveal all.
+    delta_at_alarm : float, optional
+        The delta of both, if not that of the audit.
     """
 
     attack: str
@@ -40,6 +45,25 @@ class Bound:
     at_alarm: float
     assumption: str
     decides: bool = True
+    promise_at_alarm: float | None = None
+    delta_at_alarm: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """The bound with three significant digits, rounded down."""
+        return rounded_down(self.epsilon)
+
+    def exceeds(self, promise: float) -> bool:
+        """Whether the bound proves that a promise of this epsilon is broken."""
+        return self.decides and self.excess(promise) > 0
+
+    def excess(self, promise: float) -> float:
+        """Return the bound of an alarm minus what it is held against, for a promise of this
+        epsilon.
+        """
+        if self.promise_at_alarm is not None:
+            promise = self.promise_at_alarm
+        return -math.inf if math.isinf(promise) else self.at_alarm - promise
 
 
 @dataclass(frozen=True)
@@ -99,7 +123,7 @@ class Audit:
     @property
     def exceeded(self) -> bool:
         """Whether a bound at the confidence of an alarm exceeds the promise."""
-        return any(bound.decides and bound.at_alarm > self.promise for bound in self.bounds)
+        return any(bound.exceeds(self.promise) for bound in self.bounds)
 
     @property
     def sentence(self) -> str:
@@ -115,9 +139,10 @@ class Audit:
         return found
 
     @property
-    def at_alarm(self) -> float:
-        """The largest lower bound on epsilon at `delta` at the confidence of an alarm."""
-        return max((bound.at_alarm for bound in self.bounds if bound.decides), default=0.0)
+    def nearest_alarm(self) -> Bound:
+        """The bound that is nearest to an alarm, or furthest beyond it, of those that decide."""
+        deciding = [bound for bound in self.bounds if bound.decides]
+        return max(deciding, key=lambda bound: bound.excess(self.promise))
 
     def to_json(self) -> dict[str, Any]:
         """Return the audit as plain JSON values; an infinite epsilon is None."""
