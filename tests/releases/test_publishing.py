@@ -480,7 +480,11 @@ def test_labels_of_public_rows_are_published_as_a_data_set(tmp_path, monkeypatch
     stated, card = header(to)
     assert stated["license"] == "cc-by-4.0"
     assert stated["configs"] == [{"config_name": "default", "data_files": "labels.csv"}]
-    assert card.strip() == labels.card().strip()
+    plain, formal = card.split("## The guarantee in full\n\n")
+    assert formal.strip() == labels.card().strip().split("\n\n", 1)[1]
+    signer = check_signature(to, keys / "public.pem")
+    for fact in ("60 of 60 public rows", "69.2 right", "the labels cost no more", signer):
+        assert fact in plain
     tacit.PublicLabels.load(cloned(to)).verify()
     inspect = ["inspect", str(to), "--key", str(keys / "public.pem")]
     assert main(inspect) == 0

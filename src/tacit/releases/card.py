@@ -68,12 +68,7 @@ def render_card(document: Document, opening: Opening | None = None) -> str:
 
     With an `opening`, its sentences come before the guarantee, as in the README of a hub.
     """
-    lines = _title(document.product.name, document)
-    if opening is not None:
-        for name, sentence in opening.facts().items():
-            lines += [f"**{name}.** {_text(sentence)}", ""]
-        lines += ["## The guarantee in full", ""]
-    lines += [*_guarantee(document), NOTHING_STATED]
+    lines = [*heading(document.product.name, document, opening), NOTHING_STATED]
 
     for number, (name, title) in enumerate(ITEMS.items(), 1):
         lines += ["", f"## {number}. {title}", "", *item_lines(getattr(document, name))]
@@ -82,9 +77,16 @@ def render_card(document: Document, opening: Opening | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def heading(name: str, document: Document) -> list[str]:
-    """The first lines of a card: a name, the stamp, and the guarantee that `document` states."""
-    return _title(name, document) + _guarantee(document)
+def heading(name: str, document: Document, opening: Opening | None = None) -> list[str]:
+    """The first lines of a card: a name, the stamp, the opening if there is one, and the guarantee
+    that `document` states.
+    """
+    lines = _title(name, document)
+    if opening is not None:
+        for question, sentence in opening.facts().items():
+            lines += [f"**{question}.** {_text(sentence)}", ""]
+        lines += ["## The guarantee in full", ""]
+    return lines + _guarantee(document)
 
 
 def _title(name: str, document: Document) -> list[str]:

@@ -12,6 +12,13 @@ from pydantic import Field
 from tacit.releases.card import NOTHING_STATED, heading, item_lines
 from tacit.releases.fields import NOT_STATED, Label, Model, Positive, Share, Text
 from tacit.releases.labels_table import Columns
+from tacit.releases.opening import (
+    MOST_CLASSES,
+    Opening,
+    classes_words,
+    protection_words,
+    utility_words,
+)
 from tacit.releases.schema import Accounting, Document, Product, Provenance
 
 FORMAT = "tacit-public-labels"
@@ -142,9 +149,26 @@ def repeated_guarantee(release: Document) -> Guarantee:
     )
 
 
-def labels_card(document: LabelsDocument, release: Document) -> str:
-    """Write the card of labels; `release` is the document of their release."""
-    lines = heading(document.product.name, release)
+def labels_opening(document: LabelsDocument, release: Document, signature: str) -> Opening:
+    """Return the opening of labels; `release` is the document of their release."""
+    pool = document.pool
+    return Opening(
+        task=(
+            f"Labels of {document.selection.labelled:,} of {pool.rows:,} public rows of"
+            f" {pool.name}, by the release {document.release.name}."
+        ),
+        classes=classes_words(release, MOST_CLASSES),
+        utility=f"Of the release, on other rows: {utility_words(release)}",
+        signature=f"Curator: {document.product.curator}. {signature}",
+        protection=f"{protection_words(release)} That is of the release; the labels cost no more.",
+    )
+
+
+def labels_card(document: LabelsDocument, release: Document, opening: Opening | None = None) -> str:
+    """Write the card of labels; `release` is the document of their release, and an `opening` comes
+    before the guarantee.
+    """
+    lines = heading(document.product.name, release, opening)
     lines += [
         "The labels cost no further privacy: they are computed from a release with this guarantee"
         f" and from public rows alone. The premise is that {document.pool.premise}.",

@@ -1,9 +1,9 @@
 """A release, or labels of public rows by one, as a folder that hubs show: with a README, and a
 signature where a key is given.
 
-The README of a release says in plain words what it is, and then what its card says, below a header
-in YAML, in the form of the Hugging Face Hub's cards of models or data sets; that of labels is their
-card. Loading a release or labels never opens it.
+The README says in plain words what it is, and then what the card says, below a header in YAML, in
+the form of the Hugging Face Hub's cards of models or data sets. Loading a release or labels never
+opens it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from typing import Any
 from tacit.compute.atomic import atomic_folder, check_writable
 from tacit.compute.libraries.huggingface_hub import load_huggingface_hub
 from tacit.errors import InputError, excerpt
+from tacit.releases.labels_document import labels_card, labels_opening
 from tacit.releases.labels_files import TABLE, holds_public_labels
-from tacit.releases.opening import NOT_SIGNED, opening
+from tacit.releases.opening import NOT_SIGNED
+from tacit.releases.opening import opening as opening_of
 from tacit.releases.public_labels import PublicLabels
 from tacit.releases.reading import LABELS_DOCUMENT, README, SIGNATURE, is_release
 from tacit.releases.release import Release
@@ -139,24 +141,29 @@ def upload(folder: Path | str, repository: str) -> None:
 
 
 def _readme_of(release: Release | PublicLabels, license: str | None, key: Path | str | None) -> str:
-    if isinstance(release, PublicLabels):
-        return labels_readme(release, license)
-
     signature = NOT_SIGNED
     if key is not None:
         signer = fingerprint(Path(key), private=True)
         signature = f"{SIGNATURE} is the signature of all files by the key {signer}."
+    if isinstance(release, PublicLabels):
+        return labels_readme(release, license, signature)
     return readme(release.document, license, signature)
 
 
-def labels_readme(labels: PublicLabels, license: str | None = None) -> str:
-    """README.md of labels of public rows: a header in YAML, and the card."""
+def labels_readme(
+    labels: PublicLabels, license: str | None = None, signature: str = NOT_SIGNED
+) -> str:
+    """README.md of labels of public rows: a header in YAML, what they are in plain words, and the
+    card.
+    """
     header: dict[str, Any] = {
         "pretty_name": labels.document.product.name,
         "tags": TAGS,
         "configs": [{"config_name": "default", "data_files": TABLE}],
     }
-    return f"{_header(header, license)}\n{labels.card()}"
+    opening = labels_opening(labels.document, labels.release, signature)
+    card = labels_card(labels.document, labels.release, opening)
+    return f"{_header(header, license)}\n{card}"
 
 
 def readme(document: Document, license: str | None = None, signature: str = NOT_SIGNED) -> str:
@@ -171,7 +178,7 @@ def readme(document: Document, license: str | None = None, signature: str = NOT_
     if not isinstance(document.utility, str):
         results = [_result(document.utility)]
         index["model-index"] = [{"name": document.product.name, "results": results}]
-    card = render_card(document, opening(document, signature))
+    card = render_card(document, opening_of(document, signature))
     return f"{_header(header, license, index)}\n{card}"
 
 
