@@ -212,6 +212,49 @@ def test_charges_per_record_count_by_the_declared_most_records_of_a_person(made)
     assert not decided(made, **MU_1 | {"epsilon": of_two(2.9)}).met
 
 
+def with_sets(made, ledger=None, **parameters):
+    """The release with prediction sets that cost as much as its fit."""
+    parameters = {"unit": "add-remove-person", "persons": PERSONS} | parameters
+    release = Release.load(made / "signed")
+    release = tacit.calibrate_sets(
+        release, ROWS, LABELS, level=0.5, budget="rho=0.5", ledger=ledger, **parameters
+    )
+    return release.save(made / "with sets")
+
+
+def test_the_price_of_prediction_sets_is_added(made):
+    with_sets(made)
+    options = {"ledger": None, "key": None}
+    most = of_two(2.0)
+    verdict = decided(made, "with sets", **options, **MU_1 | {"epsilon": most * (1 + 1e-12)})
+    assert verdict.met
+    assert lacking(answers(verdict)["epsilon"][1], "sets", "among both") == []
+    assert not decided(made, "with sets", **options, **MU_1 | {"epsilon": of_two(1.9)}).met
+
+
+@pytest.mark.parametrize("identity", ["survey", "calibration"])
+def test_a_ledger_counts_the_price_of_sets_once(made, identity):
+    """Also where it has a fit of the same cost, and where the charge of the sets was cut off."""
+    ledger = Ledger(made / "ledger", identity)
+    ledger.allow("rho=5", "add-remove-person", most_records=4)
+    before = (made / "ledger").read_bytes()
+    with_sets(made, ledger)
+    for _ in range(2):
+        most = MU_1 | {"epsilon": of_two(3.0) * (1 + 1e-12)}
+        assert decided(made, "with sets", key=None, **most).met
+        less = MU_1 | {"epsilon": of_two(2.9)}
+        assert not decided(made, "with sets", key=None, **less).met
+        (made / "ledger").write_bytes(before)
+
+
+def test_sets_per_record_are_none_per_person(made):
+    with_sets(made, unit="add-remove", persons=None)
+    verdict = decided(made, "with sets", unit="person", ledger=None, key=None)
+    assert not verdict.met
+    assert lacking(answers(verdict)["unit"][1], "add-remove", "sets") == []
+    assert decided(made, "with sets", unit="record", ledger=None, key=None).met
+
+
 def test_the_most_expensive_choice_of_groups_counts():
     groups = (("a", Gaussian(1.0)), ("b", Gaussian(2.0)))
     personal = Guarantee(Unit.ADD_REMOVE, Gaussian(math.inf), groups=groups)

@@ -29,12 +29,14 @@ SIGNED = {README: 2**25, "LICENSE": 2**20, SIGNATURE: LARGEST}
 @dataclass(frozen=True)
 class LedgerEvidence:
     """The account of the private data in a ledger, and their name there, once ledger and release
-    are known to belong together; else `fault` says why there is none.
+    are known to belong together; else `fault` says why there is none. `later` are the charges of
+    these data after the release was made.
     """
 
     given: bool
     account: Account | None = None
     identity: str = ""
+    later: tuple[Guarantee, ...] = ()
     fault: str = ""
 
 
@@ -135,7 +137,12 @@ def ledger_evidence(
             f" these data is of {excerpt(account.since[:10])}; get the owner's ledger"
         )
         return LedgerEvidence(given=True, fault=fault)
-    return LedgerEvidence(given=True, account=account, identity=identity)
+    later = tuple(
+        charged
+        for number, charged_identity, charged in history.charges
+        if number > head and charged_identity == identity
+    )
+    return LedgerEvidence(given=True, account=account, identity=identity, later=later)
 
 
 def same_cost(charged: Guarantee, guarantee: Guarantee) -> bool:

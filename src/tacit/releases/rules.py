@@ -25,11 +25,13 @@ from tacit.privacy.unit import Unit
 from tacit.releases import reading
 from tacit.releases.audited import AuditResult
 from tacit.releases.evidence import Evidence, names, same_cost
-from tacit.releases.fields import NOT_STATED, Recorded
+from tacit.releases.fields import NOT_STATED
+from tacit.releases.measured import PredictionSets
 from tacit.releases.policy import KNOWN, Policy
 from tacit.releases.schema import (
     COVERS_ONE_FIT,
     PUBLIC_TEST_SET,
+    CompleteContents,
     Document,
     LabelSetUtility,
     Utility,
@@ -70,8 +72,17 @@ def check_stamp(evidence: Evidence) -> str:
 
 
 def _unit(policy: Policy, evidence: Evidence) -> str:
-    """Compare the neighbouring relation: it must be the policy's, or imply it."""
+    """Compare the neighbouring relation: it must be the policy's, or imply it, also that of paid
+    figures and sets.
+    """
     assert policy.unit is not None
+    for other in _of_other_records(evidence.document):
+        if other.unit is not policy.unit and policy.unit not in implied_units(other.unit):
+            raise Unmet(
+                f"paid figures or sets hold under {other.unit}, which does not imply {policy.unit};"
+                f" pay for them under --unit {policy.unit}"
+            )
+
     unit = evidence.guarantee.unit
     if unit is policy.unit:
         return f"the guarantee holds under {unit}, as required"
@@ -139,42 +150,42 @@ def _counted(policy: Policy, evidence: Evidence) -> tuple[list[Guarantee], str]:
         guarantees = [evidence.guarantee]
         counted = "this release alone, without other uses of the data (no ledger was given)"
 
-    further = _not_charged(evidence, guarantees)
+    further = _not_charged(evidence)
     if further:
         counted += ", and of its paid figures and sets, for somebody among both"
     converted = [_under(policy.unit, one, account) for one in (*guarantees, *further)]
     return converted, counted
 
 
-def _not_charged(evidence: Evidence, charged: Sequence[Guarantee]) -> list[Guarantee]:
-    """Return the guarantees of paid figures and of sets that the ledger's charges do not hold.
+def _not_charged(evidence: Evidence) -> list[Guarantee]:
+    """Return the guarantees of paid figures and of sets that the ledger does not count.
 
-    A charge stands for one use: that of the release stands for no other one of the same cost.
+    Their charges follow the release, and each stands for one use.
     """
-    uses = [evidence.guarantee]
+    charges = list(evidence.ledger.later)
     further = []
     for other in _of_other_records(evidence.document):
-        uses.append(other)
-        n_uses = sum(same_cost(use, other) for use in uses)
-        n_charges = sum(same_cost(charge, other) for charge in charged)
-        is_of_ledger = evidence.ledger.account is not None and names(
-            other.scope, evidence.ledger.identity
-        )
-        if not is_of_ledger or n_charges < n_uses:
+        matching = [charge for charge in charges if same_cost(charge, other)]
+        if matching and names(other.scope, evidence.ledger.identity):
+            charges.remove(matching[0])
+        else:
             further.append(other)
     return further
 
 
 def _of_other_records(document: Document) -> list[Guarantee]:
-    """Return the guarantees of paid figures (item 15) and of prediction sets (item 8)."""
-    contents = document.contents
-    parts = (document.utility, getattr(contents, "sets", None))
-    recorded = [getattr(part, "guarantee", None) for part in parts]
-    return [
-        reading.read_guarantee(guarantee, document.product.name)
-        for guarantee in recorded
-        if isinstance(guarantee, Recorded)
-    ]
+    """Return the guarantees of paid figures and of prediction sets."""
+    name = document.product.name
+    return [reading.read_guarantee(part.guarantee, name) for part in _paid_parts(document)]
+
+
+def _paid_parts(document: Document) -> list[PredictionSets]:
+    """Return the figures (item 15) and the prediction sets (item 8) that other records paid for."""
+    sets = None
+    if isinstance(document.contents, CompleteContents):
+        sets = document.contents.sets
+    parts = (document.utility, sets)
+    return [part for part in parts if isinstance(part, PredictionSets)]
 
 
 def _under(unit: Unit, guarantee: Guarantee, account: Account | None) -> Guarantee:
@@ -314,8 +325,6 @@ def _evaluation(policy: Policy, evidence: Evidence) -> str:
 def _measured(document: Document) -> str:
     """Say how the stated figures were measured: "paid" or "public"; empty if not stated."""
     utility = document.utility
-    if isinstance(getattr(utility, "guarantee", None), Recorded):
-        return "paid"
     if isinstance(utility, Utility | LabelSetUtility) and utility.protection == PUBLIC_TEST_SET:
         return "public"
     return ""
