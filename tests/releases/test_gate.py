@@ -345,9 +345,11 @@ def audited(made, name, day="2026-11-20", bound_at_alarm=0.0):
     release = Release.load(made / "signed")
     promise = release.guarantee.epsilon(1e-5)
     audit = AuditResult(
-        result=outcome(1.0, bound_at_alarm, promise),
+        result=outcome(1.0, promise, bound_at_alarm, promise),
         lower_bound=1.0,
         lower_bound_at_alarm=bound_at_alarm,
+        promise_at_alarm=promise,
+        delta_at_alarm=1e-5,
         promise=promise,
         delta=1e-5,
         confidence=0.95,

@@ -193,6 +193,8 @@ def test_an_audit_has_an_age(release, made, age):
         result="no lower bound is above the promise",
         lower_bound=1.25,
         lower_bound_at_alarm=0.5,
+        promise_at_alarm=release.guarantee.epsilon(1e-5),
+        delta_at_alarm=1e-5,
         promise=release.guarantee.epsilon(1e-5),
         delta=1e-5,
         confidence=0.95,
