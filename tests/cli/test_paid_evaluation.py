@@ -125,3 +125,68 @@ def test_an_interrupted_evaluation_stays_charged(release, run, monkeypatch):
     assert spent() == pytest.approx(0.1)
     assert run(LINE)[0] == 0
     assert spent() == pytest.approx(0.2)
+
+
+def test_paid_figures_are_recorded_with_their_price_and_verified(release, run):
+    line = f"{LINE} --record --by hospital --groups north,south"
+    status, out, err = run(line)
+    assert (status, err) == (0, "")
+    loaded = tacit.Release.load("release").verify()
+    utility = loaded.document.utility
+    assert f"accuracy {utility.accuracy:.4f}" in out
+    assert utility.groups[0].name == "north"
+    assert utility.grouped_by == "hospital"
+    assert "0.1-zCDP" in utility.statement
+    # the price of the test rows is not that of the release
+    assert loaded.guarantee.rho == pytest.approx(5)
+
+    card = Path("release/CARD.md").read_text()
+    assert "private test records, paid for" in card
+    assert "this guarantee is about the test records" in card
+    assert "the costs add up" in card
+    assert "verified" in run("inspect release")[1]
+    assert run("inspect release --registry entry.yaml")[0] == 0
+    assert "paid for" in Path("entry.yaml").read_text()
+    assert run("publish release --to shown")[0] == 0
+    assert "balanced_accuracy" in Path("shown/README.md").read_text()
+    assert "paid for" in Path("shown/README.md").read_text()
+    assert run("page release --out page.html")[0] == 0
+    assert run("inspect release --dossier dossier.html")[0] == 0
+    dossier = Path("dossier.html").read_text()
+    assert "north" in dossier
+    assert "0.1-zCDP" in dossier
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "fault"),
+    [
+        (("statement",), "nothing was learned", "utility.statement is stated as"),
+        (("guarantee", "event", "noise_multiplier"), 9.0, "utility.statement is stated as"),
+        (("guarantee", "event", "noise_multiplier"), 0.0, "and no bound holds"),
+        (("guarantee", "event", "type"), "Nothing", "cannot be"),
+        (("noise",), "opendp", None),
+    ],
+)
+def test_tampered_prices_of_test_rows_never_verify(release, run, place, value, fault):
+    assert run(f"{LINE} --record")[0] == 0
+    file = Path("release/release.json")
+    document = json.loads(file.read_text())
+    part = document["utility"]
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    file.write_text(json.dumps(document))
+    status, _, err = run("inspect release")
+    assert status == 2
+    assert (fault or "CARD.md does not say") in err
+
+
+@pytest.mark.parametrize("options", ["--noise research --seed 1", "--budget rho=inf"])
+def test_unprotected_figures_are_never_recorded(release, run, options):
+    line = f"evaluate release hospital-test --record {options}"
+    if "--budget" not in options:
+        line += " --budget rho=.1"
+    status, _, err = run(line)
+    assert status == 2
+    assert "--record needs a finite budget and noise that is not seeded" in err
+    assert spent() == 0

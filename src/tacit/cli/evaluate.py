@@ -120,7 +120,7 @@ def evaluate(
         Of several labels a row, they decide which third of the labels is rare; left out, the sizes
         that the release holds do, or else the test set.
     record
-        Write the figures into the release's card; the rows must be public.
+        Write the figures into the release's card; the rows must be public, or the figures paid for.
     public_test
         Declare that all rows and labels of a plain file are public.
     at_least
@@ -183,14 +183,13 @@ def evaluate(
     check_picture(out, force=force)
     if paid is not None and check_paid(
         paid,
-        record=record,
         class_sizes=class_sizes,
         public_test=public_test,
         at_least=at_least,
         foreign=foreign,
         out=out,
     ):
-        evaluate_paid(release, store, paid, reading, label_kind=labels, json=json)
+        evaluate_paid(release, store, paid, reading, label_kind=labels, record=record, json=json)
         return
 
     with shown_progress():

@@ -1,5 +1,6 @@
 """`tacit evaluate --budget`: figures on private test rows, paid for and charged to their ledger."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -7,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from tacit.cli.common import class_labels, ledger_of, one_label_each, read_lines, say
+from tacit.cli.common import (
+    class_labels,
+    ledger_of,
+    one_label_each,
+    present_figures,
+    read_lines,
+    say,
+)
 from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.options import Budget, LabelMeaning, Noise, Unit
 from tacit.compute.progress_display import shown_progress
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
     from tacit.data.imports import Data
     from tacit.measure.evaluating import Evaluation, Figures
     from tacit.privacy.ledger import Ledger
+    from tacit.releases.measured import PaidUtility
     from tacit.releases.release import Release
 
 
@@ -104,10 +113,12 @@ def evaluate_paid(
     rows: Mapping[str, Any],
     *,
     label_kind: LabelMeaning,
+    record: bool,
     json: bool,
 ) -> None:
     """Measure a release on private rows and print the figures; `rows` says how they are read."""
     from tacit.cli.table_rows import data_for
+    from tacit.data.synthetic import check_not_synthetic
     from tacit.releases.release import Release
 
     with shown_progress():
@@ -117,14 +128,78 @@ def evaluate_paid(
                 f"{release} predicts several labels a row, and a paid evaluation counts one; leave"
                 " --budget out"
             )
+        if record:
+            _check_record(loaded, release, paid)
         data = data_for(loaded, store, **rows)
         truth = true_labels(loaded, data, store, label_kind)
+        if record:
+            check_not_synthetic(data.card, store)
         ledger = ledger_of(paid.ledger, located(store, rows["split"]), data)
         with data.places.in_errors():
             result = paid_figures(loaded, data, truth, store, rows["split"], paid, ledger)
 
+    if record:
+        utility = utility_of(result, data.identity, paid.by)
+        loaded.with_utility(utility).save(release, force=True, allow_research=True)
     heading = f"{release} on {store}: private rows, {len(loaded.classes)} classes"
     show_paid(result, heading, store, charged=ledger is not None, json=json)
+
+
+def _check_record(loaded: "Release", folder: Path, paid: Paid) -> None:
+    """Refuse, before a charge, to record what a release cannot state."""
+    from tacit.privacy.budget import Budget as PrivacyBudget
+    from tacit.releases.measured import PAID_SINCE
+
+    check_recordable(folder)
+    if loaded.document.version < PAID_SINCE:
+        raise InputError(
+            f"{folder} is of version {loaded.document.version}, and figures that were paid for are"
+            f" stated from version {PAID_SINCE} on; fit it again, or leave --record out"
+        )
+    if paid.noise == "research" or PrivacyBudget.parse(paid.budget or "").infinite:
+        raise InputError(
+            "--record needs a finite budget and noise that is not seeded; leave --record out, or"
+            " give --budget rho=.05 without --noise research"
+        )
+
+
+def utility_of(result: "Evaluation", identity: str, by: str | None) -> "PaidUtility":
+    """Return the figures of a paid evaluation as a release states them."""
+    from tacit.releases.fields import NOT_STATED, Recorded
+    from tacit.releases.measured import GroupUtility, PaidUtility
+    from tacit.releases.provenance import one_line
+    from tacit.releases.statement import statement_of
+
+    overall = result.overall
+    intervals = overall.class_intervals()
+    return PaidUtility(
+        **_stated(overall),
+        test_set=one_line(identity),
+        per_class=present_figures(overall.per_class),
+        per_class_intervals={str(label): ends for label, ends in intervals.items()},
+        grouped_by=one_line(NOT_STATED if by is None else Path(by).name),
+        groups=tuple(
+            GroupUtility(name=one_line(name), **_stated(figures))
+            for name, figures in result.groups.items()
+        ),
+        # research noise is refused beforehand
+        noise="opendp" if result.noise == "opendp" else "secure",
+        guarantee=Recorded.model_validate(result.guarantee_.to_json(), strict=False),
+        statement=statement_of(result.guarantee_, result.noise),
+    )
+
+
+def _stated(figures: "Figures") -> dict[str, Any]:
+    """Return the figures of all records, or of a group, as a release states them."""
+    from tacit.releases.measured import HIDDEN
+
+    stated: dict[str, Any] = {"records": figures.records}
+    for name in ("accuracy", "balanced_accuracy"):
+        value = getattr(figures, name)
+        stated[name] = HIDDEN if math.isnan(value) else value
+    stated["accuracy_interval"] = figures.interval("accuracy")
+    stated["interval"] = figures.interval("balanced_accuracy")
+    return stated
 
 
 def paid_figures(

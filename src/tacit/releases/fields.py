@@ -50,3 +50,17 @@ class Recorded(Model):
     unprotected: tuple[Text, ...]
     groups: dict[Text, JsonValue]
     scope: Text
+
+
+class EpsilonAtDelta(Model):
+    """One point of the privacy curve."""
+
+    epsilon: Number
+    delta: Share
+
+
+class Numbers(Model):
+    """Privacy cost of one unit or group."""
+
+    pure_epsilon: Number
+    epsilons: tuple[EpsilonAtDelta, ...]

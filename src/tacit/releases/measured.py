@@ -4,7 +4,7 @@ these records have a guarantee of their own.
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tacit.models.prediction_sets import Score
 from tacit.releases.fields import Model, Recorded, Share, Text
@@ -60,3 +60,63 @@ class PredictionSets(Model):
             "a set holds every class such that the classes likelier than it have at most the"
             f" probability {self.threshold:.6g} together"
         )
+
+
+HIDDEN = "hidden by noise"
+"""A figure that would be divided by a number of records that noise hides."""
+
+PAID_SINCE = 9
+"""The first version of documents that state such figures."""
+
+Figure = Share | Literal["hidden by noise"]
+Interval = tuple[Share, Share]
+
+
+class AccuracyFigures(Model):
+    """Accuracies with intervals at 95 % that cover sampling and noise, and the noisy number of
+    records, or of persons.
+    """
+
+    records: float
+    accuracy: Figure
+    accuracy_interval: Interval
+    balanced_accuracy: Figure
+    interval: Interval
+
+    @model_validator(mode="after")
+    def _check_intervals(self) -> "AccuracyFigures":
+        """Refuse an interval whose ends are exchanged."""
+        for low, high in (self.accuracy_interval, self.interval):
+            if low > high:
+                raise ValueError("the interval's lower end is above its upper end")
+        return self
+
+
+class GroupUtility(AccuracyFigures):
+    """Figures of the test records of one declared group, or of all other groups."""
+
+    name: Text
+
+
+class PaidUtility(AccuracyFigures):
+    """Item 15: what was measured on private test records, at a price that they paid.
+
+    `interval` is that of balanced accuracy.
+    """
+
+    test_set: Text
+    per_class: dict[Text, Share]  # of the classes whose records noise does not hide
+    per_class_intervals: dict[Text, Interval]
+    grouped_by: Text
+    groups: tuple[GroupUtility, ...]
+    protection: Literal["private test records, paid for"] = "private test records, paid for"
+    noise: Literal["secure", "opendp"]
+    guarantee: Recorded
+    statement: Text
+    about: Literal[
+        "this guarantee is about the test records, that of the release about those that it was"
+        " trained on; for someone among both, the costs add up"
+    ] = (
+        "this guarantee is about the test records, that of the release about those that it was"
+        " trained on; for someone among both, the costs add up"
+    )

@@ -14,6 +14,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import protection
 from tacit.releases.fields import NOT_STATED, Label
+from tacit.releases.measured import PaidUtility
 from tacit.releases.schema import (
     Document,
     LabelSetUtility,
@@ -146,6 +147,14 @@ def utility_words(document: Document) -> str:
             f" records; mean average precision {_of_100(utility.mean_average_precision)} of 100."
             f" {_interval(utility.interval_of, low, high)} {_measured(utility)}"
         )
+    if isinstance(utility, PaidUtility):
+        low, high = utility.interval
+        return (
+            f"{_of_100(utility.accuracy)} of 100 test records get the right class;"
+            f" {_of_100(utility.balanced_accuracy)} of 100 on average over the classes."
+            f" {_interval('balanced accuracy', low, high)} Measured on about"
+            f" {max(utility.records, 0):,.0f} records of {utility.test_set}: {utility.protection}."
+        )
     if isinstance(utility, str):
         return NOT_MEASURED
     return "Measured: item 15 has the figures, and how they were found."
@@ -160,7 +169,9 @@ def _measured(utility: Utility | LabelSetUtility) -> str:
     return f"Measured on {utility.rows:,} rows of {utility.test_set}: {utility.protection}."
 
 
-def _of_100(share: float) -> str:
+def _of_100(share: float | str) -> str:
+    if isinstance(share, str):
+        return f"({share})"
     return f"{100 * share:.1f}"
 
 

@@ -20,6 +20,7 @@ from tacit.compute.libraries.huggingface_hub import load_huggingface_hub
 from tacit.errors import InputError, excerpt
 from tacit.releases.labels_document import labels_card, labels_opening
 from tacit.releases.labels_files import TABLE, holds_public_labels
+from tacit.releases.measured import PaidUtility
 from tacit.releases.opening import NOT_SIGNED
 from tacit.releases.opening import opening as opening_of
 from tacit.releases.public_labels import PublicLabels
@@ -199,16 +200,19 @@ def _header(
     return f"---\n{text}---\n"
 
 
-def _result(utility: Utility | LabelSetUtility) -> dict[str, Any]:
+def _result(utility: Utility | LabelSetUtility | PaidUtility) -> dict[str, Any]:
     """The measured figures of a document (its item 15) in the form of the hub's evaluation
     results.
     """
     names: tuple[str, ...] = ("accuracy", "balanced_accuracy", "minority_accuracy")
     if isinstance(utility, LabelSetUtility):
         names = ("mean_average_precision", "micro_f1", "macro_f1", "exact_match", "rare_third")
+    if isinstance(utility, PaidUtility):
+        names = ("accuracy", "balanced_accuracy")
     shares = {name: getattr(utility, name) for name in names}
+    # a figure may be missing, or hidden by noise
     metrics = [
-        {"type": name, "value": share} for name, share in shares.items() if share is not None
+        {"type": name, "value": share} for name, share in shares.items() if isinstance(share, float)
     ]
     return {
         "task": {"type": TASK},

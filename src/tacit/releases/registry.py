@@ -16,6 +16,7 @@ from tacit.errors import ReleaseError
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE
 from tacit.releases.fields import NOT_STATED
+from tacit.releases.measured import PaidUtility
 from tacit.releases.schema import Document, LabelSetUtility, Utility
 
 _COMMENT = (
@@ -223,10 +224,18 @@ def _implementation(document: Document) -> Implementation:
     )
 
 
-def _utility(utility: Utility | LabelSetUtility | str) -> str:
+def _utility(utility: Utility | LabelSetUtility | PaidUtility | str) -> str:
     """Item 15 on one line; "not stated" if nothing was measured."""
     if isinstance(utility, str):
         return utility
+    if isinstance(utility, PaidUtility):
+        low, high = utility.interval
+        return (
+            f"on {utility.test_set} (about {max(utility.records, 0):.0f} records,"
+            f" {utility.protection}): accuracy {_figure(utility.accuracy)}, balanced accuracy"
+            f" {_figure(utility.balanced_accuracy)}; 95 % interval of balanced accuracy {low:.4g}"
+            f" to {high:.4g}; {utility.statement}"
+        )
 
     if isinstance(utility, LabelSetUtility):
         figures = (
@@ -242,6 +251,11 @@ def _utility(utility: Utility | LabelSetUtility | str) -> str:
         f"on {utility.test_set} ({utility.rows} rows, {utility.protection}): {figures}; 95 %"
         f" interval of {utility.interval_of} {low:.4g} to {high:.4g}"
     )
+
+
+def _figure(figure: float | str) -> str:
+    """A figure, or that it is hidden."""
+    return figure if isinstance(figure, str) else f"{figure:.4g}"
 
 
 def _listing(facts: dict[str, Any]) -> str:

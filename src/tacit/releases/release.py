@@ -33,7 +33,7 @@ from tacit.releases.audited import AuditResult, audit_fault
 from tacit.releases.card import render_card
 from tacit.releases.code_tree import tree_misfit
 from tacit.releases.columns import TableColumns, columns_misfit
-from tacit.releases.measured import PredictionSets
+from tacit.releases.measured import PAID_SINCE, PaidUtility, PredictionSets
 from tacit.releases.onnx_graph import Head, head_model
 from tacit.releases.predicting import PredictingClassifier
 from tacit.releases.reading import (
@@ -68,8 +68,8 @@ if TYPE_CHECKING:
 
     from tacit.data.trees import Tree
 
-# `Utility` and `LabelSetUtility` are arguments of `Release.with_utility`
-__all__ = ["LabelSetUtility", "Release", "Utility"]
+# the kinds of utility are arguments of `Release.with_utility`
+__all__ = ["LabelSetUtility", "PaidUtility", "Release", "Utility"]
 
 
 @dataclass(eq=False, repr=False)
@@ -431,10 +431,11 @@ class Release(PredictingClassifier):
             temporary.write_bytes(model.SerializeToString(deterministic=True))
         return path
 
-    def with_utility(self, utility: Utility | LabelSetUtility) -> Release:
-        """Add figures that were measured on a public test set (item 15).
+    def with_utility(self, utility: Utility | LabelSetUtility | PaidUtility) -> Release:
+        """Add figures that were measured on a public test set, or paid for (item 15).
 
-        Figures on private rows would reveal facts about them. Nothing here can check where the
+        Exact figures on private rows would reveal facts about them; those that were paid for are a
+        `PaidUtility`, which states the guarantee of these rows. Nothing here can check where the
         figures come from; `tacit evaluate --record` checks that the rows were declared public and
         that no ledger covers them.
         A release of several labels a row takes a `LabelSetUtility`. A minority accuracy needs the
@@ -448,6 +449,11 @@ class Release(PredictingClassifier):
         """
         if isinstance(utility, LabelSetUtility) != self.several:
             raise ReleaseError(f"{self.source}: {FOREIGN_UTILITY}; measure by tacit evaluate")
+        if isinstance(utility, PaidUtility) and self.document.version < PAID_SINCE:
+            raise ReleaseError(
+                f"{self.source} is of version {self.document.version}, and figures that were paid"
+                f" for are stated from version {PAID_SINCE} on; fit the release again"
+            )
 
         guarantee = self.document.guarantee
         told = _told_by(utility)
@@ -618,8 +624,10 @@ def check_takes_sets(document: Document, source: str) -> None:
         raise ReleaseError(f"{fault}, and prediction sets are of one label a row; use predict")
 
 
-def _told_by(utility: Utility | LabelSetUtility) -> str | None:
+def _told_by(utility: Utility | LabelSetUtility | PaidUtility) -> str | None:
     """Name the private counts on which a figure depends; None if there is no such figure."""
     if isinstance(utility, LabelSetUtility):
         return LABEL_COUNTS if utility.tells_training_counts else None
+    if isinstance(utility, PaidUtility):
+        return None
     return CLASS_SIZES if utility.minority_accuracy is not None else None

@@ -33,13 +33,14 @@ from tacit.releases.fields import (
     Label,
     Model,
     Number,
+    Numbers,
     Positive,
     Recorded,
     Share,
     Text,
     UnitName,
 )
-from tacit.releases.measured import PredictionSets
+from tacit.releases.measured import PAID_SINCE, PaidUtility, PredictionSets
 
 FORMAT = "tacit-release"
 Version = Literal[3, 4, 5, 6, 7, 8, 9]
@@ -95,20 +96,6 @@ class PrivacyUnit(Model):
     adjacency: UnitName
     hides: Text
     contribution_bound: Text
-
-
-class EpsilonAtDelta(Model):
-    """One point of the privacy curve."""
-
-    epsilon: Number
-    delta: Share
-
-
-class Numbers(Model):
-    """Privacy cost of one unit or group."""
-
-    pure_epsilon: Number
-    epsilons: tuple[EpsilonAtDelta, ...]
 
 
 class Converted(Numbers):
@@ -542,8 +529,9 @@ def _takes(contents: Any) -> str:
 
 CLASSES = "figures of classes"
 LABEL_SETS = "figures of label sets"
+PAID = "figures that were paid for"
 NO_FIGURES = "no figures"
-UTILITY_TAGS = (CLASSES, LABEL_SETS, NO_FIGURES)
+UTILITY_TAGS = (CLASSES, LABEL_SETS, PAID, NO_FIGURES)
 """Tags of the types of item 15."""
 
 TYPE_NAMES = ("LearnerMechanisms", "Mechanisms", "LedgerPattern", "Pattern")
@@ -556,8 +544,12 @@ def _measured(utility: Any) -> str:
         return LABEL_SETS
     if isinstance(utility, Utility):
         return CLASSES
+    if isinstance(utility, PaidUtility):
+        return PAID
     if not isinstance(utility, dict):
         return NO_FIGURES
+    if "guarantee" in utility:
+        return PAID
     return LABEL_SETS if "mean_average_precision" in utility else CLASSES
 
 
@@ -595,6 +587,7 @@ class Document(Model):
     utility: Annotated[
         Annotated[LabelSetUtility, Tag(LABEL_SETS)]
         | Annotated[Utility, Tag(CLASSES)]
+        | Annotated[PaidUtility, Tag(PAID)]
         | Annotated[Literal["not stated"], Tag(NO_FIGURES)],
         Discriminator(_measured),
     ] = Field(title="Utility")
@@ -643,11 +636,13 @@ class Document(Model):
 
         if isinstance(self.audit, AuditResult) and self.version < 9:
             raise ValueError("bounds of an audit are stated from version 9 on")
+        if isinstance(self.utility, PaidUtility) and self.version < PAID_SINCE:
+            raise ValueError("figures that were paid for are stated from version 9 on")
 
         several = has_several_labels(self.contents)
         if several and sets_of(self.contents) is not None:
             raise ValueError("prediction sets are for releases of one label a row")
-        foreign = Utility if several else LabelSetUtility
+        foreign = Utility | PaidUtility if several else LabelSetUtility
         if isinstance(self.utility, foreign):
             raise ValueError(FOREIGN_UTILITY)
         return self

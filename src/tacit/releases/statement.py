@@ -30,7 +30,9 @@ from tacit.privacy.older import OlderNumbers, older_words, rounded_to_nearest
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE, in_words, most_expensive
 from tacit.releases.audited import AuditResult, audit_fault
-from tacit.releases.fields import Model, Number
+from tacit.releases.fields import EpsilonAtDelta, Model, Number
+from tacit.releases.measured import PaidUtility, PredictionSets
+from tacit.releases.reading import read_guarantee
 from tacit.releases.schema import (
     CLASS_SIZES,
     LABEL_COUNTS,
@@ -38,7 +40,6 @@ from tacit.releases.schema import (
     VERSION,
     Accounting,
     Document,
-    EpsilonAtDelta,
     LabelSetUtility,
     OlderAccounting,
     OlderProfile,
@@ -322,12 +323,12 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
 
     if isinstance(document.audit, AuditResult):
         fault = audit_fault(document.audit, guarantee)
-        if fault is not None:
+        if fault:
             return fault
 
-    untrue_sets = _untrue_of_sets(document)
-    if untrue_sets:
-        return untrue_sets
+    untrue_of_others = _untrue_of_others(document)
+    if untrue_of_others:
+        return untrue_of_others
 
     items = _items(guarantee, document.version)
     stated_items = {name: getattr(document, name).model_dump() for name in items}
@@ -359,19 +360,31 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
     return None
 
 
-def _untrue_of_sets(document: Document) -> str | None:
-    """Find a statement about the calibration records of prediction sets that their recorded events
-    do not bear out.
+def _untrue_of_others(document: Document) -> str | None:
+    """Find a statement about the calibration records of prediction sets, or about the test records
+    of paid figures, that their recorded events do not bear out.
     """
+    fault = None
     sets = sets_of(document.contents)
-    if sets is None:
-        return None
-    guarantee = Guarantee.from_json(sets.guarantee.model_dump())
+    if sets is not None:
+        fault = untrue_statement("contents.sets", sets)
+    if isinstance(document.utility, PaidUtility):
+        fault = fault or untrue_statement("utility", document.utility)
+    return fault
+
+
+def untrue_statement(place: str, measured: PredictionSets | PaidUtility) -> str | None:
+    """Say how the statement about other records than those of the release differs from what their
+    recorded events give; None if it does not.
+    """
+    guarantee = read_guarantee(measured.guarantee, place)
     check_work(guarantee)
-    true = statement_of(guarantee, sets.noise)
-    if sets.statement == true:
+    if isinstance(measured, PaidUtility) and not guarantee.bounded:
+        return f"{place} states figures that were paid for, and no bound holds"
+    true = statement_of(guarantee, measured.noise)
+    if measured.statement == true:
         return None
-    stated = f"contents.sets.statement is stated as {sets.statement!r:.80}"
+    stated = f"{place}.statement is stated as {measured.statement!r:.80}"
     return f"{stated} and the events give {true!r:.80}"
 
 

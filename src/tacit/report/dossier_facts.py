@@ -19,8 +19,9 @@ from tacit.privacy.guarantee import rounded_up
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import right_guesses
 from tacit.releases.audited import AuditResult
-from tacit.releases.fields import NOT_STATED
+from tacit.releases.fields import NOT_STATED, Numbers
 from tacit.releases.gate import Verdict
+from tacit.releases.measured import PaidUtility
 from tacit.releases.opening import MOST_CLASSES as MOST_AT_A_GLANCE
 from tacit.releases.opening import (
     classes_words,
@@ -39,7 +40,6 @@ from tacit.releases.schema import (
     LearnerMechanisms,
     LedgerPattern,
     Names,
-    Numbers,
     OlderProfile,
     Profile,
     Utility,
@@ -374,6 +374,9 @@ def _bound(value: float | str) -> str:
     return rounded_up(value)
 
 
+_IN_TABLES = {"per_class", "per_label", "per_class_intervals", "groups", "guarantee"}
+
+
 def _utility(document: Document) -> Section:
     """How well it works, and how that was measured."""
     utility = document.utility
@@ -383,19 +386,33 @@ def _utility(document: Document) -> Section:
         return Section(title, answer, ())
 
     shares: Mapping[str, float] = {}
-    if isinstance(utility, Utility):
+    if isinstance(utility, Utility | PaidUtility):
         shares = utility.per_class
     elif isinstance(utility, LabelSetUtility):
         shares = utility.per_label
     tables = []
     if shares:
         tables.append(_per_class(shares, isinstance(utility, LabelSetUtility)))
-    stated = utility.model_dump(exclude={"per_class", "per_label"})
+    stated = utility.model_dump(exclude=_IN_TABLES)
+    if isinstance(utility, PaidUtility) and utility.groups:
+        tables.append(_by_group(utility))
     facts = tuple(
         Fact(_words(name).capitalize(), _plain(value, name), "item 15")
         for name, value in stated.items()
     )
     return Section(title, answer, facts, tuple(tables))
+
+
+def _by_group(utility: PaidUtility) -> Table:
+    """The accuracy of each declared group, with its interval."""
+    rows = []
+    for group in utility.groups:
+        figure = group.accuracy
+        shown = figure if isinstance(figure, str) else f"{100 * figure:.1f}"
+        low, high = group.accuracy_interval
+        rows.append((group.name, shown, f"{100 * low:.1f} to {100 * high:.1f}"))
+    caption = f"Groups by {utility.grouped_by} (item 15)"
+    return Table(caption, ("group", "right, of 100", "95% interval"), tuple(rows))
 
 
 def _per_class(shares: Mapping[str, float], several: bool) -> Table:
