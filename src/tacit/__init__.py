@@ -32,6 +32,7 @@ LAZY: dict[str, str] = {
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
     "adapt": "tacit.releases.adapting:adapt",
     "calibrate_sets": "tacit.measure.prediction_sets:calibrate_sets",
+    "choose": "tacit.measure.choosing:choose",
     "encode": "tacit.encoding.encoders.estimator:encode",
     "evaluate": "tacit.measure.evaluating:evaluate",
     "forecast": "tacit.measure.forecasting:forecast",
