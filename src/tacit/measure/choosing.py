@@ -50,8 +50,8 @@ of it."""
 
 ALL_COUNT = (
     "This guarantee is about the test records. The fits of all candidates count, those that lose"
-    " too: where they were trained on these records, the ledger of these records must hold every one"
-    " of them."
+    " too: where they were trained on these records, the ledger of these records must hold every"
+    " one of them."
 )
 
 PERMUTE_AND_FLIP = "permute-and-flip"
