@@ -29,6 +29,11 @@ def fitted(stores, run):
 
 
 def test_the_better_one_is_chosen_and_nothing_else_is_said_of_the_rows(fitted, run):
+    # without a ledger, whose unit would have to be that of the choice
+    out = run(f"{LINE} --unit replace --noise research --seed 0")[1]
+    assert out.startswith("good: chosen")
+    assert "Not for release: research noise is seeded." in out
+
     assert run("ledger test --allow epsilon=5")[0] == 0
     status, out, _ = run(LINE)
     assert status == 0
@@ -44,7 +49,6 @@ def test_the_better_one_is_chosen_and_nothing_else_is_said_of_the_rows(fitted, r
     assert facts["charged"] is True
     assert "3" in run("ledger test")[1]
     assert float(json.loads(run("ledger test --json")[1])["left"]) == pytest.approx(3)
-    assert run(f"{LINE} --unit replace --noise research --seed 0")[1].startswith("good: chosen")
 
 
 def test_releases_of_two_encoders(fitted, run):
