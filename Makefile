@@ -7,7 +7,7 @@ MYPY := $(BIN)/mypy
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 SOURCES := src tests benchmarks examples tools docs/conf.py
 
-.PHONY: bench-scale demo test test-all check quick-tests lowest newest coverage lint bench utility persons probabilities pate label-dp tables papers docs mutants hooks wheels release clean
+.PHONY: bench-scale demo test test-all audit check quick-tests lowest newest coverage lint bench utility persons probabilities pate label-dp tables papers docs mutants hooks wheels release clean
 
 demo: $(ENV)/.demo
 	$(BIN)/tacit demo --out demo --force
@@ -23,6 +23,10 @@ test: lint
 test-all: $(ENV)/.dev
 	$(BIN)/pytest -n auto --dist worksteal -m thorough --durations=20
 	$(BIN)/python tests/mutants/run.py
+
+# lower bounds on what every method reveals: benchmarks/measure/audit.csv
+audit: $(ENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/measure/audit.py
 
 check: lint quick-tests
 

@@ -31,6 +31,7 @@ LAZY: dict[str, str] = {
     "Unit": "tacit.privacy.unit:Unit",
     "UnpaidSearch": "tacit.learners.search.unpaid:UnpaidSearch",
     "adapt": "tacit.releases.adapting:adapt",
+    "audit": "tacit.measure.auditing.audit:audit",
     "calibrate_sets": "tacit.measure.prediction_sets:calibrate_sets",
     "choose": "tacit.measure.choosing:choose",
     "encode": "tacit.encoding.encoders.estimator:encode",

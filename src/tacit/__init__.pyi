@@ -31,6 +31,7 @@ from tacit.learners.prototypes.public import PublicPrototypes as PublicPrototype
 from tacit.learners.search.grid import GridSearch as GridSearch
 from tacit.learners.search.random import RandomSearch as RandomSearch
 from tacit.learners.search.unpaid import UnpaidSearch as UnpaidSearch
+from tacit.measure.auditing.audit import audit as audit
 from tacit.measure.choosing import choose as choose
 from tacit.measure.evaluating import evaluate as evaluate
 from tacit.measure.forecasting import forecast as forecast

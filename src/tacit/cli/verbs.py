@@ -27,6 +27,7 @@ VERBS = {
     "sweep": "Run an experiment plan; resumes if interrupted.",
     "results": "List the results of a sweep.",
     "report": "Draw the results of a sweep: a page, or a folder of figures.",
+    "audit": "Bound from below what a method reveals, and hold it against its promise.",
     "ledger": "Show what was spent on a data set, or state its allowance.",
 }
 OF_A_METHOD = ("fit", "promise", "forecast")
@@ -41,5 +42,6 @@ PRINTS_FACTS = (
     "results",
     "ledger",
     "overlap",
+    "audit",
 )
 """Verbs whose lines are what was asked for, so that `--quiet` leaves them."""

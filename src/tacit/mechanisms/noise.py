@@ -19,7 +19,9 @@ import os
 import secrets
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -232,10 +234,26 @@ class ResearchNoise(NoiseSource):
         return self.generator.integers(0, 2**64, n, dtype=np.uint64)
 
 
+_WITNESS: ContextVar[NoiseSource | None] = ContextVar("_WITNESS", default=None)
+
+
+@contextmanager
+def research_noise_from(source: NoiseSource) -> Iterator[None]:
+    """Let `source` stand for research noise in this block, for audits.
+
+    Noise of a release is never from it.
+    """
+    token = _WITNESS.set(source)
+    try:
+        yield
+    finally:
+        _WITNESS.reset(token)
+
+
 def noise_source(noise: str, random_state: Seed = None) -> NoiseSource:
     """The source named by `noise`, one of NOISES; only research noise takes a seed."""
     if noise == "research":
-        return ResearchNoise(random_state)
+        return _WITNESS.get() or ResearchNoise(random_state)
     if noise not in NOISES:
         raise InputError(
             f"noise={noise!r} must be 'secure', 'opendp' or 'research'; pass noise='secure' for a"

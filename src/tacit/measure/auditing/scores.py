@@ -1,0 +1,82 @@
+"""Scores of runs on a pair of data sets, and the lower bounds that they prove.
+
+The first runs of each data set choose thresholds; the others are held against them, so that no
+bound is chosen by the runs that prove it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.measure.auditing.bounds import Rates, epsilon_of_rates, mu_of_rates
+from tacit.models.rows import Floats
+
+# Thresholds that are tried on the first runs.
+_THRESHOLDS = 200
+
+
+class Scores(NamedTuple):
+    """Scores of runs on the data without the canary, and on the data with it.
+
+    Larger scores speak for the canary. Those of the first `pilot` runs of each choose thresholds.
+    """
+
+    without: Floats
+    with_canary: Floats
+    pilot: int
+
+    def rates(self, bound: Callable[[Rates], float]) -> Rates:
+        """Counts of the later runs, at the threshold whose bound is largest on the first runs."""
+        without = self.without[: self.pilot]
+        with_canary = self.with_canary[: self.pilot]
+        levels = np.linspace(0, 1, _THRESHOLDS)
+        thresholds = np.unique(np.quantile(np.concatenate([without, with_canary]), levels))
+
+        bounds = [bound(counts(without, with_canary, threshold)) for threshold in thresholds]
+        threshold = thresholds[int(np.argmax(bounds))]
+        return counts(self.without[self.pilot :], self.with_canary[self.pilot :], threshold)
+
+    def rates_for_epsilon(self, delta: float, error: float) -> Rates:
+        """Counts for a bound on epsilon at delta."""
+        return self.rates(lambda rates: epsilon_of_rates(rates, delta, error))
+
+    def rates_for_mu(self, error: float) -> Rates:
+        """Counts for a bound on mu."""
+        return self.rates(lambda rates: mu_of_rates(rates, error))
+
+
+def counts(without: Floats, with_canary: Floats, threshold: float) -> Rates:
+    """Scores at or above a threshold."""
+    true_positives = int((with_canary >= threshold).sum())
+    false_positives = int((without >= threshold).sum())
+    return Rates(true_positives, len(with_canary), false_positives, len(without))
+
+
+def scores_of_outcomes(
+    without: NDArray[np.int64], with_canary: NDArray[np.int64], pilot: int
+) -> Scores:
+    """Scores of runs whose outcomes are categories, of shape (runs, coordinates).
+
+    The score adds up the log ratio of frequencies of each coordinate in the first runs.
+    """
+    ratios = np.zeros((2, max(len(without), len(with_canary))))
+    for coordinate in range(without.shape[1]):
+        table = log_ratios(without[:pilot, coordinate], with_canary[:pilot, coordinate])
+        for side, outcomes in enumerate((without, with_canary)):
+            values = outcomes[:, coordinate]
+            ratios[side, : len(values)] += [table.get(value, 0.0) for value in values.tolist()]
+    return Scores(ratios[0, : len(without)], ratios[1, : len(with_canary)], pilot)
+
+
+def log_ratios(without: NDArray[np.int64], with_canary: NDArray[np.int64]) -> dict[int, float]:
+    """Log ratio of the smoothed frequencies of each category."""
+    table = {}
+    for category in np.union1d(without, with_canary).tolist():
+        numerator = (np.sum(with_canary == category) + 0.5) / (len(with_canary) + 1)
+        denominator = (np.sum(without == category) + 0.5) / (len(without) + 1)
+        table[category] = float(np.log(numerator / denominator))
+    return table
