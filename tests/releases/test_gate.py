@@ -11,6 +11,7 @@ import pytest
 
 import tacit
 from messages import lacking, stating
+from tacit.cli.paid_evaluation import utility_of
 from tacit.errors import InputError, ReleaseError
 from tacit.privacy.accounting import epsilon
 from tacit.privacy.events import Exponential, Gaussian
@@ -245,6 +246,23 @@ def test_a_ledger_counts_the_price_of_sets_once(made, identity):
         less = MU_1 | {"epsilon": of_two(2.9)}
         assert not decided(made, "with sets", key=None, **less).met
         (made / "ledger").write_bytes(before)
+
+
+def test_paid_figures_are_an_evaluation_whose_price_is_added(made):
+    release = Release.load(made / "signed")
+    options = {"persons": PERSONS, "unit": "add-remove-person"}
+    figures = tacit.evaluate(release, ROWS, LABELS, budget="rho=0.5", **options)
+    release.with_utility(utility_of(figures, "visits", None)).save(made / "paid")
+    options = {"ledger": None, "key": None}
+    assert decided(made, "paid", evaluation="paid", **options).met
+    assert decided(made, "paid", evaluation="paid or public", **options).met
+    verdict = decided(made, "paid", evaluation="public", **options)
+    assert not verdict.met
+    assert lacking(answers(verdict)["evaluation"][1], "paid", "public") == []
+
+    most = MU_1 | {"epsilon": of_two(2.0) * (1 + 1e-12)}
+    assert decided(made, "paid", **options, **most).met
+    assert not decided(made, "paid", **options, **MU_1 | {"epsilon": of_two(1.9)}).met
 
 
 def test_sets_per_record_are_none_per_person(made):

@@ -26,7 +26,7 @@ from tacit.releases import reading
 from tacit.releases.audited import AuditResult
 from tacit.releases.evidence import Evidence, names, same_cost
 from tacit.releases.fields import NOT_STATED
-from tacit.releases.measured import PredictionSets
+from tacit.releases.measured import PaidUtility, PredictionSets
 from tacit.releases.policy import KNOWN, Policy
 from tacit.releases.schema import (
     COVERS_ONE_FIT,
@@ -179,13 +179,13 @@ def _of_other_records(document: Document) -> list[Guarantee]:
     return [reading.read_guarantee(part.guarantee, name) for part in _paid_parts(document)]
 
 
-def _paid_parts(document: Document) -> list[PredictionSets]:
+def _paid_parts(document: Document) -> list[PaidUtility | PredictionSets]:
     """Return the figures (item 15) and the prediction sets (item 8) that other records paid for."""
     sets = None
     if isinstance(document.contents, CompleteContents):
         sets = document.contents.sets
     parts = (document.utility, sets)
-    return [part for part in parts if isinstance(part, PredictionSets)]
+    return [part for part in parts if isinstance(part, PaidUtility | PredictionSets)]
 
 
 def _under(unit: Unit, guarantee: Guarantee, account: Account | None) -> Guarantee:
@@ -325,6 +325,8 @@ def _evaluation(policy: Policy, evidence: Evidence) -> str:
 def _measured(document: Document) -> str:
     """Say how the stated figures were measured: "paid" or "public"; empty if not stated."""
     utility = document.utility
+    if isinstance(utility, PaidUtility):
+        return "paid"
     if isinstance(utility, Utility | LabelSetUtility) and utility.protection == PUBLIC_TEST_SET:
         return "public"
     return ""
