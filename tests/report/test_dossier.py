@@ -20,6 +20,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.releases.audited import AuditResult
 from tacit.releases.gate import decide
+from tacit.releases.measured import GroupUtility, PaidUtility
 from tacit.releases.policy import Policy
 from tacit.releases.release import Release, Utility
 from tacit.report.attack import curve
@@ -165,6 +166,41 @@ def test_unknown_facts_read_not_stated_and_records_are_no_persons():
     assert not lacking(names["Persons"], "one record at a time", "is not stated")
     assert facts.sections[2].answer == "Not stated: nobody recorded how well it works."
     assert facts.glance[-1].text == "None was given, so no rule decided whether it may leave."
+
+
+def test_paid_figures_stand_with_their_intervals_and_price(release):
+    recorded = release.document.guarantee
+    figures = {
+        "records": 201.7,
+        "accuracy": 0.7,
+        "accuracy_interval": (0.6, 0.8),
+        "balanced_accuracy": 0.65,
+        "interval": (0.5, 0.75),
+    }
+    paid = PaidUtility(
+        **figures,
+        test_set="clinic",
+        per_class={"eel": 0.9, "cat": 0.4},
+        per_class_intervals={"eel": (0.8, 0.95), "cat": (0.3, 0.5), HOSTILE: (0.0, 1.0)},
+        grouped_by="hospital",
+        groups=(GroupUtility(name="north", **figures | {"accuracy": "hidden by noise"}),),
+        noise="secure",
+        guarantee=recorded,
+        statement="a price",
+    )
+    document = release.document.model_copy(update={"utility": paid})
+    section = dossier(replace(release, document=document), Checks(DAY, {}, "Not signed.")).sections[
+        2
+    ]
+    assert not lacking(section.answer, "70.0 of 100", "about 202 records of clinic", "paid for")
+    classes, groups = section.tables
+    assert classes.rows == (
+        ("cat", "40.0", "30.0 to 50.0"),
+        ("eel", "90.0", "80.0 to 95.0"),
+        (HOSTILE, "hidden by noise", "0.0 to 100.0"),
+    )
+    assert groups.rows == (("north", "hidden by noise", "60.0 to 80.0"),)
+    assert {fact.name: fact.text for fact in section.facts}["Statement"] == "a price"
 
 
 def test_prediction_sets_stand_with_their_price(release):

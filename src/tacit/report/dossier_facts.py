@@ -21,7 +21,7 @@ from tacit.privacy.words import right_guesses
 from tacit.releases.audited import AuditResult
 from tacit.releases.fields import NOT_STATED, Numbers
 from tacit.releases.gate import Verdict
-from tacit.releases.measured import PaidUtility
+from tacit.releases.measured import HIDDEN, PaidUtility
 from tacit.releases.opening import MOST_CLASSES as MOST_AT_A_GLANCE
 from tacit.releases.opening import (
     classes_words,
@@ -386,7 +386,7 @@ def _utility(document: Document) -> Section:
         return Section(title, answer, ())
 
     shares: Mapping[str, float] = {}
-    if isinstance(utility, Utility | PaidUtility):
+    if isinstance(utility, Utility):
         shares = utility.per_class
     elif isinstance(utility, LabelSetUtility):
         shares = utility.per_label
@@ -394,13 +394,39 @@ def _utility(document: Document) -> Section:
     if shares:
         tables.append(_per_class(shares, isinstance(utility, LabelSetUtility)))
     stated = utility.model_dump(exclude=_IN_TABLES)
-    if isinstance(utility, PaidUtility) and utility.groups:
-        tables.append(_by_group(utility))
+    if isinstance(utility, PaidUtility):
+        tables = [_per_paid_class(utility)]
+        if utility.groups:
+            tables.append(_by_group(utility))
     facts = tuple(
         Fact(_words(name).capitalize(), _plain(value, name), "item 15")
         for name, value in stated.items()
     )
     return Section(title, answer, facts, tuple(tables))
+
+
+def _per_paid_class(utility: PaidUtility) -> Table:
+    """The accuracy of each class with its interval, the lowest first, then those that noise
+    hides.
+    """
+    intervals = utility.per_class_intervals
+    ordered = sorted(intervals, key=lambda name: utility.per_class.get(name, 2.0))
+    rows = []
+    for name in ordered[:MOST_CLASSES]:
+        low, high = intervals[name]
+        share = utility.per_class.get(name)
+        shown = HIDDEN if share is None else f"{100 * share:.1f}"
+        rows.append((name, shown, f"{100 * low:.1f} to {100 * high:.1f}"))
+    header = ("class", "right, of 100", "95% interval")
+    return Table(_caption_of_classes(len(ordered)), header, tuple(rows))
+
+
+def _caption_of_classes(n_classes: int) -> str:
+    """Return the caption of a table of classes, of which the first are shown."""
+    caption = "Each class of the test set, the lowest first (item 15)"
+    if n_classes > MOST_CLASSES:
+        caption += f"; {MOST_CLASSES} of {n_classes}"
+    return caption
 
 
 def _by_group(utility: PaidUtility) -> Table:
@@ -420,10 +446,7 @@ def _per_class(shares: Mapping[str, float], several: bool) -> Table:
     ordered = sorted(shares.items(), key=lambda pair: pair[1])
     rows = [(name, f"{100 * share:.1f}") for name, share in ordered[:MOST_CLASSES]]
     figure = "average precision, of 100" if several else "right, of 100"
-    caption = "Each class of the test set, the lowest first (item 15)"
-    if len(ordered) > MOST_CLASSES:
-        caption += f"; {MOST_CLASSES} of {len(ordered)}"
-    return Table(caption, ("class", figure), tuple(rows))
+    return Table(_caption_of_classes(len(ordered)), ("class", figure), tuple(rows))
 
 
 def _with_sets(section: Section, document: Document) -> Section:
