@@ -51,6 +51,7 @@ from tacit.measure.simulated_fits import (
 )
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
@@ -610,6 +611,6 @@ def _about_small_classes(
 
 
 def _rounded(budget: Budget | None) -> str:
-    """Write a budget that was interpolated, to two digits."""
+    """Write a budget that was interpolated, to two digits, rounded up."""
     assert budget is not None
-    return ",".join(f"{name}={value:.2g}" for name, value in budget._parts().items())
+    return ",".join(f"{name}={rounded_up(value, 2)}" for name, value in budget._parts().items())

@@ -101,7 +101,8 @@ def _epsilon(policy: Policy, evidence: Evidence) -> str:
     delta = policy.delta
     guarantees, counted = _counted(policy, evidence)
     epsilon = largest(guarantees, lambda event: accounting.epsilon(event, delta), (delta,))
-    value = f"epsilon is {rounded_up(epsilon)} at delta {delta:g} under {policy.unit}, of {counted}"
+    place = f"at delta {rounded_up(delta)} under {policy.unit}"
+    value = f"epsilon is {rounded_up(epsilon)} {place}, of {counted}"
     return _at_most(value, epsilon, policy.epsilon)
 
 

@@ -6,6 +6,7 @@ import math
 
 from tacit.measure.forecasting import Forecast, ForecastRow
 from tacit.models.metrics import Spread
+from tacit.privacy.decimals import rounded_up
 from tacit.report import charts, paper
 from tacit.report.charts import Chart
 from tacit.report.figure import Axis, Figure, Panel, Point, log_axis
@@ -34,7 +35,7 @@ def forecast_figure(forecast: Forecast) -> Figure:
         legend="accuracy of",
         series=SERIES,
         panels=tuple(panels),
-        x=log_axis(f"epsilon at delta {forecast.delta:g}", epsilons),
+        x=log_axis(f"epsilon at delta {rounded_up(forecast.delta)}", epsilons),
         y=Axis("accuracy to expect", limits=(0.0, 1.0)),
     )
 
