@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -177,6 +178,20 @@ def test_releases_of_several_labels_are_refused():
     several.fit(CALIBRATION[0], [[label] for label in CALIBRATION[1]])
     with pytest.raises(ReleaseError, match="one label a row"):
         tacit.calibrate_sets(Release.of(several), *CALIBRATION, budget="rho=1")
+
+
+def test_releases_that_are_older_than_sets_are_refused():
+    folder = Path(__file__).parents[1] / "releases/written/version-8/several"
+    older = Release.load(folder)
+    with pytest.raises(ReleaseError, match="sets are stated from version 9 on"):
+        tacit.calibrate_sets(older, *CALIBRATION, budget="rho=1")
+
+
+def test_a_budget_without_a_bound_stamps_the_release():
+    release = tacit.calibrate_sets(RELEASE, *CALIBRATION, budget="rho=inf")
+    assert release.document.stamp == "NOT FOR RELEASE"
+    assert "it is not private" in release.prediction_sets.statement
+    release.verify()
 
 
 def test_a_file_for_onnxruntime_and_a_page_say_where_the_sets_are():

@@ -166,6 +166,28 @@ def test_neighbours_move_the_table_by_the_sensitivity_at_most(unit):
     assert furthest > most * (1 - 1e-9)
 
 
+def gaussian_delta(mu, epsilon):
+    """Delta at epsilon of N(0, 1) against N(mu, 1)."""
+    upper = stats.norm.cdf(mu / 2 - epsilon / mu)
+    return upper - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+
+
+def test_one_drawn_record_of_each_person_would_cost_more_for_a_record_than_for_a_person():
+    """A second record of a person takes the place of the first in the table in half of the draws,
+    sqrt(2) away: Q = (P + R)/2, and its delta at e^epsilon is half of that of R against P at
+    2 e^epsilon - 1.
+    """
+    mu, epsilon = 1.0, 3.0
+    drawn = gaussian_delta(math.sqrt(2) * mu, math.log(2 * math.exp(epsilon) - 1)) / 2
+    assert drawn > 3 * gaussian_delta(mu, epsilon)
+
+    # weights 1/2 move the same table by 1/sqrt(2)
+    table = partition_tables.cell_counts(np.array([0]), 2, np.array([1]))
+    larger = partition_tables.cell_counts(np.array([0, 1]), 2, np.array([2, 2]))
+    moved = np.asarray(larger / 2.0**32) - np.asarray(table / 2.0**32)
+    assert np.linalg.norm(moved) == pytest.approx(math.sqrt(0.5))
+
+
 def counts_of(values, edge_list):
     cells = cells_of(np.array(values), edge_list)
     return np.asarray(partition_tables.cell_counts(cells, len(edge_list) + 1) / 2.0**32)
