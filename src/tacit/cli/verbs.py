@@ -27,7 +27,7 @@ VERBS = {
     "sweep": "Run an experiment plan; resumes if interrupted.",
     "results": "List the results of a sweep.",
     "report": "Draw the results of a sweep: a page, or a folder of figures.",
-    "audit": "Bound from below what a method reveals, and hold it against its promise.",
+    "audit": "Bound from below what a method or release reveals, and hold it against its promise.",
     "ledger": "Show what was spent on a data set, or state its allowance.",
 }
 OF_A_METHOD = ("fit", "promise", "forecast")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.errors import InputError, quoted
@@ -27,6 +28,9 @@ def audit(
     *,
     public: Any = None,
     labels: Any = None,
+    refits: int | None = None,
+    jobs: int = 1,
+    folder: Path | str | None = None,
     delta: float = DELTA,
     seed: int = 0,
     unit: Unit | str | None = None,
@@ -51,6 +55,12 @@ def audit(
         Of a release: public rows of its encoder.
     labels : array-like of shape (n,), optional
         Of a release: labels of the public rows; by default what it predicts.
+    refits : int, optional
+        Of a release: 16 or more; by default as many as take about a minute, at most 1024.
+    jobs : int, default=1
+        Of a release: refits at the same time, in processes.
+    folder : str or Path, optional
+        Of a release: private folder of a checkpoint, from which an interrupted audit resumes.
     delta : float, default=1e-5
         Where epsilon is promised and bounded.
     seed : int, default=0
@@ -86,7 +96,19 @@ def audit(
     _check_whole("seed", seed, 0)
     _check_whole("runs", runs, LEAST_RUNS)
     if isinstance(audited, Release):
-        return _audit_release(audited, public, labels, delta, seed, budget=budget, unit=unit)
+        from tacit.measure.auditing.of_release import audit_release
+
+        _check_of_release(public, budget=budget, unit=unit)
+        return audit_release(
+            audited,
+            public,
+            labels,
+            delta=delta,
+            refits=refits,
+            seed=seed,
+            jobs=jobs,
+            folder=folder,
+        )
     if public is not None or labels is not None:
         raise InputError("public and labels are for releases; a method is audited without them")
     if noise not in ("research", "secure"):
@@ -98,18 +120,13 @@ def audit(
     return audit_method(subject_of(audited, budget, unit), delta, seed, source, runs)
 
 
-def _audit_release(
-    release: Release, public: Any, labels: Any, delta: float, seed: int, **others: Any
-) -> Audit:
-    """Refuse arguments that are for methods, and audit a release by refits."""
-    from tacit.measure.auditing.of_release import audit_release
-
+def _check_of_release(public: Any, **others: Any) -> None:
+    """Refuse arguments that are for methods, and missing rows."""
     for name, value in others.items():
         if value is not None:
             raise InputError(f"{name}={quoted(value)}: a release states its own; leave it out")
     if public is None:
         raise InputError("public is missing; pass public rows of the encoder of the release")
-    return audit_release(release, public, labels, delta=delta, seed=seed)
 
 
 def _check_whole(name: str, number: Any, least: int) -> None:

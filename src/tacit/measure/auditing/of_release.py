@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tacit.compute.engines import whole
 from tacit.errors import InputError
 from tacit.learners.common.base import PrivateClassifier
 from tacit.measure.auditing.black_box import black_box_audit
@@ -16,6 +17,7 @@ from tacit.measure.auditing.game import Game, game_of
 from tacit.measure.auditing.rebuilding import NAMES, PUBLIC, rebuilt, stated_learner
 from tacit.measure.auditing.result import Audit
 from tacit.models.scaling import Scaling
+from tacit.privacy.accounting import check_delta
 from tacit.releases.columns import rows_of
 from tacit.releases.release import Release
 from tacit.releases.rows import checked_rows
@@ -96,6 +98,10 @@ def audit_release(
     Guarantee: none is needed; no private record is read. If `public` holds private records, share
     nothing of the result.
     """
+    check_delta(delta)
+    jobs = whole("jobs", jobs)
+    if refits is not None:
+        refits = whole("refits", refits)
     learner = stated_learner(release)
     rows = _rows(release, public)
     has_own = labels is not None
