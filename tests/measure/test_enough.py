@@ -62,3 +62,13 @@ def test_a_scaled_budget_is_as_much_stronger(text):
     assert stronger.delta == budget.delta
     assert strength(stronger) == pytest.approx(3 * strength(budget), rel=1e-6)
     assert scaled(Budget.zcdp(math.inf), 3).infinite
+
+
+def test_a_baseline_that_overfits_is_not_what_private_figures_are_held_to():
+    task = StatedTask(n_classes=2, records=8, imbalance=1)
+    overfitted = Accuracy(0.5, 0.5)
+
+    enough = enough_records(measure, [Budget.gdp(0.1), Budget.gdp(10)], overfitted, task)
+
+    # 0.85 at mu = 10, so 0.8, which mu = 10^0.5 reaches
+    assert enough["mu=0.1"].records == pytest.approx(8 * 10**1.5, abs=1)
