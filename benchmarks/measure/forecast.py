@@ -5,7 +5,8 @@ python benchmarks/measure/forecast.py EMBEDDINGS --out FOLDER [--workers 2] [--o
 
 EMBEDDINGS holds a folder per encoder, with the data sets of docs/data.md. A forecast sees the
 public set of the encoder and the facts in `SETS` alone; measured are fits on the private records,
-and enough records are found by the same search on subsets of them. Budgets are the papers' e, with
+and enough records are found by the same search on subsets of them; beyond the records that
+there are it raises the budget, as the forecast does. Budgets are the papers' e, with
 rho = e^2/2. The run also draws forecast.png. `cells.py` describes the files of a run.
 """
 
@@ -212,10 +213,11 @@ def markdown(cells: Sequence[Cell]) -> Iterator[str]:
     yield from _records(by_key, judged)
     yield ""
     yield from _errors(by_key, judged)
-    yield ""
-    yield "Sets on which the spread of clusters was chosen:"
-    yield ""
-    yield from _accuracies(by_key, list(CHOSEN_ON))
+    if any(cell.data in CHOSEN_ON for cell in cells):
+        yield ""
+        yield "Sets on which the spread of clusters was chosen:"
+        yield ""
+        yield from _accuracies(by_key, list(CHOSEN_ON))
 
 
 def _pairs(by_key: dict, names: Sequence[str]) -> Iterator[tuple[Cell, Cell, bool]]:
