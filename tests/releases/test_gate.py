@@ -16,6 +16,7 @@ from tacit.errors import InputError, ReleaseError
 from tacit.privacy.accounting import epsilon
 from tacit.privacy.events import Exponential, Gaussian
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.history import History
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 from tacit.releases import gate
@@ -557,6 +558,16 @@ def test_a_release_that_states_another_first_day_is_not_met(made):
     verdict = decided(made, ledger_since="2100-01-01", key=None)
     assert not verdict.met
     assert lacking(answers(verdict)["ledger_since"][1], "2001-01-01") == []
+
+
+def test_a_head_before_the_charge_of_the_release_is_not_its_own(made):
+    def earlier(document):
+        document["pattern"]["ledger_head"] = History.read(made / "ledger").hashes[0]
+
+    rewrite(made / "signed", earlier)
+    verdict = decided(made, ledger_since="2100-01-01", key=None)
+    assert not verdict.met
+    assert lacking(answers(verdict)["ledger_since"][1], "no charge of this release") == []
 
 
 def test_a_link_to_a_folder_is_refused(made):
