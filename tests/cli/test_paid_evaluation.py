@@ -37,7 +37,7 @@ def spent():
 
 
 def test_figures_by_group_are_charged_to_the_ledger_of_the_test_rows(release, run):
-    status, out, err = run(f"{LINE} --by hospital --groups north,east")
+    status, out, err = run(f"{LINE} --by hospital --groups north,east --out groups.svg")
     assert (status, err) == (0, "")
     assert "accuracy 0." in out
     assert "north: accuracy" in out
@@ -45,6 +45,9 @@ def test_figures_by_group_are_charged_to_the_ledger_of_the_test_rows(release, ru
     assert "other: accuracy" in out
     assert "charged to the ledger of 'hospital-test'" in out
     assert "about the test records" in out
+    picture = Path("groups.svg").read_text()
+    assert "north" in picture
+    assert "balanced accuracy" in picture
     assert spent() == pytest.approx(0.1)
 
     exact = json.loads(run("evaluate release hospital-test --json")[1])
@@ -95,7 +98,7 @@ def test_tables_of_files_have_groups_in_a_column(release, run):
         ("--budget lots", "lots"),
         ("--budget rho=.1 --by hospital", "give both, or neither"),
         ("--budget rho=.1 --by ward --groups a", "no such column (its columns are"),
-        ("--budget rho=.1 --out figure.svg", "--out does not go with --budget"),
+        ("--budget rho=.1 --out figure.txt", "must end in"),
         ("--budget rho=.1 --public-test --record", "does not go with --budget"),
         ("--budget rho=.1 --noise research", "add --seed 0"),
         ("--budget rho=.1 --tables rights", "must be one or several of"),

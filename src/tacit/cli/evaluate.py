@@ -141,7 +141,8 @@ def evaluate(
         With --sets: write sets with research noise, by which the release is stamped.
     out
         A picture of coverage against accuracy, over probabilities from 0.51 to 0.99: a file .svg,
-        .pdf or .png. With --sets: folder of the new release.
+        .pdf or .png. With --budget: a picture of the figures by group. With --sets: folder of the
+        new release.
     """
     from tacit.models.answers import checked_share
     from tacit.releases.release import Release
@@ -187,9 +188,18 @@ def evaluate(
         public_test=public_test,
         at_least=at_least,
         foreign=foreign,
-        out=out,
     ):
-        evaluate_paid(release, store, paid, reading, label_kind=labels, record=record, json=json)
+        evaluate_paid(
+            release,
+            store,
+            paid,
+            reading,
+            label_kind=labels,
+            record=record,
+            out=out,
+            force=force,
+            json=json,
+        )
         return
 
     with shown_progress():

@@ -114,6 +114,8 @@ def evaluate_paid(
     *,
     label_kind: LabelMeaning,
     record: bool,
+    out: Path | None,
+    force: bool,
     json: bool,
 ) -> None:
     """Measure a release on private rows and print the figures; `rows` says how they are read."""
@@ -142,7 +144,18 @@ def evaluate_paid(
         utility = utility_of(result, data.identity, paid.by)
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
     heading = f"{release} on {store}: private rows, {len(loaded.classes)} classes"
+    if out is not None:
+        _draw(result, out, force=force)
     show_paid(result, heading, store, charged=ledger is not None, json=json)
+
+
+def _draw(result: "Evaluation", out: Path, *, force: bool) -> None:
+    from tacit.compute.atomic import atomic_file
+    from tacit.report.evaluations import evaluation_image
+
+    image = evaluation_image(result, out.suffix.removeprefix("."))
+    with atomic_file(out, force=force) as temporary:
+        temporary.write_bytes(image)
 
 
 def _check_record(loaded: "Release", folder: Path, paid: Paid) -> None:
