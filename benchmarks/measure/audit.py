@@ -1,19 +1,23 @@
 """Audit every method for the table of docs/audit.md: `make audit`, minutes on two cores.
 
-`audit.csv` has a line for each method; `audit.json` the rates that attacks on pairs reached, for
-the picture. The status is 1 where a bound exceeds its promise.
+`audit.json` has all bounds, and the rates that attacks on pairs reached; `audit.md` the table, and
+`docs/pictures/audit.svg` the picture, which `--draw` makes again from `audit.json`. The status is 1
+where a bound exceeds its promise.
 """
 
-import csv
+import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
 
 import tacit
 from tacit.measure.auditing.result import Audit
 from tacit.privacy.guarantee import rounded_up
+from tacit.report.vega import render
 
 HERE = Path(__file__).parent
 BUDGETS = {"label-private": "epsilon=1"}
@@ -21,7 +25,7 @@ BUDGET = "rho=0.5"
 METHODS = [*tacit.METHODS, "top-k"]
 # the slowest first
 ORDER = sorted(METHODS, key=lambda method: method not in ("auto", "pate", "public", "top-k"))
-COLUMNS = ["method", "unit", "promise", "lower bound", "attack", "assumption"]
+PICTURE = HERE.parents[1] / "docs" / "pictures" / "audit.svg"
 
 
 def audited(method: str, runs: int) -> Audit:
@@ -29,27 +33,84 @@ def audited(method: str, runs: int) -> Audit:
     return tacit.audit(method, BUDGETS.get(method, BUDGET), runs=runs)
 
 
-def main() -> int:
-    """Audit all methods; an argument is the number of runs."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+def measured(runs: int) -> dict[str, Any]:
+    """The results of all audits as JSON values."""
     audits = Parallel(n_jobs=2, verbose=5)(delayed(audited)(method, runs) for method in ORDER)
     results = dict(zip(ORDER, audits, strict=True))
+    facts: dict[str, Any] = {"runs": runs, "audits": {}}
+    for method in METHODS:
+        audit = results[method]
+        shown = {"promise shown": rounded_up(audit.promise), "bound shown": audit.best.shown}
+        facts["audits"][method] = {"points": audit.points} | shown | audit.to_json()
+    return facts
 
-    with (HERE / "audit.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for method in METHODS:
-            audit = results[method]
-            best = audit.best
-            promise = rounded_up(audit.promise)
-            row = [method, audit.unit, promise, best.shown, best.attack, best.assumption]
-            writer.writerow(row)
-            print(*row, sep=" | ")
-    facts = {"runs": runs} | {
-        method: {"points": results[method].points} | results[method].to_json() for method in METHODS
+
+def table(facts: dict[str, Any]) -> str:
+    """A line for each method: its best bound."""
+    lines = [
+        "| method | unit | promise | lower bound | attack | assumption |",
+        "|---|---|---|---|---|---|",
+    ]
+    for method, audit in facts["audits"].items():
+        best = max(audit["bounds"], key=lambda bound: bound["epsilon"])
+        numbers = f"{audit['promise shown']} | {audit['bound shown']}"
+        where = f"{best['attack']} | {best['assumption']}"
+        lines.append(f"| `{method}` | {audit['unit']} | {numbers} | {where} |")
+    return "\n".join(lines) + "\n"
+
+
+def picture(facts: dict[str, Any]) -> bytes:
+    """The trade-off curve that rho = 0.5 promises, and the rates that attacks on pairs prove."""
+    promise = tacit.NoisySumPrototypes(BUDGET, classes=2).promise()
+    rates = np.linspace(0, 1, 101)
+    curve = [{"fpr": rate, "tpr": promise.attack_rate(rate)} for rate in rates.tolist()]
+    points = []
+    for method, audit in facts["audits"].items():
+        if method in BUDGETS or audit["unit"] != "add-remove":
+            continue
+        for false_rate, true_rate in audit["points"]:
+            points.append({"fpr": false_rate, "tpr": true_rate, "method": method})
+
+    def axis(field: str, title: str, scale: dict[str, Any]) -> dict[str, Any]:
+        return {"field": field, "type": "quantitative", "title": title, "scale": scale}
+
+    x = axis("fpr", "false-positive rate", {"domain": [0, 1]})
+    y = axis("tpr", "true-positive rate", {"domain": [0, 1]})
+    kind = {"field": "method", "type": "nominal", "sort": METHODS}
+    chart = {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "width": 420,
+        "height": 320,
+        "background": "white",
+        "layer": [
+            {"data": {"values": curve}, "mark": "line", "encoding": {"x": x, "y": y}},
+            {
+                "data": {"values": points},
+                "mark": {"type": "point", "filled": True, "size": 60},
+                "encoding": {"x": x, "y": y, "color": kind, "shape": kind | {"legend": None}},
+            },
+        ],
     }
-    (HERE / "audit.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    return int(any(audit.exceeded for audit in audits))
+    return render(chart, "svg")
+
+
+def main() -> int:
+    """Audit all methods, in so many runs, or draw what is stored."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--draw", action="store_true")
+    options = parser.parse_args()
+
+    stored = HERE / "audit.json"
+    if not options.draw:
+        facts = measured(options.runs)
+        stored.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    facts = json.loads(stored.read_text(encoding="utf-8"))
+    text = table(facts)
+    (HERE / "audit.md").write_text(text, encoding="utf-8")
+    PICTURE.write_bytes(picture(facts))
+    print(text)
+    return int(any(audit["exceeded"] for audit in facts["audits"].values()))
 
 
 if __name__ == "__main__":

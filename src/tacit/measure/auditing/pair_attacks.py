@@ -40,6 +40,10 @@ _PILOT_OF_OUTCOMES = 0.5
 _MOST_CATEGORIES = 0.25
 
 
+# An array, a class and the bytes of a row.
+Member = tuple[str, int, bytes]
+
+
 class Probe(NamedTuple):
     """A pair of data sets, and the transcripts of a fit to each with the same noisy outcomes.
 
@@ -178,48 +182,59 @@ def _scores_of_one_use(probe: Probe, runs: int, source: NoiseSource) -> Scores:
 
 
 def scores_of_releases(subject: Subject, pair: Pair, runs: int, source: NoiseSource) -> Scores:
-    """Scores of what so many runs on each data set release, where this is one of few rows for each
-    class.
+    """Scores of what so many runs on each data set release, where this is one or several of few
+    rows for each class.
     """
-    categories: dict[bytes, int] = {}
 
-    def outcome(data: Data) -> list[int]:
+    def members(data: Data) -> set[Member]:
         with research_noise_from(source):
             fitted = subject.fit(data)
         if fitted.released_ is None:
             raise InputError(f"{subject.name} releases no arrays; audit it where it does")
-        rows: list[int] = []
-        for array in fitted.released_.arrays.values():
-            rows += [categories.setdefault(row.tobytes(), len(categories)) for row in array]
-        return rows
+        arrays = fitted.released_.arrays
+        return {member for name in arrays for member in _members(name, arrays[name])}
 
     without = []
     with_canary = []
     for _ in progress(range(runs), "runs", runs):
-        without.append(outcome(pair.without))
-        with_canary.append(outcome(pair.with_canary))
-    n_rows = sum(map(len, without)) + sum(map(len, with_canary))
-    if len(categories) > _MOST_CATEGORIES * n_rows:
+        without.append(members(pair.without))
+        with_canary.append(members(pair.with_canary))
+
+    every = sorted(set().union(*without, *with_canary))
+    if len(every) > _MOST_CATEGORIES * sum(map(len, without + with_canary)):
         raise InputError(
             f"{subject.name} draws noise by choices and releases numbers, for which no score is"
             " known; add one to tacit/measure/auditing/pair_attacks.py"
         )
     pilot = int(_PILOT_OF_OUTCOMES * runs)
-    return scores_of_outcomes(np.array(without), np.array(with_canary), pilot)
+    return scores_of_outcomes(_presence(every, without), _presence(every, with_canary), pilot)
 
 
-def best_pair_of_releases(
-    subject: Subject, found: Sequence[Probe], runs: int, source: NoiseSource
-) -> Pair:
-    """The pair whose released rows differ most in so many runs; they are used for nothing else."""
+def _members(name: str, array: NDArray[Any]) -> list[Member]:
+    """The rows of each class, or its numbers where an array holds whole numbers."""
+    width = 1
+    if array.dtype.kind == "f" and array.ndim > 1:
+        width = array.shape[-1]
+    rows = array.reshape(len(array), -1, width)
+    return [(name, c, row.tobytes()) for c, of_class in enumerate(rows) for row in of_class]
 
-    def advantage(probe: Probe) -> float:
-        scores = scores_of_releases(subject, probe.pair, runs, source)
-        return float(scores.with_canary.mean() - scores.without.mean())
 
-    fewest = min(len(probe.pair.without.labels) for probe in found)
-    small = [probe for probe in found if len(probe.pair.without.labels) == fewest]
-    return max(small, key=advantage).pair
+def _presence(every: Sequence[Member], runs: Sequence[set[Member]]) -> NDArray[np.int64]:
+    """Which members each run released, of shape (runs, members)."""
+    return np.array([[member in released for member in every] for released in runs], dtype=np.int64)
+
+
+def widest(found: Sequence[Probe]) -> Pair:
+    """The pair that moves the scores of choices furthest apart; of equal ones the last."""
+
+    def spread(probe: Probe) -> float:
+        total = 0.0
+        for one, other in zip(probe.without, probe.with_canary, strict=True):
+            moved = other.values - one.values
+            total += float(moved.max() - moved.min()) / one.scale
+        return round(total, 3)
+
+    return max(reversed(found), key=spread).pair
 
 
 def scores_of_votes(

@@ -6,6 +6,7 @@ bound is chosen by the runs that prove it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 
 from tacit.measure.auditing.bounds import Rates, epsilon_of_rates, mu_of_rates
 from tacit.models.rows import Floats
+
+# Smaller log ratios, in standard errors, are noise.
+_ERRORS = 3.0
 
 # Thresholds that are tried on the first runs.
 _THRESHOLDS = 200
@@ -73,10 +77,12 @@ def scores_of_outcomes(
 
 
 def log_ratios(without: NDArray[np.int64], with_canary: NDArray[np.int64]) -> dict[int, float]:
-    """Log ratio of the smoothed frequencies of each category."""
+    """Log ratio of the smoothed frequencies of each category; 0 within three standard errors."""
     table = {}
     for category in np.union1d(without, with_canary).tolist():
-        numerator = (np.sum(with_canary == category) + 0.5) / (len(with_canary) + 1)
-        denominator = (np.sum(without == category) + 0.5) / (len(without) + 1)
-        table[category] = float(np.log(numerator / denominator))
+        n_with = float(np.sum(with_canary == category)) + 0.5
+        n_without = float(np.sum(without == category)) + 0.5
+        ratio = math.log(n_with / (len(with_canary) + 1) * (len(without) + 1) / n_without)
+        if abs(ratio) > _ERRORS * math.sqrt(1 / n_with + 1 / n_without):
+            table[category] = ratio
     return table

@@ -23,12 +23,12 @@ from tacit.measure.auditing.bounds import (
 )
 from tacit.measure.auditing.one_run import OneRun, guesses_of_labels, guesses_of_sums
 from tacit.measure.auditing.pair_attacks import (
-    best_pair_of_releases,
     furthest,
     probes,
     scores_of_releases,
     scores_of_transcripts,
     scores_of_votes,
+    widest,
 )
 from tacit.measure.auditing.result import (
     FAIR_COINS,
@@ -46,10 +46,6 @@ from tacit.privacy.accounting import has_exact_mu
 
 RUNS = 2000
 """Runs on each data set of a pair."""
-
-# Runs by which the pair is chosen whose released rows differ most.
-_PROBES_OF_RELEASES = 60
-
 
 # One run may reveal all with probability delta, so that an alarm is at a smaller delta than its
 # error; at 0 where the promise is pure.
@@ -140,7 +136,7 @@ def _claims(
         pair, scores = scores_of_votes(subject, found, runs, source)
         attack = f"votings, {pair.canary}"
     elif "choice" in kinds:
-        pair = best_pair_of_releases(subject, found, min(runs, _PROBES_OF_RELEASES), source)
+        pair = widest(found)
         scores = scores_of_releases(subject, pair, runs, source)
         attack = f"released rows, {pair.canary}"
     elif kinds:
