@@ -1,6 +1,6 @@
-"""Coverage and width of the intervals of paid evaluations, as `intervals.csv` beside holds them.
+"""Coverage and width of the intervals of paid evaluations, as `paid_intervals.csv` holds them.
 
-python benchmarks/measure/intervals.py --out FILE.csv [--draws 1000] [--records 20 200]
+python benchmarks/measure/paid_intervals.py --out FILE.csv [--draws 1000] [--records 20 200]
 
 Each draw has ten classes of equally many records, whose right answers are binomial, and Gaussian
 noise on the numbers of right and of wrong records of each class. Intervals at 95 % are those of the

@@ -100,7 +100,7 @@ def draws(rng, n, p, noise, shape):
 @pytest.mark.parametrize(("n", "p"), [(20, 0.95), (200, 0.99)])
 @pytest.mark.parametrize("noise", [NONE, Noise(5.0), Noise(5.0, laplace=True)])
 def test_intervals_cover_as_stated(n, p, noise):
-    """Cells of the table of benchmarks/measure/intervals.py, which has all of them."""
+    """Cells of the table of benchmarks/measure/paid_intervals.py, which has all of them."""
     right, wrong = draws(np.random.default_rng(0), n, p, noise, 400)
     lower, upper = accuracy_intervals(Counts.of(right, wrong, 1, 1), noise, 0.95)
     # three standard errors of 400 draws below .95
