@@ -35,6 +35,7 @@ def test_epsilon_of_rates_is_the_log_ratio_of_its_bounds():
     rates = Rates(800, 1000, 100, 1000)
     true_rate, false_rate = rates.bounds(0.05)
     assert true_rate == pytest.approx(lower_share(800, 1000, 0.025))
+    assert false_rate == pytest.approx(upper_share(100, 1000, 0.025))
     by_positives = math.log((true_rate - 1e-5) / false_rate)
     by_negatives = math.log((1 - false_rate - 1e-5) / (1 - true_rate))
     assert epsilon_of_rates(rates, 1e-5, 0.05) == max(by_positives, by_negatives)
