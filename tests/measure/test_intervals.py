@@ -11,6 +11,7 @@ from tacit.measure.intervals import (
     accuracy_intervals,
     balanced_accuracy,
     balanced_interval,
+    equal_records,
     largest_tails,
     sizes,
 )
@@ -123,6 +124,29 @@ def test_intervals_of_balanced_accuracy_cover_and_the_figure_has_no_bias(noise):
     assert covered >= 0.91 * 300
     error = np.nanstd(figures) / math.sqrt(300)
     assert abs(np.nanmean(figures) - p.mean()) < 4 * error
+
+
+def test_intervals_of_balanced_accuracy_cover_where_the_smallest_class_decides():
+    sizes = np.array([20.0] + [2000.0] * 9)
+    p = np.array([0.5] + [1.0] * 9)
+    covered = 0.0
+    for k in range(21):
+        right = sizes.copy()
+        right[0] = k
+        low, high = balanced_interval(Counts.of(right, sizes - right, 1, 1), NONE, 0.95)
+        if low <= p.mean() <= high:
+            covered += math.comb(20, k) / 2**20
+    assert covered >= 0.95
+
+
+def test_records_of_equal_spread_are_the_fewest_for_any_accuracies_of_classes():
+    sizes = np.array([20.0, 50.0, 400.0])
+    rng = np.random.default_rng(0)
+    for p in rng.uniform(size=(200, 3)):
+        mean = p.mean()
+        variance = (p * (1 - p) / sizes).mean() / 3
+        assert equal_records(mean, sizes) <= mean * (1 - mean) / variance + 1e-6
+    assert equal_records(0.9, np.full(4, 30.0)) == 120
 
 
 def test_a_class_that_noise_hides_has_no_figure_and_an_interval_of_all_accuracies():

@@ -26,8 +26,11 @@ Balanced accuracy is the mean of C accuracies, k_c/n_c. With D = w R - r W, whos
 independent of that of S = R + W if it is Gaussian, each is r/(r+w) + D/(r+w) times 1/n_c. The
 function h(S) = M(S/s)/s, M Mills' ratio of the normal law and s the standard deviation of S, has
 the mean 1/n_c exactly [Voinov 1985], so the estimate has no bias from dividing by noise. The
-variance of the mean of C binomial shares is largest, given balanced accuracy b, if all of them are
-b, for equal n_c: then the mean is the share of right ones of C^2 / (sum of 1/n_c) records. This
+variance of the mean is that of the shares, p_c (1 - p_c)/n_c, added up and divided by C^2. Given
+balanced accuracy b, the largest such variance V(b) has accuracies (1 - lambda n_c)/2, cut off at 0
+and 1, where lambda is such that their mean is b: p (1 - p)/n is concave in p. If all n_c are equal,
+all accuracies are b; else those of small classes are nearer to 1/2, and to take them for b would
+understate the variance. The share of right ones of b (1 - b)/V(b) records has this variance; its
 binomial, and Gaussian noise of the variance of the mean, are put to the same test.
 Where noise hides the size of a class (S below 4 s), any mean of its accuracy with the others is
 possible: the interval is then between the means of the lower and of the upper ends of all classes'
@@ -301,31 +304,52 @@ def balanced_interval(counts: Counts, noise: Noise, level: float) -> tuple[float
         return float(lowers.mean()), float(uppers.mean())
 
     shares, variances = _unbiased(counts, noise)
-    records = max(np.rint(n_classes**2 / (1 / counts.records).sum()), 1.0)
     mean = float(np.clip(shares.mean(), 0, 1))
-    # in records, as the binomial is
-    deviation = math.sqrt(variances.sum()) / n_classes * records
+    deviation = math.sqrt(variances.sum()) / n_classes
     error = (1 - level) / 2
-    lower = _lower_end_of_mean(mean, records, deviation, error)
-    return lower, 1 - _lower_end_of_mean(1 - mean, records, deviation, error)
+    lower = _lower_end_of_mean(mean, counts.records, deviation, error)
+    return lower, 1 - _lower_end_of_mean(1 - mean, counts.records, deviation, error)
 
 
-def _lower_end_of_mean(mean: float, records: float, deviation: float, error: float) -> float:
-    """Smallest share of this many records at which a share as large as `mean` is observed, with
-    Gaussian noise, with probability `error` or more.
+def _lower_end_of_mean(mean: float, sizes: Floats, deviation: float, error: float) -> float:
+    """Smallest balanced accuracy of classes of these sizes at which one as large as `mean` is
+    observed, with Gaussian noise, with probability `error` or more.
     """
 
     def accepts(p: Floats) -> NDArray[np.bool_]:
-        k, probability = _binomial(np.full_like(p, records), p)
+        records = np.array([equal_records(float(p[0]), sizes)])
+        k, probability = _binomial(records, p)
         # a millionth of a record is rounding
-        rest = mean * records - 1e-6 - k
+        rest = mean * records[:, None] - 1e-6 - k
         if deviation > 0:
-            beyond = ndtr(-rest / deviation)
+            beyond = ndtr(-rest / (deviation * records[:, None]))
         else:
             beyond = (rest <= 0).astype(np.float64)
         return np.asarray((probability * beyond).sum(axis=1) >= error)
 
     return float(_first_accepted(accepts, np.array([mean]))[0])
+
+
+def equal_records(mean: float, sizes: Floats) -> float:
+    """Number of records whose share of right ones varies as much as the mean of the accuracies of
+    classes of these sizes at most does, if that mean is `mean`; whole.
+    """
+    # by symmetry of right and wrong
+    mean = max(mean, 1 - mean)
+    low = 0.0
+    high = 1 / float(sizes.min())
+    for _ in range(60):
+        slope = (low + high) / 2
+        if np.minimum((1 + slope * sizes) / 2, 1).mean() < mean:
+            low = slope
+        else:
+            high = slope
+    # the smaller slope keeps the variance above 0
+    p = np.minimum((1 + low * sizes) / 2, 1)
+    variance = float((p * (1 - p) / sizes).mean()) / len(sizes)
+    if variance <= 0:
+        return 1.0
+    return max(math.floor(mean * (1 - mean) / variance + 1e-6), 1.0)
 
 
 def _unbiased(counts: Counts, noise: Noise) -> tuple[Floats, Floats]:
