@@ -32,17 +32,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.labels import class_indices, clean_labels
+from tacit.data.labels import class_indices
 from tacit.data.persons import Persons, persons_under
 from tacit.errors import BudgetError, InputError, excerpt, quoted
 from tacit.learners.common.validation import has_label_sets, plain_labels
+from tacit.measure.labelled_records import label_positions, predicts_several
 from tacit.mechanisms.exponential import select
 from tacit.mechanisms.noise import Integers, Seed, noise_source
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Exponential, PureDP
 from tacit.privacy.guarantee import THIS_RUN, Guarantee, guarantee_under
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unit import Unit
+from tacit.privacy.ledger import Ledger, check_ledger, scope_of
+from tacit.privacy.unit import Unit, checked_unit
 
 SCALE = 2**20
 """Sensitivity of scores under a unit per person; a share is rounded down by less than a millionth
@@ -190,22 +191,17 @@ def choice_among(
 ) -> Choice:
     """Choose as `choose` does, and state the guarantee; `what` is the use that the ledger notes."""
     candidates = _checked_candidates(releases)
-    unit = _checked_unit(unit)
-    epsilon, selection = selection_of(Budget.parse(budget), unit)
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise InputError(
-            f"ledger={quoted(ledger)} must be a Ledger; pass tacit.Ledger.beside(store, identity)"
-        )
+    budget = Budget.parse(budget)
+    unit = checked_unit(unit)
+    epsilon, selection = selection_of(budget, unit)
+    check_ledger(ledger)
     source = noise_source(noise, random_state)
 
     right = _right_answers(candidates, _rows_of_each(X, len(candidates)), y)
     members = persons_under(unit, persons, right.shape[1], offered=tuple(Unit), stacklevel=3)
     scores = scores_of(right, members)
 
-    scope = THIS_RUN
-    if ledger is not None:
-        scope = f"this run, charged to the ledger of {ledger.identity!r}"
-    guarantee = guarantee_of(epsilon, selection, unit, scope, Budget.parse(budget).delta)
+    guarantee = guarantee_of(epsilon, selection, unit, scope_of(ledger), budget.delta)
     if ledger is not None:
         ledger.charge(guarantee, what=what)
 
@@ -256,19 +252,13 @@ def scores_of(right: NDArray[np.bool_], members: Persons | None) -> Integers:
     return np.array(scores, dtype=np.int64)
 
 
-def _checked_unit(unit: Any) -> Unit:
-    if not isinstance(unit, str):
-        raise InputError(f"unit={quoted(unit)} must be text; pass for example unit='add-remove'")
-    return Unit(unit)
-
-
 def _checked_candidates(releases: Any) -> list[Any]:
     """Return the candidates; an error if they are fewer than two, or differ in their classes."""
     candidates = list(releases)
     if len(candidates) < 2:
         raise InputError(f"{len(candidates)} release leaves nothing to choose; pass two or more")
     for place, candidate in enumerate(candidates):
-        if getattr(candidate, "several", False) or getattr(candidate, "most_labels", None):
+        if predicts_several(candidate):
             raise InputError(
                 f"release {place} predicts several labels a row; choose among releases of one label"
             )
@@ -307,16 +297,13 @@ def _right_answers(candidates: list[Any], rows: list[Any], y: Any) -> NDArray[np
     """Return which records each candidate labels rightly, of shape (k, n)."""
     if has_label_sets(y):
         raise InputError("y has several labels a record; choose by records of one label each")
-    labels = np.asarray(plain_labels(y))
-    if not len(labels):
+    if not len(np.asarray(plain_labels(y))):
         raise InputError("there are no test records; pass one at least")
 
     right = []
     for place, (candidate, table) in enumerate(zip(candidates, rows, strict=True)):
         classes = np.asarray(candidate.classes_)
-        if classes.dtype.kind != "f":
-            labels = clean_labels(labels, len(labels), classes.tolist())
-        truth = class_indices(labels, classes)
+        truth = label_positions(y, classes)
         predicted = class_indices(np.asarray(candidate.predict(table)), classes)
         if len(predicted) != len(truth):
             raise InputError(

@@ -18,19 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.texts import nfc
-from tacit.data.labels import class_indices, clean_labels
+from tacit.data.labels import class_indices
 from tacit.data.persons import persons_under
 from tacit.errors import InputError, quoted
-from tacit.learners.common.validation import has_label_sets, plain_labels
+from tacit.learners.common.validation import has_label_sets
 from tacit.measure import intervals
 from tacit.measure.intervals import Counts, Floats, Noise
+from tacit.measure.labelled_records import (
+    check_label_of_each,
+    label_positions,
+    predicts_several,
+)
 from tacit.mechanisms import partition_tables
 from tacit.mechanisms.noise import Seed, noise_source
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Laplace
-from tacit.privacy.guarantee import THIS_RUN, Guarantee
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unit import Unit
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger, check_ledger, scope_of
+from tacit.privacy.unit import Unit, checked_unit
 
 TABLES = ("right", "predicted", "confidence")
 """Outcomes of a record: right or wrong, the predicted class, or right or wrong by the probability
@@ -361,11 +366,8 @@ def evaluate(
     kinds = _checked_tables(tables)
     budget = Budget.parse(budget)
     event = partition_tables.event(budget)
-    unit = _checked_unit(unit)
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise InputError(
-            f"ledger={quoted(ledger)} must be a Ledger; pass tacit.Ledger.beside(store, identity)"
-        )
+    unit = checked_unit(unit)
+    check_ledger(ledger)
     source = noise_source(noise, random_state)
     group_names = _checked_groups(by, groups)
 
@@ -373,11 +375,7 @@ def evaluate(
     group = _group_of(by, group_names, len(truth))
     members = persons_under(unit, persons, len(truth), offered=tuple(Unit), stacklevel=2)
     sizes = None if members is None else members.of_same_person
-
-    scope = THIS_RUN
-    if ledger is not None:
-        scope = f"this run, charged to the ledger of {ledger.identity!r}"
-    guarantee = Guarantee(unit, event, scope=scope, delta=budget.delta)
+    guarantee = Guarantee(unit, event, scope=scope_of(ledger), delta=budget.delta)
 
     classes = np.asarray(release.classes_)
     shapes = _shapes(kinds, len(group_names), len(classes))
@@ -409,12 +407,6 @@ def checked_level(level: Any) -> float:
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise InputError(f"level={quoted(level)} must be between 0 and 1; pass for example 0.95")
     return float(level)
-
-
-def _checked_unit(unit: Any) -> Unit:
-    if not isinstance(unit, str):
-        raise InputError(f"unit={quoted(unit)} must be text; pass for example unit='add-remove'")
-    return Unit(unit)
 
 
 def _checked_tables(tables: Any) -> tuple[str, ...]:
@@ -495,17 +487,13 @@ def _outcomes(
     release: Classifier, X: Any, y: Any, kinds: tuple[str, ...]
 ) -> tuple[NDArray[np.int64], dict[str, tuple[NDArray[np.int64], ...]]]:
     """Return the class of each record, and its places in the tables of each kind."""
-    several = getattr(release, "several", False) or getattr(release, "most_labels", None)
-    if several or has_label_sets(y):
+    if predicts_several(release) or has_label_sets(y):
         raise InputError(
             "a paid evaluation counts one label a record, and these may have several; evaluate a"
             " classifier of one label"
         )
     classes = np.asarray(release.classes_)
-    labels = np.asarray(plain_labels(y))
-    if classes.dtype.kind != "f":
-        labels = clean_labels(labels, len(labels), classes.tolist())
-    truth = class_indices(labels, classes)
+    truth = label_positions(y, classes)
     if not len(truth):
         raise InputError("there are no test records; pass one at least")
 
@@ -516,10 +504,7 @@ def _outcomes(
     else:
         predicted = class_indices(np.asarray(release.predict(X)), classes)
         confidence = np.zeros(len(predicted))
-    if len(predicted) != len(truth):
-        raise InputError(
-            f"X has {len(predicted)} rows and y has {len(truth)} labels; pass one label a row"
-        )
+    check_label_of_each(len(predicted), len(truth))
 
     wrong = (predicted != truth).astype(np.int64)
     bins = np.searchsorted(CONFIDENCE_EDGES[1:-1], confidence, side="right")

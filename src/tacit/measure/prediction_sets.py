@@ -70,19 +70,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.data.labels import class_indices, clean_labels
 from tacit.data.persons import persons_under
 from tacit.errors import BudgetError, InputError, quoted
-from tacit.learners.common.validation import has_label_sets, plain_labels
+from tacit.learners.common.validation import has_label_sets
+from tacit.measure.labelled_records import check_label_of_each, label_positions
 from tacit.mechanisms import partition_tables
 from tacit.mechanisms.noise import NoiseSource, Seed, noise_source
 from tacit.models.prediction_sets import SCORES, Score, edges, scores_of_labels
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian
-from tacit.privacy.guarantee import THIS_RUN, Guarantee
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unit import Unit
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger, check_ledger, scope_of
+from tacit.privacy.unit import Unit, checked_unit
 from tacit.releases.fields import Recorded
 from tacit.releases.measured import ALL_CLASSES, PredictionSets
 from tacit.releases.release import Release, check_takes_sets
@@ -278,27 +278,18 @@ def calibrate_sets(
         raise InputError(f"score={quoted(score)} must be one of {', '.join(SCORES)}")
     budget = Budget.parse(budget)
     cost = _event(budget)
-    unit = _checked_unit(unit)
-    if not isinstance(ledger, Ledger | None):
-        raise InputError(
-            f"ledger={quoted(ledger)} must be a Ledger; pass tacit.Ledger.beside(store, identity)"
-        )
+    unit = checked_unit(unit)
+    check_ledger(ledger)
     source = noise_source(noise, random_state)
 
     labels = _checked_labels(y, release.classes)
     probabilities = release.predict_proba(X)
-    if len(probabilities) != len(labels):
-        raise InputError(
-            f"X has {len(probabilities)} rows and y has {len(labels)} labels; pass one label a row"
-        )
+    check_label_of_each(len(probabilities), len(labels))
     members = persons_under(unit, persons, len(labels), offered=tuple(Unit), stacklevel=2)
     sizes = None if members is None else members.of_same_person
     scores = scores_of_labels(probabilities, labels, score)
 
-    scope = THIS_RUN
-    if ledger is not None:
-        scope = f"this run, charged to the ledger of {ledger.identity!r}"
-    guarantee = Guarantee(unit, cost, scope=scope, delta=budget.delta)
+    guarantee = Guarantee(unit, cost, scope=scope_of(ledger), delta=budget.delta)
     if ledger is not None:
         ledger.charge(guarantee, what="threshold of prediction sets")
     threshold = paid_threshold(
@@ -333,12 +324,6 @@ def _checked_level(level: Any) -> float:
     return float(level)
 
 
-def _checked_unit(unit: Any) -> Unit:
-    if not isinstance(unit, str):
-        raise InputError(f"unit={quoted(unit)} must be text; pass for example unit='add-remove'")
-    return Unit(unit)
-
-
 def _event(budget: Budget) -> Gaussian:
     """Return the event that spends a budget."""
     if budget.kind == "pure":
@@ -355,11 +340,9 @@ def _checked_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
         raise InputError(
             "calibration records of prediction sets have one label each; pass y of shape (n,)"
         )
-    labels = np.asarray(plain_labels(y))
-    if classes.dtype.kind != "f":
-        labels = clean_labels(labels, len(labels), classes.tolist())
-    if not 0 < len(labels) <= MOST_RECORDS:
+    positions = label_positions(y, classes)
+    if not 0 < len(positions) <= MOST_RECORDS:
         raise InputError(
-            f"there are {len(labels)} calibration records; pass 1 to {MOST_RECORDS} of them"
+            f"there are {len(positions)} calibration records; pass 1 to {MOST_RECORDS} of them"
         )
-    return class_indices(labels, classes)
+    return positions

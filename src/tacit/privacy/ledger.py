@@ -33,7 +33,7 @@ from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.chain import Chain
 from tacit.privacy.decimals import NONE_LEFT, written
-from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.guarantee import THIS_RUN, Guarantee
 from tacit.privacy.ledger_note import has_note, note
 from tacit.privacy.unit import Unit
 
@@ -44,6 +44,28 @@ UNREADABLE = (ArithmeticError, AttributeError, KeyError, RecursionError, TypeErr
 
 # Seconds to wait for the first entry of a file that another process creates.
 _PATIENCE = 1.0
+
+
+def check_ledger(ledger: Any) -> None:
+    """Refuse an argument that is neither a ledger nor None."""
+    if not isinstance(ledger, Ledger | None):
+        raise InputError(
+            f"ledger={quoted(ledger)} must be a Ledger; pass tacit.Ledger.beside(store, identity)"
+        )
+
+
+def scope_of(ledger: Ledger | None) -> str:
+    """Return the scope of the guarantee of one run, which is charged to the ledger if there is
+    one.
+    """
+    if ledger is None:
+        return THIS_RUN
+    return scope_of_charge(ledger.identity)
+
+
+def scope_of_charge(identity: str) -> str:
+    """Return the scope of a run that was charged under this identity; a gate looks for it."""
+    return f"this run, charged to the ledger of {identity!r}"
 
 
 class Ledger:

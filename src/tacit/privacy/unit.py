@@ -8,6 +8,7 @@ of them and not the person.
 """
 
 from enum import StrEnum
+from typing import Any
 
 from tacit.errors import InputError, quoted
 
@@ -119,3 +120,10 @@ class Unit(StrEnum):
             Unit.CHANGE_LABELS_OF_PERSON: "change one person's labels",
         }[self]
         return f"{self.hidden_fact} ({change})"
+
+
+def checked_unit(unit: Any) -> Unit:
+    """Return the unit of an argument; an error if it is no text, or the name of none."""
+    if not isinstance(unit, str):
+        raise InputError(f"unit={quoted(unit)} must be text; pass for example unit='add-remove'")
+    return Unit(unit)

@@ -16,6 +16,7 @@ from tacit.errors import InputError, LedgerError, ReleaseError, excerpt
 from tacit.privacy.account import Account
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.history import History
+from tacit.privacy.ledger import scope_of_charge
 from tacit.releases import labels_files, reading
 from tacit.releases.fields import NOT_STATED
 from tacit.releases.reading import LABELS_DOCUMENT, README, SIGNATURE
@@ -120,7 +121,9 @@ def ledger_evidence(
     identities = [
         identity
         for number, identity, charged in history.charges
-        if number <= head and same_cost(charged, guarantee) and names(guarantee.scope, identity)
+        if number <= head
+        and same_cost(charged, guarantee)
+        and is_charged_to(identity, guarantee.scope)
     ]
     if not identities:
         fault = (
@@ -151,8 +154,8 @@ def same_cost(charged: Guarantee, guarantee: Guarantee) -> bool:
     return cost == (guarantee.unit, guarantee.event, guarantee.groups)
 
 
-def names(scope: str, identity: str) -> bool:
+def is_charged_to(identity: str, scope: str) -> bool:
     """Tell whether the scope of a guarantee says that it was charged under an identity."""
-    charged = f"this run, charged to the ledger of {identity!r}"
+    charged = scope_of_charge(identity)
     # a search, and fits that the statement does not cover, add to the scope
     return scope == charged or scope.startswith((f"{charged}, ", f"{charged}; "))

@@ -24,7 +24,7 @@ from tacit.privacy.guarantee import Guarantee, implied_units, rounded_up
 from tacit.privacy.unit import Unit
 from tacit.releases import reading
 from tacit.releases.audited import AuditResult
-from tacit.releases.evidence import Evidence, names, same_cost
+from tacit.releases.evidence import Evidence, is_charged_to, same_cost
 from tacit.releases.fields import NOT_STATED
 from tacit.releases.measured import PaidUtility, PredictionSets
 from tacit.releases.policy import KNOWN, Policy
@@ -167,7 +167,7 @@ def _not_charged(evidence: Evidence) -> list[Guarantee]:
     further = []
     for other in _of_other_records(evidence.document):
         matching = [charge for charge in charges if same_cost(charge, other)]
-        if matching and names(other.scope, evidence.ledger.identity):
+        if matching and is_charged_to(evidence.ledger.identity, other.scope):
             charges.remove(matching[0])
         else:
             further.append(other)

@@ -28,7 +28,7 @@ from tacit.data.name_rows import rows_by_class
 from tacit.data.persons import Persons, persons_under
 from tacit.data.rows import as_rows, refuse_sparse
 from tacit.data.trees import Tree
-from tacit.errors import BudgetError, InputError, PrivacyLeakWarning, quoted
+from tacit.errors import BudgetError, InputError, PrivacyLeakWarning
 from tacit.learners.common.confidence import reference_scale
 from tacit.learners.common.lineage import Lineage
 from tacit.learners.common.nodes import Nodes
@@ -55,9 +55,9 @@ from tacit.models.released import LearnerFacts, Publishable, Released
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
-from tacit.privacy.guarantee import THIS_RUN, Guarantee, guarantee_under
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unit import Unit
+from tacit.privacy.guarantee import Guarantee, guarantee_under
+from tacit.privacy.ledger import Ledger, check_ledger, scope_of
+from tacit.privacy.unit import Unit, checked_unit
 
 DEFAULT_BUDGET = "rho=0.5"
 
@@ -329,25 +329,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator, Publishable):  # type: i
         if compares_public_rows:
             unprotected = (*unprotected, OVERLAP)
 
-        scope = THIS_RUN
-        if self.ledger is not None:
-            scope = f"this run, charged to the ledger of {self.ledger.identity!r}"
-
+        scope = scope_of(self.ledger)
         delta = promise.delta or Budget.parse(self.budget).delta
         return replace(promise, unprotected=unprotected, scope=scope, delta=delta).to(self.unit)
 
     def _check_ledger_and_unit(self) -> None:
         """Refuse what is no ledger, and a neighbouring relation that the method does not offer."""
-        if not isinstance(self.ledger, Ledger | None):
-            raise InputError(
-                f"ledger={self.ledger!r} must be a Ledger; pass tacit.Ledger.beside(store,"
-                " identity)"
-            )
-        if not isinstance(self.unit, str):
-            raise InputError(
-                f"unit={quoted(self.unit)} must be text; pass for example unit='add-remove'"
-            )
-        if Unit(self.unit) not in self.units:
+        check_ledger(self.ledger)
+        if checked_unit(self.unit) not in self.units:
             rule = f"unit={self.units[0]} does not imply it"
             if Unit(self.unit).per_person:
                 rule = "it is not offered"

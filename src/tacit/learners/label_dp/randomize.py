@@ -30,8 +30,8 @@ from tacit.learners.label_dp.vectors import NoisyOneHot, OptimisedUnary, Symmetr
 from tacit.mechanisms.noise import Integers, NoiseSource, ResearchNoise, noise_source
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
-from tacit.privacy.guarantee import THIS_RUN, Guarantee
-from tacit.privacy.ledger import Ledger
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger, scope_of
 from tacit.privacy.unit import Unit
 
 UNITS = (Unit.CHANGE_LABEL, Unit.CHANGE_LABELS_OF_PERSON)
@@ -375,10 +375,7 @@ def dry_run(randomizer: Any) -> None:
 
 def guarantee_of(event: Event, ledger: Ledger | None, unit: Unit = Unit.CHANGE_LABEL) -> Guarantee:
     """The guarantee of this event under change of one label, or of all labels of one person."""
-    scope = THIS_RUN
-    if ledger is not None:
-        scope = f"this run, charged to the ledger of {ledger.identity!r}"
-    return Guarantee(unit, event, unit.public, scope=scope)
+    return Guarantee(unit, event, unit.public, scope=scope_of(ledger))
 
 
 def nearest(labels: NDArray[Any], values: NDArray[np.float64], start: int = 0) -> Integers:
