@@ -8,7 +8,7 @@ import pytest
 import tacit
 from tacit.errors import InputError
 from tacit.measure import simulated_fits
-from tacit.measure.forecasting import split_budgets
+from tacit.measure.forecast_arguments import split_budgets
 
 
 @pytest.fixture(scope="module")

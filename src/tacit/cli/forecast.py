@@ -20,7 +20,7 @@ from tacit.cli.options import (
 from tacit.compute.progress_display import shown_progress
 
 if TYPE_CHECKING:
-    from tacit.measure.forecasting import Forecast, ForecastRow
+    from tacit.measure.forecast_result import Forecast, ForecastRow
 
 
 def forecast(

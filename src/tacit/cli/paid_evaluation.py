@@ -24,7 +24,7 @@ from tacit.errors import InputError, excerpt
 
 if TYPE_CHECKING:
     from tacit.data.imports import Data
-    from tacit.measure.evaluating import Evaluation, Figures
+    from tacit.measure.evaluation import Evaluation, Figures
     from tacit.privacy.ledger import Ledger
     from tacit.releases.measured import PaidUtility
     from tacit.releases.release import Release

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from tacit.data.labels import class_indices
 from tacit.data.persons import Persons, persons_under
 from tacit.errors import BudgetError, InputError, excerpt, quoted
 from tacit.learners.common.validation import has_label_sets, plain_labels
-from tacit.measure.labelled_records import label_positions, predicts_several
+from tacit.measure.labelled_records import Classifier, label_positions, predicts_several
 from tacit.mechanisms.exponential import select
 from tacit.mechanisms.noise import Integers, Seed, noise_source
 from tacit.privacy.budget import Budget
@@ -57,17 +57,6 @@ ALL_COUNT = (
 
 PERMUTE_AND_FLIP = "permute-and-flip"
 EXPONENTIAL = "exponential"
-
-
-class Candidate(Protocol):
-    """A fitted classifier of one label a row: a release, or a learner after `fit`."""
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The class list."""
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row, of shape (n,)."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +81,7 @@ class Choice:
 
 
 def choose(
-    releases: Sequence[Candidate],
+    releases: Sequence[Classifier],
     X: Any,
     y: Any,
     *,
@@ -177,7 +166,7 @@ def choose(
 
 
 def choice_among(
-    releases: Sequence[Candidate],
+    releases: Sequence[Classifier],
     X: Any,
     y: Any,
     *,

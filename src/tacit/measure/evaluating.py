@@ -10,8 +10,7 @@ groups. Each further table has its part of the budget.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,9 +21,10 @@ from tacit.data.labels import class_indices
 from tacit.data.persons import persons_under
 from tacit.errors import InputError, quoted
 from tacit.learners.common.validation import has_label_sets
-from tacit.measure import intervals
-from tacit.measure.intervals import Counts, Floats, Noise
+from tacit.measure.evaluation import CONFIDENCE_EDGES, Evaluation
+from tacit.measure.intervals import Floats, Noise
 from tacit.measure.labelled_records import (
+    Classifier,
     check_label_of_each,
     label_positions,
     predicts_several,
@@ -42,247 +42,22 @@ TABLES = ("right", "predicted", "confidence")
 of the predicted class.
 """
 
-CONFIDENCE_EDGES = np.linspace(0, 1, 11)
-"""Public edges of the bins of confidence."""
-
 OTHER = "other"
 """The group of records whose group was not declared."""
 
 MOST_GROUPS = 1000
 MOST_CELLS = 50_000_000
 
-ABOUT_TEST_RECORDS = (
-    "The figures are about the test records, and so is this guarantee. Another one covers the"
-    " records that the classifier was trained on; for someone among both, the costs add up."
-)
 
-
-class Classifier(Protocol):
-    """A fitted classifier of one label a row: a release, or a learner after `fit`."""
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The class list, of shape (C,)."""
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row, of shape (n,)."""
+class ProbabilisticClassifier(Classifier, Protocol):
+    """A classifier that also states probabilities, which a table of confidence needs."""
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, of shape (n, C)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Figures:
-    """Accuracies that follow from noisy counts of right and wrong records of each class.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (C,)
-    counts : Counts
-        Of the classes.
-    noise : Noise
-        Of each noisy cell.
-    """
-
-    classes: NDArray[Any]
-    counts: Counts
-    noise: Noise
-
-    @property
-    def records(self) -> float:
-        """Noisy number of records; under a unit per person, of persons by their weight."""
-        return float(self.counts.records.sum())
-
-    @property
-    def accuracy(self) -> float:
-        """Share of right records; nan where noise hides whether there are records."""
-        return float(intervals.accuracy(self._total, self.noise)[0])
-
-    @property
-    def balanced_accuracy(self) -> float:
-        """Mean of the accuracies of all classes; nan where noise hides the size of one."""
-        return intervals.balanced_accuracy(self.counts, self.noise)
-
-    @property
-    def per_class(self) -> dict[Any, float]:
-        """Accuracy of each class; nan where noise hides whether there are records."""
-        shares = intervals.accuracy(self.counts, self.noise)
-        return dict(zip(self.classes.tolist(), shares.tolist(), strict=True))
-
-    def interval(self, name: str = "balanced_accuracy", level: float = 0.95) -> tuple[float, float]:
-        """Return an interval that covers the sampling of the test records and the noise.
-
-        Parameters
-        ----------
-        name : {"accuracy", "balanced_accuracy"}
-        level : float, default=0.95
-            The least probability with which it holds the accuracy on new records of the same kind.
-        """
-        checked_level(level)
-        if name == "accuracy":
-            lower, upper = intervals.accuracy_intervals(self._total, self.noise, level)
-            return float(lower[0]), float(upper[0])
-        if name == "balanced_accuracy":
-            return intervals.balanced_interval(self.counts, self.noise, level)
-        raise InputError(
-            f"name={quoted(name)} is not one of accuracy, balanced_accuracy; class_intervals has"
-            " those of classes"
-        )
-
-    def class_intervals(self, level: float = 0.95) -> dict[Any, tuple[float, float]]:
-        """Return the interval of the accuracy of each class; (0, 1) where nothing is known."""
-        lower, upper = intervals.accuracy_intervals(self.counts, self.noise, checked_level(level))
-        ends = zip(lower.tolist(), upper.tolist(), strict=True)
-        return dict(zip(self.classes.tolist(), ends, strict=True))
-
-    @property
-    def hidden_classes(self) -> int:
-        """Number of classes of which noise hides whether they have records."""
-        return sum(math.isnan(share) for share in self.per_class.values())
-
-    @property
-    def _total(self) -> Counts:
-        return self.counts.total()
-
-
-@dataclass(frozen=True, eq=False)
-class Bin:
-    """Records of one bin of confidence: how many, noisy, and how many of them are right."""
-
-    low: float
-    high: float
-    records: float
-    accuracy: float
-    interval: tuple[float, float]
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """Result of `evaluate`: noisy tables, and all that follows from them.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (C,)
-    group_names : tuple of str
-        Declared groups, and last that of all others; one name without groups.
-    tables : dict of str to ndarray
-        The noisy tables, by kind, of shape (groups, C, outcomes ...); the first gives the figures.
-    cell_noise : Noise
-        Of each cell of each table.
-    guarantee_ : Guarantee
-        What the tables cost the test records.
-    noise : str
-        The source of noise.
-    """
-
-    classes: NDArray[Any]
-    group_names: tuple[str, ...]
-    tables: Mapping[str, Floats]
-    cell_noise: Noise
-    guarantee_: Guarantee
-    noise: str
-
-    @property
-    def overall(self) -> Figures:
-        """Figures of all records."""
-        return self._figures(slice(None))
-
-    @property
-    def groups(self) -> dict[str, Figures]:
-        """Figures of each declared group, and of all others; empty without groups."""
-        if len(self.group_names) == 1:
-            return {}
-        return {name: self._figures([i]) for i, name in enumerate(self.group_names)}
-
-    @property
-    def accuracy(self) -> float:
-        """Share of right records, or of persons' weights."""
-        return self.overall.accuracy
-
-    @property
-    def balanced_accuracy(self) -> float:
-        """Mean of the accuracies of all classes."""
-        return self.overall.balanced_accuracy
-
-    @property
-    def per_class(self) -> dict[Any, float]:
-        """Accuracy of each class; nan where noise hides whether there are records."""
-        return self.overall.per_class
-
-    def interval(self, name: str = "balanced_accuracy", level: float = 0.95) -> tuple[float, float]:
-        """Return the interval of a figure of all records; see `Figures.interval`."""
-        return self.overall.interval(name, level)
-
-    @property
-    def confusion(self) -> Floats:
-        """Noisy number of records of each class (row) by predicted class, of shape (C, C).
-
-        Raises
-        ------
-        InputError
-            Without a table of predicted classes.
-        """
-        return np.asarray(self._table("predicted").sum(axis=0))
-
-    @property
-    def calibration(self) -> list[Bin]:
-        """Accuracy in each bin of the probability that the predicted class was given.
-
-        Raises
-        ------
-        InputError
-            Without a table of confidence.
-        """
-        table = self._table("confidence").sum(axis=(0, 1))
-        n_cells = len(self.group_names) * len(self.classes)
-        counts = Counts.of(table[0], table[1], n_cells, n_cells)
-        shares = intervals.accuracy(counts, self.cell_noise)
-        lower, upper = intervals.accuracy_intervals(counts, self.cell_noise, 0.95)
-        edges = CONFIDENCE_EDGES.tolist()
-        return [
-            Bin(
-                edges[i],
-                edges[i + 1],
-                float(counts.records[i]),
-                float(shares[i]),
-                (float(lower[i]), float(upper[i])),
-            )
-            for i in range(len(shares))
-        ]
-
-    def statement(self) -> str:
-        """Return the guarantee of the test records in words."""
-        return f"{self.guarantee_.statement()}\n{ABOUT_TEST_RECORDS}"
-
-    def _table(self, kind: str) -> Floats:
-        if kind not in self.tables:
-            raise InputError(
-                f"there is no table {kind!r} among {', '.join(self.tables)}; pass"
-                f" tables=[..., {kind!r}], which is paid for"
-            )
-        return self.tables[kind]
-
-    def _figures(self, groups: Any) -> Figures:
-        kind, table = next(iter(self.tables.items()))
-        table = table[groups]
-        n_groups = len(table)
-        table = table.sum(axis=0)
-        n_classes = len(self.classes)
-        if kind == "predicted":
-            right = np.diagonal(table)
-            wrong = table.sum(axis=1) - right
-            counts = Counts.of(right, wrong, n_groups, n_groups * (n_classes - 1))
-        else:
-            # of right and wrong, by bin of confidence where there are bins
-            table = table.reshape(n_classes, 2, -1)
-            n_cells = n_groups * table.shape[2]
-            sums = table.sum(axis=2)
-            counts = Counts.of(sums[:, 0], sums[:, 1], n_cells, n_cells)
-        return Figures(self.classes, counts, self.cell_noise)
-
-
 def evaluate(
-    release: Classifier,
+    release: ProbabilisticClassifier,
     X: Any,
     y: Any,
     *,
@@ -372,7 +147,7 @@ def evaluate(
     group_names = _checked_groups(by, groups)
 
     truth, outcomes = _outcomes(release, X, y, kinds)
-    group = _group_of(by, group_names, len(truth))
+    groups_of_records = _groups_of_records(by, group_names, len(truth))
     members = persons_under(unit, persons, len(truth), offered=tuple(Unit), stacklevel=2)
     sizes = None if members is None else members.of_same_person
     guarantee = Guarantee(unit, event, scope=scope_of(ledger), delta=budget.delta)
@@ -381,32 +156,25 @@ def evaluate(
     shapes = _shapes(kinds, len(group_names), len(classes))
     counts = []
     for kind, shape in shapes.items():
-        cells = np.ravel_multi_index((group, truth, *outcomes[kind]), shape)
+        cells = np.ravel_multi_index((groups_of_records, truth, *outcomes[kind]), shape)
         counts.append(partition_tables.cell_counts(cells, math.prod(shape), sizes))
 
     if ledger is not None:
         ledger.charge(guarantee, what="evaluation of a classifier")
     noisy = partition_tables.noisy_tables(counts, event, unit, source)
 
-    cell_noise = Noise(
-        partition_tables.noise_of_cells(event, unit, len(kinds)), isinstance(event, Laplace)
-    )
-    released = zip(shapes.items(), noisy, strict=True)
+    released = {}
+    for (kind, shape), values in zip(shapes.items(), noisy, strict=True):
+        released[kind] = values.reshape(shape)
+    scale = partition_tables.noise_of_cells(event, unit, len(kinds))
     return Evaluation(
         classes=classes,
         group_names=group_names,
-        tables={kind: values.reshape(shape) for (kind, shape), values in released},
-        cell_noise=cell_noise,
+        tables=released,
+        cell_noise=Noise(scale, isinstance(event, Laplace)),
         guarantee_=guarantee,
         noise=noise,
     )
-
-
-def checked_level(level: Any) -> float:
-    """Return the level of an interval, between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise InputError(f"level={quoted(level)} must be between 0 and 1; pass for example 0.95")
-    return float(level)
 
 
 def _checked_tables(tables: Any) -> tuple[str, ...]:
@@ -468,7 +236,7 @@ def _group_text(value: Any) -> str:
     return str(nfc(str(value))).strip()
 
 
-def _group_of(by: Any, names: tuple[str, ...], n: int) -> NDArray[np.int64]:
+def _groups_of_records(by: Any, names: tuple[str, ...], n: int) -> NDArray[np.int64]:
     """Return the position of each record's group, of shape (n,); undeclared values are the last."""
     if by is None:
         return np.zeros(n, dtype=np.int64)
@@ -484,7 +252,7 @@ def _group_of(by: Any, names: tuple[str, ...], n: int) -> NDArray[np.int64]:
 
 
 def _outcomes(
-    release: Classifier, X: Any, y: Any, kinds: tuple[str, ...]
+    release: ProbabilisticClassifier, X: Any, y: Any, kinds: tuple[str, ...]
 ) -> tuple[NDArray[np.int64], dict[str, tuple[NDArray[np.int64], ...]]]:
     """Return the class of each record, and its places in the tables of each kind."""
     if predicts_several(release) or has_label_sets(y):
@@ -506,6 +274,7 @@ def _outcomes(
         confidence = np.zeros(len(predicted))
     check_label_of_each(len(predicted), len(truth))
 
+    # the place of a record along each axis after its group and class
     wrong = (predicted != truth).astype(np.int64)
     bins = np.searchsorted(CONFIDENCE_EDGES[1:-1], confidence, side="right")
     places = {"right": (wrong,), "predicted": (predicted,), "confidence": (wrong, bins)}

@@ -9,37 +9,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.progress import progress
-from tacit.data.labels import class_list
-from tacit.data.rows import as_rows, check_rows
-from tacit.errors import InputError, nearest, quoted
 from tacit.learners.common.base import PrivateClassifier
 from tacit.learners.common.parameters import one_of, real, whole
-from tacit.learners.methods import (
-    ALIASES,
-    METHODS,
-    SETTINGS,
-    in_python,
-    load,
-    method_called,
-    setting_called,
+from tacit.measure.enough import enough_records
+from tacit.measure.forecast_arguments import (
+    chosen_unit,
+    finite_budgets,
+    kinds_of_pseudo_classes,
+    named_method,
+    public_rows,
+    spread_of_clusters,
+    stated_task,
 )
-from tacit.measure.enough import Enough, enough_records
+from tacit.measure.forecast_result import Forecast, ForecastRow, declared_facts, sentence_of
 from tacit.measure.pseudo_classes import (
-    FEWEST_ROWS,
-    Integers,
     Kind,
-    guessed_spread,
-    spread_of,
-    usable_classes,
 )
 from tacit.measure.simulated_fits import (
     Accuracy,
@@ -51,8 +43,6 @@ from tacit.measure.simulated_fits import (
 )
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 
 DELTA = 1e-6
@@ -60,74 +50,6 @@ BUDGETS = "epsilon=0.1,epsilon=0.5,epsilon=2"
 
 # The search for enough records takes many fits, which share one seed.
 SEEDS_OF_SEARCH = 1
-
-MOST_CLASSES = 10_000
-MOST_RECORDS_STATED = 10**9
-
-# what a forecast sets itself, and what it cannot simulate
-SET_HERE = {
-    "folder",
-    "budget", "classes", "noise", "random_state", "unit", "ledger", "public", "allow_overlap",
-}  # fmt: skip
-NOT_SIMULATED = ("names", "tree", "most_labels")
-
-
-class ForecastRow(NamedTuple):
-    """Accuracy to expect at one budget."""
-
-    pseudo_classes: Kind
-    """What stands in for the private classes."""
-    budget: str
-    epsilon: float
-    """Of the promise, at the delta of the forecast; inf without privacy."""
-    balanced: float
-    """Balanced accuracy, the mean over seeds."""
-    minority: float
-    """Accuracy of the 25 % smallest classes, the mean over seeds."""
-    sd: float
-    """Standard deviation of the balanced accuracy over seeds, which draw classes and noise."""
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """The accuracy to expect of a fit, as `tacit.forecast` returns it."""
-
-    method: str
-    declared: tuple[str, ...]
-    """What was stated about the private records, which nothing protects."""
-    guesses: tuple[str, ...]
-    """What was not stated, and is assumed."""
-    delta: float
-    table: tuple[ForecastRow, ...]
-    """A row for each kind of pseudo-classes and budget, the last of each kind without privacy."""
-    basis: Kind
-    """The pseudo-classes of `enough_records` and of `sentence`."""
-    enough_records: Mapping[str, Enough]
-    """What is enough at each budget."""
-    sentence: str
-
-    def rows(self, kind: Kind) -> list[ForecastRow]:
-        """Return the rows of one kind of pseudo-classes."""
-        return [row for row in self.table if row.pseudo_classes == kind]
-
-    def figure(self) -> Any:
-        """Draw balanced and minority accuracy against epsilon, as an altair chart.
-
-        It needs the extra `experiments`.
-        """
-        # by name, since the library that draws lies above this package
-        return load("tacit.report.forecasts:forecast_chart")(self)
-
-    def facts(self) -> dict[str, Any]:
-        """Return the forecast as plain values, for JSON."""
-        enough = {}
-        for budget, found in self.enough_records.items():
-            enough[budget] = found._asdict()
-            if found.budget_for_minority is not None:
-                enough[budget]["budget_for_minority"] = str(found.budget_for_minority)
-        table = [row._asdict() for row in self.table]
-        others = {"table": table, "enough_records": enough}
-        return {**asdict(self), **others}
 
 
 def forecast(
@@ -218,267 +140,52 @@ def forecast(
     >>> [(row.pseudo_classes, row.budget, row.balanced > 0.8) for row in found.table[:2]]
     [('labels', 'rho=0.1', True), ('labels', 'rho=inf', True)]
     """
-    name, learner_class, parameters = _method(method, parameters)
-    rows, public_labels = _public_rows(public, labels)
-    task = _task(classes, records, imbalance, records_per_person)
+    name, learner_class, parameters = named_method(method, parameters)
+    rows, public_labels = public_rows(public, labels)
+    task = stated_task(classes, records, imbalance, records_per_person)
     real("delta", delta, 1e-30, 1 - 1e-9)
     whole("seeds", seeds, 1, 1000)
 
     one_of("pseudo_classes", pseudo_classes, ("both", "labels", "clusters"))
-    kinds, notes = _kinds(rows, public_labels, task, pseudo_classes)
-    spread, spread_note = _spread(rows, public_labels, task, spread)
+    kinds, notes = kinds_of_pseudo_classes(rows, public_labels, task, pseudo_classes)
+    spread, spread_note = spread_of_clusters(rows, public_labels, task, spread)
     if "clusters" in kinds:
         notes += spread_note
 
-    chosen_unit = Unit(_unit(unit, learner_class))
-    budget_list = _budgets(budgets, learner_class, delta)
+    unit = chosen_unit(unit, learner_class)
+    budget_list = finite_budgets(budgets, learner_class, delta)
     fits = SimulatedFits(
         learner_class=learner_class,
-        parameters={"unit": chosen_unit, **parameters},
+        parameters={"unit": unit, **parameters},
         task=task,
         rows=rows,
         labels=public_labels,
         spread=spread,
-        checkpoint=_checkpoint(folder, name, parameters, chosen_unit, task, rows, public_labels),
+        checkpoint=_checkpoint(folder, name, parameters, unit, task, rows, public_labels),
     )
     epsilons = [_epsilon(fits, budget, delta) for budget in budget_list]
-    notes += _about_repeats(fits, kinds[0])
+    # what is enough, and the sentence, go by the first kind
+    basis = kinds[0]
+    notes += _about_repeats(fits, basis)
 
     infinite = without_privacy(learner_class)
     table = _table(fits, kinds, [*budget_list, infinite], [*epsilons, math.inf], seeds)
     search_seeds = range(min(seeds, SEEDS_OF_SEARCH))
 
     def measure(budget: Budget, factor: float) -> Accuracy:
-        found = [fits.accuracy(kinds[0], budget, seed, factor) for seed in search_seeds]
-        return _mean(found)
+        return _mean([fits.accuracy(basis, budget, seed, factor) for seed in search_seeds])
 
     enough = enough_records(measure, budget_list, measure(infinite, 1.0), task)
     return Forecast(
         method=name,
-        declared=_declared(task, chosen_unit),
+        declared=declared_facts(task, unit),
         guesses=notes,
         delta=delta,
         table=table,
-        basis=kinds[0],
+        basis=basis,
         enough_records=enough,
-        sentence=_sentence(table, kinds[0], enough, task),
+        sentence=sentence_of(table, basis, enough, task),
     )
-
-
-# Arguments
-
-
-def _method(
-    method: Any, parameters: dict[str, Any]
-) -> tuple[str, type[PrivateClassifier], dict[str, Any]]:
-    """Return the name of a method, its class, and the parameters that are not set here."""
-    if isinstance(method, PrivateClassifier):
-        of_learner = method.get_params(deep=False)
-        parameters = {**of_learner, **parameters}
-        learner_class: type[PrivateClassifier] = type(method)
-        name = learner_class.__name__
-        set_parameters = {key: parameters[key] for key in NOT_SIMULATED if key in parameters}
-        parameters = {key: value for key, value in parameters.items() if key not in SET_HERE}
-        parameters = {key: value for key, value in parameters.items() if key not in NOT_SIMULATED}
-    else:
-        name, parameters = _named(method, parameters)
-        learner_class = load(METHODS[name])
-        set_parameters = {key: parameters[key] for key in NOT_SIMULATED if key in parameters}
-        _check_parameters(name, learner_class, parameters)
-
-    if learner_class.needs_names or not learner_class.uses_records:
-        raise InputError(
-            f"method {name} learns from class names and not from records, so a forecast has nothing"
-            " to simulate; evaluate it on public rows"
-        )
-    for parameter, value in set_parameters.items():
-        if value is not None:
-            raise InputError(
-                f"{parameter} cannot be simulated, since public rows have none; leave it out, and"
-                " take the forecast for one without it"
-            )
-    return name, learner_class, parameters
-
-
-def _named(method: Any, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name in METHODS of a published name, and parameters with those it stands for."""
-    if not isinstance(method, str):
-        raise InputError(
-            f"method={quoted(method)} must be a name or a learner; pass for example 'auto'"
-        )
-    setting = setting_called(method)
-    if setting is not None:
-        return setting[0], {**setting[1], **parameters}
-    name = method_called(method)
-    if name in METHODS:
-        return name, parameters
-    fault = in_python(method)
-    if fault is not None:
-        raise InputError(f"method {method!r} {fault}")
-    known = nearest(method.lower(), METHODS, *ALIASES, *SETTINGS)
-    raise InputError(f"method {method!r} is not known; {known}")
-
-
-def _check_parameters(
-    name: str, learner_class: type[PrivateClassifier], parameters: Mapping[str, Any]
-) -> None:
-    """Refuse what is no parameter of the method."""
-    accepted = [key for key in learner_class.flat_parameters() if key not in SET_HERE]
-    for parameter in parameters:
-        if parameter not in accepted:
-            known = ", ".join(accepted) or "none"
-            raise InputError(f"{parameter} is not a parameter of {name}; it has: {known}")
-
-
-def _public_rows(public: Any, labels: Any) -> tuple[Floats, Integers | None]:
-    """Return the public rows, checked, and the positions of their classes, if they have any."""
-    from tacit.data.embeddings import EmbeddingStore
-
-    rows = public
-    if isinstance(public, EmbeddingStore):
-        _check_uncovered(public)
-        rows = public.x
-        if labels is None:
-            labels = public.y
-    rows = as_rows(rows, "public")
-    check_rows(rows, name="public")
-    rows = np.asarray(rows, np.float64)
-    if labels is None:
-        return rows, None
-
-    classes = np.asarray(labels)
-    if classes.shape != (len(rows),):
-        raise InputError(
-            f"labels has shape {classes.shape}, and public has {len(rows)} rows; pass one label for"
-            " each row, or leave labels out"
-        )
-    _, positions = np.unique(classes, return_inverse=True)
-    return rows, np.asarray(positions, np.int64)
-
-
-def _check_uncovered(store: Any) -> None:
-    """Refuse a store whose uses a ledger counts."""
-    ledger = Ledger.in_use(None, store.folder, store.identity)
-    if ledger is not None and not ledger.account().empty:
-        raise InputError(
-            f"{store.folder} is private: {ledger.path} counts its uses; pass rows that are public"
-        )
-
-
-def _task(classes: Any, records: Any, imbalance: Any, records_per_person: Any) -> StatedTask:
-    if isinstance(classes, int | np.integer):
-        n_classes = whole("classes", classes, 2, MOST_CLASSES)
-    else:
-        n_classes = whole("number of classes", len(class_list(classes)), 2, MOST_CLASSES)
-    task = StatedTask(
-        n_classes=n_classes,
-        records=whole("records", records, 1, MOST_RECORDS_STATED),
-        imbalance=real("imbalance", imbalance, 1, 1e9),
-        records_per_person=whole("records_per_person", records_per_person, 1, MOST_RECORDS_STATED),
-    )
-    task.total  # noqa: B018  raises where the smallest class would have no record
-    return task
-
-
-def _kinds(
-    rows: Floats, labels: Integers | None, task: StatedTask, wanted: str
-) -> tuple[tuple[Kind, ...], tuple[str, ...]]:
-    """Return the kinds of pseudo-classes that the public rows suffice for, and what to say."""
-    kinds: tuple[Kind, ...] = ()
-    notes: tuple[str, ...] = ()
-    n_usable = 0 if labels is None else len(usable_classes(labels))
-    if n_usable >= task.n_classes:
-        kinds += ("labels",)
-        notes += ("private classes are taken to be as far apart as the public classes",)
-    else:
-        fault = (
-            f"the public rows have {n_usable} classes of {FEWEST_ROWS} rows or more, fewer than"
-            f" {task.n_classes}"
-        )
-        notes += (f"{fault}, so clusters alone stand in for the private classes",)
-        if wanted == "labels":
-            raise InputError(f"{fault}; leave pseudo_classes out, or pass rows of more classes")
-
-    fewest = FEWEST_ROWS * task.n_classes
-    if len(rows) >= fewest:
-        kinds += ("clusters",)
-    if wanted != "both":
-        kinds = tuple(kind for kind in kinds if kind == wanted)
-        notes = notes if "labels" in kinds or n_usable < task.n_classes else ()
-    if not kinds:
-        raise InputError(
-            f"classes={task.n_classes} need {fewest} public rows or more, and public has"
-            f" {len(rows)}; pass more public rows"
-        )
-    return kinds, notes
-
-
-def _spread(
-    rows: Floats, labels: Integers | None, task: StatedTask, declared: Any
-) -> tuple[float, tuple[str, ...]]:
-    """Return the spread of clusters, and what to say of it."""
-    if declared is not None:
-        return real("spread", declared, 0, 1), ()
-    if labels is not None and len(usable_classes(labels)) >= task.n_classes:
-        spread = spread_of(rows, labels)
-        return spread, (f"the spread of clusters, {spread:.2f}, is that of the public classes",)
-    spread = guessed_spread(task.n_classes)
-    return spread, (
-        f"the spread of clusters, {spread:.2f}, is a guess from other tasks of as many classes",
-    )
-
-
-def _unit(unit: Any, learner_class: type[PrivateClassifier]) -> Unit | str:
-    if unit is None:
-        return learner_class.units[0]
-    if not isinstance(unit, str) or unit not in list(Unit):
-        raise InputError(f"unit={quoted(unit)} must be one of {', '.join(Unit)}; correct it")
-    return unit
-
-
-def _budgets(
-    budgets: Any, learner_class: type[PrivateClassifier], delta: float
-) -> tuple[Budget, ...]:
-    """Return finite budgets of one kind."""
-    items = budgets
-    if isinstance(budgets, str | Budget):
-        items = split_budgets(budgets) if isinstance(budgets, str) else [budgets]
-    parsed = []
-    for item in items:
-        budget = Budget.parse(item)
-        if budget.kind == "pure" and "pure" not in learner_class.budget_kinds:
-            assert budget.epsilon is not None
-            budget = Budget.approx(budget.epsilon, delta)
-        if budget.infinite:
-            raise InputError(
-                f"budget {budget} protects nothing, and is forecast anyway; leave it out"
-            )
-        if budget not in parsed:
-            parsed.append(budget)
-    if not parsed:
-        raise InputError("budgets is empty; pass for example budgets='epsilon=0.5,epsilon=2'")
-    kinds = {budget.kind for budget in parsed}
-    if len(kinds) > 1:
-        raise InputError(
-            f"budgets are of several kinds ({', '.join(sorted(kinds))}), which have no one axis;"
-            " pass budgets of one kind"
-        )
-    return tuple(parsed)
-
-
-def split_budgets(text: str) -> list[str]:
-    """Split budgets at commas; a delta belongs to the epsilon before it.
-
-    >>> split_budgets("epsilon=1,delta=1e-6,epsilon=2")
-    ['epsilon=1,delta=1e-6', 'epsilon=2']
-    """
-    parts: list[str] = []
-    for item in text.split(","):
-        if item.strip().startswith("delta") and parts:
-            parts[-1] += "," + item
-        else:
-            parts.append(item)
-    return parts
 
 
 def _checkpoint(
@@ -490,6 +197,7 @@ def _checkpoint(
     rows: Floats,
     labels: NDArray[Any] | None,
 ) -> Checkpoint | None:
+    """Return where finished fits are kept, by a key of all that decides them."""
     if folder is None:
         return None
     key = f"{name} {sorted(parameters.items())} {unit} {task} {content_hash([rows, labels])}"
@@ -502,9 +210,6 @@ def _epsilon(fits: SimulatedFits, budget: Budget, delta: float) -> float:
     return fits.learner(budget, public).promise().epsilon(delta)
 
 
-# Results
-
-
 def _table(
     fits: SimulatedFits,
     kinds: tuple[Kind, ...],
@@ -512,14 +217,16 @@ def _table(
     epsilons: list[float],
     seeds: int,
 ) -> tuple[ForecastRow, ...]:
+    """Return a row for each kind of pseudo-classes and budget, from a fit for each seed."""
     cells = [(kind, budget, seed) for kind in kinds for budget in budgets for seed in range(seeds)]
-    found: dict[tuple[Kind, Budget], list[Accuracy]] = {}
+    accuracies_of: dict[tuple[Kind, Budget], list[Accuracy]] = {}
     for kind, budget, seed in progress(cells, "fits on pseudo-classes", len(cells)):
-        found.setdefault((kind, budget), []).append(fits.accuracy(kind, budget, seed))
+        accuracy = fits.accuracy(kind, budget, seed)
+        accuracies_of.setdefault((kind, budget), []).append(accuracy)
 
     epsilon_of = dict(zip(budgets, epsilons, strict=True))
     rows = []
-    for (kind, budget), accuracies in found.items():
+    for (kind, budget), accuracies in accuracies_of.items():
         mean = _mean(accuracies)
         sd = 0.0
         if seeds > 1:
@@ -541,76 +248,3 @@ def _about_repeats(fits: SimulatedFits, kind: Kind) -> tuple[str, ...]:
         f"the median pseudo-class has {n_rows} public rows to learn from, fewer than"
         f" {fits.task.records} records, so each stands for several",
     )
-
-
-def _declared(task: StatedTask, unit: Unit) -> tuple[str, ...]:
-    facts = [
-        f"{task.n_classes} classes",
-        f"{task.records} records of the largest class",
-        f"imbalance {task.imbalance:g}",
-    ]
-    if unit.per_person:
-        facts.append(f"{task.records_per_person} records of each person")
-    return tuple(facts)
-
-
-def _sentence(
-    table: tuple[ForecastRow, ...], basis: Kind, enough: Mapping[str, Enough], task: StatedTask
-) -> str:
-    """Say at which budgets the records are enough, and what the others and small classes need."""
-    *private, baseline = [row for row in table if row.pseudo_classes == basis]
-    records = f"{task.records} records of the largest class"
-    sufficient = [row for row in private if _is_enough(enough[row.budget].records, task)]
-    others = [row for row in private if row not in sufficient]
-
-    phrases = []
-    if sufficient:
-        accuracies = " and ".join(f"{row.balanced:.2f} at {row.budget}" for row in sufficient)
-        phrases.append(
-            f"{records} are enough for a balanced accuracy of {accuracies}, within 5 points of"
-            f" {baseline.balanced:.2f} without privacy"
-        )
-    for row in others:
-        needed = _records_text(enough[row.budget].records)
-        phrases.append(
-            f"at {row.budget} a balanced accuracy of {row.balanced:.2f} is to be expected, and"
-            f" enough records are {needed}"
-        )
-    if task.imbalance > 1:
-        phrases.append(_about_small_classes(private, enough, task))
-    text = "; ".join(phrases)
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def _is_enough(records: int | None, task: StatedTask) -> bool:
-    return records is not None and records <= task.records
-
-
-def _records_text(records: int | None) -> str:
-    if records is None:
-        return "more than 64 times as many"
-    return f"about {records} of the largest class"
-
-
-def _about_small_classes(
-    private: list[ForecastRow], enough: Mapping[str, Enough], task: StatedTask
-) -> str:
-    """Say what small classes need at the largest budget."""
-    row = max(private, key=lambda row: row.epsilon)
-    found = enough[row.budget]
-    start = f"for small classes at {row.budget} (accuracy {row.minority:.2f})"
-    if found.records_for_minority is None:
-        return f"{start} you need more than 64 times as many records, or as large a budget"
-    if _is_enough(found.records_for_minority, task):
-        return f"{start} they are enough too"
-    smallest = math.ceil(found.records_for_minority / task.imbalance)
-    return (
-        f"{start} you need about {smallest} records of the smallest class or a budget of"
-        f" {_rounded(found.budget_for_minority)}"
-    )
-
-
-def _rounded(budget: Budget | None) -> str:
-    """Write a budget that was interpolated, to two digits, rounded up."""
-    assert budget is not None
-    return ",".join(f"{name}={rounded_up(value, 2)}" for name, value in budget._parts().items())

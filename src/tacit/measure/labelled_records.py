@@ -2,7 +2,7 @@
 records of prediction sets.
 """
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,17 @@ from numpy.typing import NDArray
 from tacit.data.labels import class_indices, clean_labels
 from tacit.errors import InputError
 from tacit.learners.common.validation import plain_labels
+
+
+class Classifier(Protocol):
+    """A fitted classifier of one label a row: a release, or a learner after `fit`."""
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The class list, of shape (C,)."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row, of shape (n,)."""
 
 
 def label_positions(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tacit.measure.forecasting import Forecast, ForecastRow
+from tacit.measure.forecast_result import Forecast, ForecastRow
 from tacit.models.metrics import Spread
 from tacit.privacy.decimals import rounded_up
 from tacit.report import charts, paper
