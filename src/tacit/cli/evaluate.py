@@ -1,33 +1,12 @@
 """`tacit evaluate`: how well a release does on a test set."""
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from tacit.cli.answers import (
-    USUAL,
     check_picture,
-    coverage_facts,
-    coverage_of,
-    draw_coverage,
-    print_coverage,
 )
-from tacit.cli.common import (
-    is_covered,
-    ledger_of,
-    number_of_persons,
-    one_label_each,
-    present_figures,
-    say,
-    utility_of,
-)
-from tacit.cli.json_output import print_json
-from tacit.cli.label_set_figures import (
-    OUTSIDE,
-    label_set_utility,
-    score_label_sets,
-    show_label_sets,
-)
+from tacit.cli.exact_evaluation import Exact, evaluate_exactly
 from tacit.cli.options import (
     AnyEncoder,
     Features,
@@ -40,28 +19,15 @@ from tacit.cli.options import (
     Persons,
     Split,
 )
-from tacit.cli.paid_evaluation import Paid, check_paid, check_recordable, evaluate_paid, true_labels
+from tacit.cli.paid_evaluation import Paid, check_paid, evaluate_paid
 from tacit.cli.prediction_sets import (
     calibrate,
     check_alone,
-    facts_of_sets,
-    figures_of_sets,
-    print_figures_of_sets,
 )
-from tacit.cli.refusing import foreign_figures, print_foreign
-from tacit.cli.table_rows import data_for
-from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from tacit.data.imports import Data
-    from tacit.models.coverage import Coverage
-    from tacit.models.metrics import Scores
-    from tacit.models.set_figures import SetFigures
-    from tacit.releases.release import LabelSetUtility, Release, Utility
+    pass
 
 
 def evaluate(
@@ -145,7 +111,6 @@ def evaluate(
         new release.
     """
     from tacit.models.answers import checked_share
-    from tacit.releases.release import Release
 
     reading = {"x": x, "y": y, "persons": persons, "split": split, "any_encoder": any_encoder}
     if sets is not None:
@@ -202,204 +167,16 @@ def evaluate(
         )
         return
 
-    with shown_progress():
-        loaded = Release.load(release).verify()
-        if record:
-            check_recordable(release)
-        data = data_for(
-            loaded,
-            store,
-            x=x,
-            y=y,
-            persons=persons,
-            label_separator=label_separator,
-            split=split,
-            any_encoder=any_encoder,
-        )
-        if record:
-            _check_public(store, split, data, public_test=public_test)
-
-        if loaded.several:
-            if at_least is not None or out is not None:
-                raise InputError(
-                    f"{release} predicts several labels a row, each by a threshold of its own, so"
-                    " --at-least and --out do not apply; leave them out"
-                )
-            label_set_scores = score_label_sets(
-                loaded,
-                data,
-                store,
-                label_kind=labels,
-                class_sizes=class_sizes,
-                label_separator=label_separator,
-            )
-        else:
-            truth, scores = _score_classes(loaded, data, store, labels, class_sizes)
-
-        found = None
-        if at_least is not None or out is not None or loaded.tree is not None:
-            probabilities = loaded.predict_proba(data.x)
-            found = coverage_of(loaded, probabilities, truth, at_least or USUAL)
-        of_sets = None
-        if not loaded.several:
-            of_sets = figures_of_sets(loaded, data.x, truth, data.persons)
-        of_foreign = None
-        if foreign is not None:
-            of_foreign = foreign_figures(loaded, data.x, foreign, any_encoder=any_encoder)
-
-    n_rows = len(data.x)
-    if record:
-        utility: Utility | LabelSetUtility
-        if loaded.several:
-            utility = label_set_utility(label_set_scores, data.identity, n_rows)
-        else:
-            utility = utility_of(scores, data.identity, n_rows)
-        loaded.with_utility(utility).save(release, force=True, allow_research=True)
-
-    # figures are recorded of public rows alone
-    outside = not record and _is_private(store, split, data)
-    rows = f"{n_rows} rows{number_of_persons(data.persons)}"
-    if loaded.several:
-        heading = f"{release} on {store}: {rows}"
-        show_label_sets(label_set_scores, heading, outside=outside, json=json)
-        return
-    if out is not None:
-        draw_coverage(loaded, probabilities, truth, out, force=force)
-    if json:
-        _print_json(scores, found, of_foreign, of_sets, outside=outside)
-        return
-    n_present = len(present_figures(scores.per_class))
-    say(f"{release} on {store}: {rows}, {n_present} of {len(loaded.classes)} classes")
-    if outside:
-        say(OUTSIDE)
-    _print_scores(scores)
-    if found is not None:
-        print_coverage(found)
-    if of_sets is not None:
-        print_figures_of_sets(of_sets)
-    if of_foreign is not None:
-        print_foreign(of_foreign)
-    if out is not None:
-        say(f"{out}: coverage against accuracy")
-
-
-def _score_classes(
-    release: "Release", data: "Data", path: Path, label_kind: LabelMeaning, class_sizes: Path | None
-) -> "tuple[NDArray[Any], Scores]":
-    """Return the true classes, and how often those that are predicted are right."""
-    from tacit.models import metrics
-
-    truth = true_labels(release, data, path, label_kind)
-    sizes = None
-    if class_sizes is not None:
-        sizes = _class_sizes(class_sizes, release.classes)
-    predicted = release.predict(data.x)
-    with data.places.in_errors():
-        scores = metrics.evaluate(truth, predicted, release.classes, sizes, data.persons)
-    return truth, scores
-
-
-def _class_sizes(path: Path, classes: "NDArray[Any]") -> "NDArray[np.int64]":
-    """Number of training records of each class, in the order of the release's classes."""
-    import numpy as np
-
-    from tacit.data.imports import read_data
-
-    reason = "a record counts in several classes; leave --class-sizes out"
-    labels = one_label_each(read_data(path, role="train"), path, reason)
-    return np.array([(labels == label).sum() for label in classes])
-
-
-def _print_json(
-    scores: "Scores",
-    found: "Coverage | None",
-    of_foreign: dict[str, Any] | None,
-    of_sets: "SetFigures | None",
-    *,
-    outside: bool,
-) -> None:
-    """Print the figures that there are as one JSON object; a class without test rows has null."""
-    figures = asdict(scores)
-    figures["outside_guarantee"] = outside
-    if found is not None:
-        figures["answers"] = coverage_facts(found)
-    if of_foreign is not None:
-        figures["foreign"] = of_foreign
-    if of_sets is not None:
-        figures["sets"] = facts_of_sets(of_sets)
-    present = present_figures(scores.per_class)
-    figures["per_class"] = {str(label): present.get(str(label)) for label in scores.per_class}
-    print_json({name: figure for name, figure in figures.items() if figure is not None})
-
-
-def _print_scores(scores: "Scores") -> None:
-    """Print the accuracies with their intervals, and how they differ between classes."""
-    import numpy as np
-
-    from tacit.models import intervals
-
-    by_person = scores.persons is not None
-    entity = "persons" if by_person else "rows"
-    for name, accuracy, (low, high) in (
-        ("accuracy", scores.accuracy, scores.accuracy_interval),
-        ("balanced accuracy", scores.balanced, scores.interval),
-    ):
-        interval = f"95 % interval over test {entity} {low:.4f} to {high:.4f}"
-        say(f"{name} {accuracy:.4f} ({interval})")
-    if by_person:
-        say(f"intervals over persons are {intervals.BY_PERSON}")
-
-    recalls = list(present_figures(scores.per_class).values())
-    lowest, middle, highest = np.quantile(recalls, [0, 0.5, 1])
-    say(f"per class: lowest {lowest:.4f}, median {middle:.4f}, highest {highest:.4f}")
-    if scores.minority is not None:
-        say(
-            f"minority accuracy {scores.minority:.4f} (25 % smallest training classes; depends on"
-            " private counts)"
-        )
-
-
-def _is_private(store: Path, split: str | None, data: "Data") -> bool:
-    """Tell whether the rows are not declared public, or a ledger counts what is spent on them."""
-    from tacit.data.locations import located
-    from tacit.data.synthetic import is_synthetic
-
-    if is_synthetic(data.card):
-        return False
-    return not data.declared_public or is_covered(located(store, split), data)
-
-
-def _check_public(store: Path, split: str | None, data: "Data", *, public_test: bool) -> None:
-    """Refuse to record figures on rows that a ledger covers, or that nobody declared public."""
-    from tacit.data.locations import located
-    from tacit.data.manifest import NAME
-    from tacit.data.synthetic import is_synthetic
-
-    if is_synthetic(data.card):
-        raise InputError(
-            f"{store} is synthetic, drawn from a release, so figures on it measure no release;"
-            " leave --record out, or evaluate public records"
-        )
-    place = located(store, split)
-    ledger = ledger_of(None, place, data)
-    if ledger is not None:
-        fault = (
-            f"{store} holds private rows: {ledger.path} counts their uses, so no figure on them is"
-            " recorded"
-        )
-        raise InputError(f"{fault}; leave --record out, or evaluate public rows")
-    if data.declared_public:
-        return
-    fault = (
-        f"{store} is not declared public, and figures on private rows would reveal facts about them"
+    options = Exact(
+        record=record,
+        public_test=public_test,
+        label_kind=labels,
+        label_separator=label_separator,
+        class_sizes=class_sizes,
+        at_least=at_least,
+        foreign=foreign,
+        out=out,
+        force=force,
+        json=json,
     )
-    if (place / NAME).is_file():
-        raise InputError(
-            f"{fault}; leave --record out, or, only if all its rows and labels are public, "
-            f"copy it with tacit import {store} --out COPY --declare-public"
-        )
-    if not public_test:
-        remedy = (
-            "leave --record out, or, only if all its rows and labels are public, add --public-test"
-        )
-        raise InputError(f"{fault}; {remedy}")
+    evaluate_exactly(release, store, reading, options)
