@@ -18,15 +18,20 @@ from tacit.privacy.events import (
     ZCDP,
     Exponential,
     FilteredVotes,
+    Gaussian,
+    Laplace,
+    NoisyArgmax,
+    NoisyCheck,
     PureDP,
     RandomizedResponse,
     RepeatAndSelect,
+    SampledGaussian,
     compose,
 )
 from tacit.privacy.guarantee import DELTAS, FALSE_POSITIVE_RATES, implied_units
+from tacit.privacy.older import TO_NEAREST
 from tacit.privacy.unit import Unit
 from tacit.releases.release import Release
-from tacit.releases.statement import rounded_to_nearest
 from tacit.report.accuracy import _cost_words, result_of_fit
 from tacit.report.demo_page import _epsilon_text
 from tacit.report.figure import Panel, Point
@@ -131,7 +136,26 @@ def test_phrases_of_events():
     ):
         assert "0.123457" in event.describe()
         # as documents of earlier versions have it
-        assert "0.123456" in event.describe(rounded_to_nearest)
+        assert "0.123456" in event.describe(TO_NEAREST)
+
+
+def test_noise_multipliers_of_events():
+    multiplier = 2.00000987  # to the nearest 2.00001, which would cost less
+    for event in (
+        Gaussian(multiplier),
+        Laplace(multiplier),
+        NoisyCheck(multiplier, 3.0),
+        NoisyArgmax(multiplier, 3.0),
+        SampledGaussian(multiplier, 0.1),
+        compose([Gaussian(multiplier)] * 3),
+    ):
+        assert "noise of 2 times" in event.describe()
+        assert "noise of 2.00001 times" in event.describe(TO_NEAREST)
+
+    assert "rate 0.100001" in SampledGaussian(1.0, 0.10000012).describe()
+    assert "order 2" in FilteredVotes(multiplier, 1.0, 10.0).describe()
+    # float arithmetic that ends below 3 is no smaller multiplier
+    assert "noise of 3 times" in Gaussian(math.nextafter(3, 0)).describe()
 
 
 def test_amounts_of_allowances():

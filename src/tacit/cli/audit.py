@@ -100,7 +100,7 @@ def audit(
         result = audit_of(subject, budget, delta=delta, seed=seed, unit=unit, runs=runs)
     _print(result, json=json)
     if result.exceeded:
-        promise = f"epsilon {rounded_up(result.promise)} at delta {delta:g}"
+        promise = f"epsilon {rounded_up(result.promise)} at delta {rounded_up(delta)}"
         raise NothingDoneError(
             f"{subject}: a lower bound exceeds the promise of {promise}; do not release what it"
             " learns, and report the fault as SECURITY.md says"

@@ -103,3 +103,16 @@ def rounded_down(value: float, digits: int = 6) -> str:
     """
     rounded = fixed_context(digits, ROUND_DOWN).create_decimal(repr(float(value)))
     return f"{float(rounded):.{digits}g}"
+
+
+def noise_rounded_down(multiplier: float, digits: int = 6) -> str:
+    """A noise multiplier as text, rounded down to so many digits (up to the error of float
+    arithmetic), since less noise costs more.
+
+    Examples
+    --------
+    >>> noise_rounded_down(2.00000987), noise_rounded_down(2.9999999999999996)
+    ('2', '3')
+    """
+    # without the factor, 3 less the error of float arithmetic would be rounded down to 2.99999
+    return rounded_down(multiplier * (1 + 1e-12), digits)

@@ -3,7 +3,8 @@ verify.
 
 Since version 5 a single use of an event that states its trade-off function is priced by it, and the
 words say where a rate is only an upper bound. Earlier documents state the smallest of several
-bounds instead. Since version 9 prices of events are rounded up; before, to the nearest number.
+bounds instead. Since version 9 prices of events are rounded up and
+their noise multipliers down; before, to the nearest number.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 from tacit.privacy import accounting, attack_rates
 from tacit.privacy.events import Event
+from tacit.privacy.events.base import Rounding
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import (
@@ -58,9 +60,12 @@ class OlderNumbers:
         )
 
 
-def rounded_to_nearest(value: float) -> str:
-    """A price with six digits, as the composition of a document before version 9 states it."""
+def _rounded_to_nearest(value: float) -> str:
     return f"{value:.6g}"
+
+
+TO_NEAREST = Rounding(_rounded_to_nearest, _rounded_to_nearest)
+"""As compositions of documents before version 9 state the numbers of events."""
 
 
 def older_attack_rate(event: Event, false_positive_rate: float) -> float:

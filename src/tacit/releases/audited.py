@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.guarantee import Guarantee, rounded_up
 from tacit.releases.fields import Model, Number, Share, Text, UnitName
 
 # relative excess of a stated promise: bounds have become tighter; and what rounding changes
@@ -88,7 +88,7 @@ def audit_fault(audit: AuditResult, guarantee: Guarantee) -> str | None:
         if not is_same:
             return (
                 f"audit.{name} is stated as {stated:.10g} and the events give {true:.10g} at delta"
-                f" {delta:g}"
+                f" {rounded_up(delta)}"
             )
 
     lower_bound = float(audit.lower_bound)

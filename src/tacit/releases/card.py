@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tacit.models.decisions import Decision
-from tacit.privacy.guarantee import rounded_up
+from tacit.privacy.decimals import noise_rounded_down, rounded_up
 from tacit.privacy.words import rounded_down
 from tacit.releases.measured import PredictionSets
 from tacit.releases.opening import Opening
@@ -21,6 +21,7 @@ from tacit.releases.schema import (
     CompleteContents,
     Contents,
     Document,
+    LearnerMechanisms,
     TableContents,
     has_several_labels,
     sets_of,
@@ -41,6 +42,8 @@ _UPPER_BOUNDS = (
     "advantage",
     "promise",
     "promise_at_alarm",
+    "delta",
+    "delta_at_alarm",
 )
 
 # Numbers that are rounded down, so that the card claims no more was shown than was.
@@ -143,6 +146,8 @@ def item_lines(item: Any) -> list[str]:
     left_out: tuple[str, ...] = ()
     if isinstance(item, CompleteContents) and not item.columns:
         left_out = OF_COLUMNS
+    if isinstance(item, LearnerMechanisms):
+        item = item.model_copy(update={"facts": _noise_as_text(item.facts)})
     lines = []
     for name, value in item:
         if name not in left_out:
@@ -150,6 +155,26 @@ def item_lines(item: Any) -> list[str]:
     if isinstance(item, Contents) and has_several_labels(item):
         lines += [f"- several labels: {sentence}" for sentence in _SEVERAL]
     return lines
+
+
+def _noise_as_text(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts with noise multipliers as texts that are rounded down; cards before version 9 round
+    them to the nearest number.
+    """
+    texts = {}
+    for name, value in facts.items():
+        if name.startswith("noise"):
+            value = _noise_text(value)
+        texts[name] = value
+    return texts
+
+
+def _noise_text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_noise_text, value))
+    if isinstance(value, float):
+        return noise_rounded_down(value)
+    return value
 
 
 def _field(name: str, value: Any, indent: str = "") -> list[str]:

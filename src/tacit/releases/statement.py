@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from tacit.errors import ReleaseError, excerpt
 from tacit.privacy import accounting, attack_rates
 from tacit.privacy.events import Event
-from tacit.privacy.events.base import PriceText
+from tacit.privacy.events.base import CAUTIOUS, Rounding
 from tacit.privacy.guarantee import (
     DELTAS,
     FALSE_POSITIVE_RATES,
@@ -26,7 +26,7 @@ from tacit.privacy.guarantee import (
     implied_units,
     rounded_up,
 )
-from tacit.privacy.older import OlderNumbers, older_words, rounded_to_nearest
+from tacit.privacy.older import TO_NEAREST, OlderNumbers, older_words
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE, in_words, most_expensive
 from tacit.releases.audited import AuditResult, audit_fault
@@ -55,8 +55,8 @@ from tacit.releases.schema import (
 # The deltas of documents of version 3.
 OLDER_DELTAS = (1e-6, 1e-9)
 
-# The version since which the composition rounds prices up.
-UPWARD_SINCE = 9
+# The version since which no composition reads as a smaller price than is paid.
+CAUTIOUS_SINCE = 9
 
 # `rates_are` of item 6: whether some attack reaches the rates
 ATTAINED = "those of the best attack"
@@ -147,17 +147,17 @@ def accounting_item(
     version: int = VERSION,
 ) -> Accounting | OlderAccounting:
     """Write item 9, whose sentences repeat the numbers of items 5 and 6."""
-    # before version 9 the prices of events were rounded to the nearest number, some of them down
-    price: PriceText = rounded_up
-    if version < UPWARD_SINCE:
-        price = rounded_to_nearest
+    # before version 9 the numbers of events were rounded to the nearest, some to a smaller price
+    rounding = CAUTIOUS
+    if version < CAUTIOUS_SINCE:
+        rounding = TO_NEAREST
 
     item = OlderAccounting(
         method=(
             "the smallest of the valid bounds: sum of pure epsilons, exact Gaussian curve, Renyi"
             " divergence, privacy loss distribution"
         ),
-        composition=guarantee.event.describe(price),
+        composition=guarantee.event.describe(rounding),
         assumptions=_assumptions(guarantee, noise, version),
         statement=formal_statement(guarantee.unit, parameters, noise),
     )
@@ -166,22 +166,22 @@ def accounting_item(
 
     # since version 4 the composition lists groups, and the numbers are put in words
     later_fields = {
-        "composition": _composition(guarantee, price),
+        "composition": _composition(guarantee, rounding),
         "in_words": _in_words(guarantee.unit, parameters, profile, noise),
     }
     return Accounting(**(dict(item) | later_fields))
 
 
-def _composition(guarantee: Guarantee, price: PriceText) -> str:
+def _composition(guarantee: Guarantee, rounding: Rounding) -> str:
     """List what was added up: the events that count for everybody, then those of each group."""
     if not guarantee.groups:
-        return guarantee.event.describe(price)
+        return guarantee.event.describe(rounding)
 
     parts = []
     if guarantee.event.counted():
-        parts.append(f"for every record {guarantee.event.describe(price)}")
+        parts.append(f"for every record {guarantee.event.describe(rounding)}")
     for name, event in guarantee.groups:
-        parts.append(f"for records of group {name} {event.describe(price)}")
+        parts.append(f"for records of group {name} {event.describe(rounding)}")
     return "; ".join(parts)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tacit.privacy.guarantee import rounded_up
+from tacit.privacy.decimals import noise_rounded_down, rounded_up
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import right_guesses
 from tacit.releases.audited import AuditResult
@@ -62,6 +62,7 @@ _UPPER_BOUNDS = (
     "true_positive_rate",
     "advantage",
     "promise",
+    "delta",
 )
 
 THIS_CHECK = "this check"
@@ -340,7 +341,7 @@ def _epsilons(document: Document) -> Table:
     """The parameters of the guarantee."""
     parameters = document.parameters
     rows = [
-        (f"epsilon at delta = {point.delta:g}", _bound(point.epsilon))
+        (f"epsilon at delta = {rounded_up(point.delta)}", _bound(point.epsilon))
         for point in parameters.epsilons
     ]
     rows += [
@@ -356,7 +357,7 @@ def _epsilons(document: Document) -> Table:
 def _other_units(document: Document) -> Table:
     """The numbers under other units, and of each group of personal budgets."""
     parameters = document.parameters
-    deltas = [f"epsilon at {point.delta:g}" for point in parameters.epsilons]
+    deltas = [f"epsilon at {rounded_up(point.delta)}" for point in parameters.epsilons]
     rows = [(f"unit {part.unit}", *_row(part)) for part in parameters.conversions]
     rows += [(f"group {part.name}", *_row(part)) for part in parameters.groups]
     header = ("", "pure epsilon", *deltas)
@@ -504,9 +505,10 @@ def _audit(document: Document, day: date) -> str:
     further = audit.model_dump(include={"unit", "assumption", "attacks", "setup", "meaning"})
     return (
         f"{audit.result}; epsilon is at least {_plain(audit.lower_bound)} at delta"
-        f" {audit.delta:g} with confidence {audit.confidence:g}, and {_bound(audit.promise)} is"
-        f" promised; made by tacit {audit.version} on {audit.date}, {_age(audit.date, day)};"
-        f" {_stated(further)}; the maker's statement, which only a signature vouches for"
+        f" {rounded_up(audit.delta)} with confidence {audit.confidence:g}, and"
+        f" {_bound(audit.promise)} is promised; made by tacit {audit.version} on {audit.date},"
+        f" {_age(audit.date, day)}; {_stated(further)}; the maker's statement, which only a"
+        " signature vouches for"
     )
 
 
@@ -585,7 +587,9 @@ def _plain(value: Any, name: str = "") -> str:
     if isinstance(value, dict):
         return "; ".join(f"{key} = {_plain(part, key)}" for key, part in value.items()) or "none"
     if isinstance(value, tuple | list):
-        return ", ".join(map(_plain, value)) or "none"
+        return ", ".join(_plain(part, name) for part in value) or "none"
+    if isinstance(value, float) and name.startswith("noise"):
+        return noise_rounded_down(value)
     if isinstance(value, float):
         return rounded_up(value) if name in _UPPER_BOUNDS else f"{value:.6g}"
     return str(value)

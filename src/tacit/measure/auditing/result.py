@@ -130,7 +130,7 @@ class Audit:
         """The result in one sentence."""
         shown = rounded_down(self.epsilon_lower)
         found = (
-            f"{self.subject}: epsilon is at least {shown} at delta {self.delta:g}"
+            f"{self.subject}: epsilon is at least {shown} at delta {rounded_up(self.delta)}"
             f" (confidence {self.confidence:g}, {self.best.attack}), and at most"
             f" {rounded_up(self.promise)} is promised under unit {self.unit}"
         )

@@ -12,15 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InputError
-from tacit.privacy.decimals import rounded_up
+from tacit.privacy.decimals import noise_rounded_down, rounded_up
 
 Floats = NDArray[np.float64]
-PriceText = Callable[[float], str]
 
 # Renyi orders among which the best one is searched. dp_accounting ignores orders up to 1.01; 10^8
 # serves the smallest rho, and steps of 6 % find the neighbourhood of the optimum, which the
 # searches then refine.
 ORDERS = 1 + np.logspace(np.log10(0.0101), 8, 400)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """The direction in which the numbers of a phrase about an event are rounded."""
+
+    up: Callable[[float], str] = rounded_up
+    """For numbers that cost more the larger they are: an epsilon, a rate of sampling."""
+    down: Callable[[float], str] = noise_rounded_down
+    """For numbers that cost less the larger they are: a noise multiplier."""
+
+
+# no phrase reads as a smaller price than is paid
+CAUTIOUS = Rounding()
 
 
 @dataclass(frozen=True)
@@ -127,9 +140,9 @@ class Event(ABC):
         return self
 
     @abstractmethod
-    def describe(self, price: PriceText = rounded_up) -> str:
-        """A phrase that names the event and its parameters; `price` writes those that are privacy
-        costs.
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
+        """A phrase that names the event and its parameters, rounded so that it reads as no smaller
+        price.
         """
 
     def renyi(self, orders: Floats) -> Floats:
@@ -267,10 +280,10 @@ class Composition(Event):
     def for_record_of_person(self) -> Event:
         return compose(n * event.for_record_of_person() for event, n in self.counts)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
         phrases = []
         for event, n in self.counts:
-            phrase = event.describe(price)
+            phrase = event.describe(rounding)
             if n > 1:
                 phrase = f"{n} x ({phrase})"
             phrases.append(phrase)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import Event, Floats, Losses, PriceText
+from tacit.privacy.events.base import CAUTIOUS, Event, Floats, Losses, Rounding
 from tacit.privacy.events.pure import PureDP
 
 
@@ -43,8 +42,8 @@ class Exponential(PureDP):
     def for_group(self, size: int) -> Event:
         return Exponential(size * self.epsilon)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
-        return f"an exponential mechanism of epsilon {price(self.epsilon)} (bounded range)"
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
+        return f"an exponential mechanism of epsilon {rounding.up(self.epsilon)} (bounded range)"
 
     def _renyi(self, orders: Floats) -> Floats:
         return np.asarray(self.rho * orders)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import Event, PriceText, check_not_negative
+from tacit.privacy.events.base import CAUTIOUS, Event, Rounding, check_not_negative
 from tacit.privacy.events.gaussian import Gaussian
 from tacit.privacy.events.priced import Priced
 
@@ -51,8 +50,8 @@ class FilteredVotes(Priced):
     def for_group(self, size: int) -> Event:
         return self if size == 1 else Gaussian(self.noise_multiplier / size)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
         return (
-            f"noisy votes, up to a Renyi divergence of {price(self.divergence)} at order"
-            f" {self.order:.6g}"
+            f"noisy votes, up to a Renyi divergence of {rounding.up(self.divergence)} at order"
+            f" {rounding.down(self.order)}"
         )

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import Event, Floats, Losses, PriceText, check_not_negative
+from tacit.privacy.events.base import CAUTIOUS, Event, Floats, Losses, Rounding, check_not_negative
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,8 @@ class Gaussian(Event):
     def for_group(self, size: int) -> Gaussian:
         return Gaussian(self.noise_multiplier / size)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
-        return f"Gaussian noise of {self.noise_multiplier:.6g} times the L2 sensitivity"
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
+        return f"Gaussian noise of {rounding.down(self.noise_multiplier)} times the L2 sensitivity"
 
     def _renyi(self, orders: Floats) -> Floats:
         return np.asarray(self.rho * orders)

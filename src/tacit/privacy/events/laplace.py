@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import Event, Floats, Losses, PriceText, check_not_negative
+from tacit.privacy.events.base import CAUTIOUS, Event, Floats, Losses, Rounding, check_not_negative
 from tacit.privacy.events.pure import PureDP
 
 
@@ -59,8 +58,8 @@ class Laplace(Event):
     def for_group(self, size: int) -> Event:
         return Laplace(self.noise_multiplier / size)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
-        return f"Laplace noise of {self.noise_multiplier:.6g} times the L1 sensitivity"
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
+        return f"Laplace noise of {rounding.down(self.noise_multiplier)} times the L1 sensitivity"
 
     def _renyi(self, orders: Floats) -> Floats:
         if math.isinf(self.pure):

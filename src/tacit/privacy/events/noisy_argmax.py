@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import PriceText
+from tacit.privacy.events.base import CAUTIOUS, Rounding
 from tacit.privacy.events.gaussian import Gaussian
 from tacit.privacy.events.priced import Priced
 
@@ -53,6 +52,7 @@ class NoisyArgmax(Priced):
     def for_group(self, size: int) -> NoisyArgmax:
         return NoisyArgmax(self.noise_multiplier / size, self.order)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
-        noise = f"Gaussian noise of {self.noise_multiplier:.6g} times the votes that may move"
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
+        multiplier = rounding.down(self.noise_multiplier)
+        noise = f"Gaussian noise of {multiplier} times the votes that may move"
         return f"the class with most votes, by {noise}, priced at Renyi order {self.order:.6g}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import PriceText
+from tacit.privacy.events.base import CAUTIOUS, Rounding
 from tacit.privacy.events.gaussian import Gaussian
 from tacit.privacy.events.priced import Priced
 
@@ -49,6 +48,6 @@ class NoisyCheck(Priced):
     def for_group(self, size: int) -> NoisyCheck:
         return NoisyCheck(self.noise_multiplier / size, self.order)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
-        noise = f"Gaussian noise of {self.noise_multiplier:.6g} times the sensitivity"
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
+        noise = f"Gaussian noise of {rounding.down(self.noise_multiplier)} times the sensitivity"
         return f"a check of a threshold, by {noise}, priced at Renyi order {self.order:.6g}"

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tacit.errors import InputError
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import Event, PriceText, check_event
+from tacit.privacy.events.base import CAUTIOUS, Event, Rounding, check_event
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,6 @@ class Parallel(Event):
             return 2 * self
         return self.for_group(2)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
         part = "class" if self.over == "classes" else "split"
-        return f"{self.event.describe(price)}, on each {part} separately"
+        return f"{self.event.describe(rounding)}, on each {part} separately"

@@ -6,8 +6,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import Event, Floats, Losses, PriceText, check_not_negative
+from tacit.privacy.events.base import CAUTIOUS, Event, Floats, Losses, Rounding, check_not_negative
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,8 @@ class PureDP(Event):
     def for_group(self, size: int) -> Event:
         return PureDP(size * self.epsilon)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
-        return f"a mechanism that is {price(self.epsilon)}-DP"
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
+        return f"a mechanism that is {rounding.up(self.epsilon)}-DP"
 
     def _renyi(self, orders: Floats) -> Floats:
         return response_renyi(self.epsilon, 2, orders)

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from tacit.errors import InputError
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import Floats, Losses, PriceText
+from tacit.privacy.events.base import CAUTIOUS, Floats, Losses, Rounding
 from tacit.privacy.events.pure import (
     PureDP,
     response_attack_rate,
@@ -35,8 +34,9 @@ class RandomizedResponse(PureDP):
                 f"n_classes={self.n_classes} must be at least 2; pass the size of the class list"
             )
 
-    def describe(self, price: PriceText = rounded_up) -> str:
-        return f"randomized response over {self.n_classes} labels at epsilon {price(self.epsilon)}"
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
+        epsilon = rounding.up(self.epsilon)
+        return f"randomized response over {self.n_classes} labels at epsilon {epsilon}"
 
     def _renyi(self, orders: Floats) -> Floats:
         return response_renyi(self.epsilon, self.n_classes, orders)

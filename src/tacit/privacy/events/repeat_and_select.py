@@ -7,8 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.errors import InputError
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import ORDERS, Event, Floats, PriceText, check_event
+from tacit.privacy.events.base import CAUTIOUS, ORDERS, Event, Floats, Rounding, check_event
 from tacit.privacy.events.pure import PureDP
 
 
@@ -119,13 +118,14 @@ class RepeatAndSelect(Event):
     def for_record_of_person(self) -> Event:
         return RepeatAndSelect(self.event.for_record_of_person(), self.mean, self.shape)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
         distribution = f"truncated negative binomial of shape {self.shape:g}"
         if math.isinf(self.shape):
             distribution = "Poisson"
+        mean = rounding.up(self.mean)
         return (
-            f"the best of a secret number of runs ({distribution}, mean {self.mean:g}), each"
-            f" ({self.event.describe(price)})"
+            f"the best of a secret number of runs ({distribution}, mean {mean}), each"
+            f" ({self.event.describe(rounding)})"
         )
 
     def _renyi(self, orders: Floats) -> Floats:

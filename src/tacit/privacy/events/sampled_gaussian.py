@@ -9,8 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.errors import InputError
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import Floats, Losses, PriceText
+from tacit.privacy.events.base import CAUTIOUS, Floats, Losses, Rounding
 from tacit.privacy.events.gaussian import Gaussian
 from tacit.privacy.events.zcdp import ZCDP
 
@@ -61,8 +60,9 @@ class SampledGaussian(Gaussian):
         """Two changes: a person leaves, and is added with another number of records."""
         return self.for_group(2)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
-        return f"{super().describe(price)} on a Poisson sample of rate {self.sampling_rate:.6g}"
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
+        rate = rounding.up(self.sampling_rate)
+        return f"{super().describe(rounding)} on a Poisson sample of rate {rate}"
 
     def _renyi(self, orders: Floats) -> Floats:
         """At the next whole order [Mironov, Talwar and Zhang 2019, section 3.3], or without

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.privacy.decimals import rounded_up
-from tacit.privacy.events.base import Event, Floats, PriceText, check_not_negative
+from tacit.privacy.events.base import CAUTIOUS, Event, Floats, Rounding, check_not_negative
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class ZCDP(Event):
     def for_group(self, size: int) -> ZCDP:
         return ZCDP(size**2 * self.rho)
 
-    def describe(self, price: PriceText = rounded_up) -> str:
-        return f"a mechanism that is {price(self.rho)}-zCDP"
+    def describe(self, rounding: Rounding = CAUTIOUS) -> str:
+        return f"a mechanism that is {rounding.up(self.rho)}-zCDP"
 
     def _renyi(self, orders: Floats) -> Floats:
         return np.asarray(self.rho * orders)
