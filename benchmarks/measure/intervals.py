@@ -7,6 +7,9 @@ true figure and its mean width, and the same of 1.96 standard errors on either s
 are balanced accuracies of classes of the given numbers of rows and accuracies. Cases of persons are
 accuracies of persons whose own accuracy is drawn from a Beta distribution, so that two rows of one
 person correlate as stated.
+
+intervals_of_labels.csv has the same of the average precision of one label in 2,000 rows, whose
+scores are normal, and higher by the stated number of standard deviations for rows of the label.
 """
 
 import csv
@@ -16,10 +19,14 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
-from tacit.models.intervals import Interval, interval_of_share
+from tacit.models.intervals import Interval, interval_of_mean, interval_of_share
+from tacit.models.label_set_metrics import average_precision
 
 OUT = Path(__file__).with_suffix(".csv")
+OF_LABELS = OUT.with_stem("intervals_of_labels")
+HEADER = ["case", "coverage", "width", "coverage_by_error", "width_by_error"]
 DRAWS = 2_000
 
 # rows of each class, and their accuracies
@@ -45,6 +52,11 @@ SIZES: dict[str, Callable[[np.random.Generator, int], NDArray[np.int64]]] = {
 }
 ACCURACIES = (0.8, 0.99)
 CORRELATIONS = (0.05, 0.5, 0.95)
+
+# rows of a test set, those that have the label, and how far apart scores are
+ROWS_OF_LABELS = 2_000
+RECORDS = (40, 10, 4)
+DISTANCES = (1.0, 2.0, 3.0)
 
 
 def draws_of_classes(
@@ -79,6 +91,28 @@ def draws_of_persons(
         yield figure, np.sqrt(variance), interval_of_share(figure, parts, weights, codes)
 
 
+def draws_of_label(
+    records: int, distance: float, rng: np.random.Generator
+) -> Iterator[tuple[float, float, Interval]]:
+    """Yield figure, standard error and interval of the average precision of a label."""
+    truth = np.arange(ROWS_OF_LABELS) < records
+    for _ in range(DRAWS):
+        scores = rng.normal(size=ROWS_OF_LABELS) + distance * truth
+        figure, parts = average_precision(truth, scores)
+        interval = interval_of_mean(figure, parts, truth / records, None)
+        yield figure, np.sqrt((parts**2).sum()), interval
+
+
+def true_precision(records: int, distance: float) -> float:
+    """Return the average precision of a label in infinitely many rows."""
+    scores = np.linspace(-8, 12, 200_001)
+    share = records / ROWS_OF_LABELS
+    found = share * ndtr(distance - scores)
+    precision = found / (found + (1 - share) * ndtr(-scores))
+    density = np.exp(-((scores - distance) ** 2) / 2)
+    return float((density * precision).sum() / density.sum())
+
+
 def coverage(draws: Iterator[tuple[float, float, Interval]], truth: float) -> list[str]:
     """Coverage and mean width of the intervals, then of 1.96 standard errors."""
     rows = []
@@ -90,11 +124,10 @@ def coverage(draws: Iterator[tuple[float, float, Interval]], truth: float) -> li
 
 
 def main() -> None:
-    """Simulate every case and write the table."""
-    header = ["case", "coverage", "width", "coverage_by_error", "width_by_error"]
+    """Simulate every case and write the tables."""
     with OUT.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
+        writer.writerow(HEADER)
         for name, (rows, accuracies) in CLASSES.items():
             rng = np.random.default_rng(0)
             draws = draws_of_classes(rows, accuracies, rng)
@@ -104,6 +137,17 @@ def main() -> None:
             n_persons, sizes, accuracy, correlation = case
             name = f"{n_persons} persons, {sizes}, accuracy {accuracy}, correlation {correlation}"
             writer.writerow([name, *coverage(draws_of_persons(*case, rng), accuracy)])
+
+    with OF_LABELS.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADER)
+        for records, distance in product(RECORDS, DISTANCES):
+            rng = np.random.default_rng(0)
+            name = f"label of {records} records, {distance:g} standard deviations apart"
+            of_label = coverage(
+                draws_of_label(records, distance, rng), true_precision(records, distance)
+            )
+            writer.writerow([name, *of_label])
 
 
 if __name__ == "__main__":

@@ -123,6 +123,70 @@ def test_promises_cards_pages_and_ledgers(method, tmp_path, monkeypatch, capsys)
         assert not rounded_down(text, prices), name
 
 
+DELTA = 1.2345612e-5
+PLAN = """
+name: prices
+data:
+  - {name: digits, encoder: pixels, builtin: digits}
+learners:
+  - {name: noisy sums, method: noisy-sum}
+budgets: [rho=0.12345612]
+imbalance: [1]
+seeds: 1
+"""
+
+
+def test_forecasts_audits_gates_and_dossiers(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    facts = {"classes": CLASSES, "labels": "index"}
+    EmbeddingStore.write(tmp_path / "private", *rows(rng, 60), **facts)
+    EmbeddingStore.write(tmp_path / "public", *rows(rng, 60), **facts, declared_public=True)
+    (tmp_path / "policy.toml").write_text(
+        f'unit = "record"\nepsilon = 5\ndelta = {DELTA}\nadvantage = 0.9\n'
+    )
+    monkeypatch.chdir(tmp_path)
+
+    budget = BUDGETS["noisy-sum"]
+    forecast = "forecast noisy-sum --public public --classes 3 --records 9 --imbalance 1 --seeds 1"
+    for line in (
+        f"fit noisy-sum private --budget {budget} --out release",
+        f"{forecast} --pseudo-classes labels --delta {DELTA} --budgets {budget}",
+        f"audit release --public public --refits 16 --delta {DELTA} --record",
+        "inspect release --require policy.toml --dossier dossier.html",
+    ):
+        assert main(line.split()) == 0, line
+
+    printed = capsys.readouterr()
+    dossier = (tmp_path / "dossier.html").read_text()
+    outputs = {
+        "printed": printed.out + printed.err,
+        "dossier": re.sub(r"<(script|style|svg).*?</\1>", "", dossier, flags=re.DOTALL),
+        "card": (tmp_path / "release" / "CARD.md").read_text(),
+    }
+    guarantee = Release.load("release").guarantee
+    prices = prices_of(guarantee) | {DELTA, guarantee.epsilon(DELTA)}
+    for name, text in outputs.items():
+        assert not rounded_down(text, prices), name
+        # six digits of a delta that a user gave, rounded up
+        assert "1.23457e-05" in text or name == "card", name
+
+
+def test_results_and_report_of_a_sweep(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    for line in ("sweep plan.yaml --out runs", "results runs", "report runs --out report.html"):
+        assert main(line.split()) == 0, line
+
+    report = (tmp_path / "report.html").read_text()
+    outputs = {
+        "results": capsys.readouterr().out,
+        "report": re.sub(r"<(script|style).*?</\1>", "", report, flags=re.DOTALL),
+    }
+    prices = prices_of(tacit.NoisySumPrototypes(BUDGETS["noisy-sum"]).promise())
+    for name, text in outputs.items():
+        assert not rounded_down(text, prices), name
+
+
 def test_phrases_of_events():
     epsilon = 0.12345612
     for event in (

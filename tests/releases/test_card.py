@@ -6,9 +6,9 @@ from messages import lacking
 from tacit.privacy.events import Exponential, Gaussian, Laplace, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
-from tacit.releases.card import render_card
+from tacit.releases.card import item_lines, render_card
 from tacit.releases.release import Release
-from tacit.releases.schema import ITEMS, Document
+from tacit.releases.schema import ITEMS, Document, Mechanisms
 from tacit.releases.statement import accounting_item, rounded_up
 
 HEADINGS = [
@@ -108,6 +108,15 @@ def test_stated_bounds_are_never_rounded_down():
         stated = section(release.card(), 5).split("epsilon = ")[number].split(",")[0]
         assert float(stated) >= release.guarantee.epsilon(delta)
         assert f"({stated}, {delta:g})" in section(release.card(), 9)
+
+
+def test_noise_multipliers_are_never_rounded_up_since_version_9():
+    document = a_release().document
+    facts = {"noise multiplier": 2.00000987, "noise multipliers": (2.00000987,), "rows": 2.00000987}
+    of_9 = document.mechanisms.model_copy(update={"facts": facts})
+    older = Mechanisms(noise="secure", seed="none", facts=facts)
+    assert [line.split(": ")[1] for line in item_lines(of_9)[3:6]] == ["2", "2", "2.00001"]
+    assert [line.split(": ")[1] for line in item_lines(older)[3:6]] == ["2.00001"] * 3
 
 
 def test_the_advantage_and_the_words_are_those_of_the_guarantee():

@@ -124,7 +124,7 @@ def _warning(scores: "LabelSetScores") -> str:
         return ""
     return (
         f"; {scores.few_records} labels have fewer than {ENOUGH_RECORDS} test records, so average"
-        " precision is too high on average and its interval too short"
+        " precision is too high on average and its interval may be too short"
     )
 
 

@@ -26,8 +26,10 @@ interval. It is a sum of absolute values, which chance can only raise, so
 an interval of this kind would be wrong for a model that is calibrated well.
 
 With few records of a label its average precision is too high on average, and the intervals above
-are too short. In simulations of one label they held the truth in 95 % of test sets with 40 records
-of it, in 86 % with 10 and in 78 % with 4; `few_records` counts the labels that have fewer than 40.
+may be too short. In simulations of one label they held the truth in 96 to 97 % of test sets with 40
+records of it, in 90 to 96 % with 10 and in 90 to 97 % with 4
+(`benchmarks/measure/intervals_of_labels.csv`); `few_records` counts the labels that have fewer than
+40.
 """
 
 from dataclasses import dataclass
