@@ -32,8 +32,8 @@ NOTHING_STATED = 'What nobody has stated reads "not stated".'
 # Labels of a class list that a card names.
 _MOST_LABELS = 20
 
-# Numbers that are rounded up, so that the card promises no more than the document.
-_UPPER_BOUNDS = (
+# Numbers that are rounded up, so that a card or a dossier promises no more than the document.
+UPPER_BOUNDS = (
     "epsilon",
     "pure_epsilon",
     "rho",
@@ -241,7 +241,7 @@ def _value(name: str, value: Any) -> str:
         separator = " x " if name == "shape" else "; "
         return separator.join(_value("", part) for part in value) or "none"
     if isinstance(value, float):
-        if name in _UPPER_BOUNDS:
+        if name in UPPER_BOUNDS:
             return rounded_up(value)
         if name in _LOWER_BOUNDS:
             return rounded_down(value)

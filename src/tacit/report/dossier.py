@@ -21,15 +21,8 @@ from tacit.releases.reading import AGAIN, DOCUMENT
 from tacit.releases.release import Release
 from tacit.releases.signing import signature_words
 from tacit.report import attack
-from tacit.report.dossier_facts import (
-    CONCLUSIONS,
-    Checks,
-    Dossier,
-    Fact,
-    Section,
-    Table,
-    dossier,
-)
+from tacit.report.dossier_facts import CONCLUSIONS, dossier
+from tacit.report.dossier_parts import Checks, Dossier, Fact, Section, Table
 from tacit.report.page import page, style_policy, table
 
 __all__ = ["Checks", "Dossier", "dossier", "dossier_page", "examined", "save", "twin_of"]

@@ -7,28 +7,24 @@ added to what the document states, and what nobody stated reads "not stated".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
-from tacit.privacy.decimals import noise_rounded_down, rounded_up
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import right_guesses
 from tacit.releases.audited import AuditResult
 from tacit.releases.fields import NOT_STATED, Numbers
 from tacit.releases.gate import Verdict
-from tacit.releases.measured import HIDDEN, PaidUtility
 from tacit.releases.opening import MOST_CLASSES as MOST_AT_A_GLANCE
 from tacit.releases.opening import (
     classes_words,
     opening,
     protection_words,
     stated_advantage,
-    utility_words,
 )
 from tacit.releases.release import Release
 from tacit.releases.schema import (
@@ -36,34 +32,30 @@ from tacit.releases.schema import (
     Adaptation,
     CompleteContents,
     Document,
-    LabelSetUtility,
     LearnerMechanisms,
     LedgerPattern,
     Names,
     OlderProfile,
     Profile,
-    Utility,
-    sets_of,
 )
 from tacit.report import attack
 from tacit.report.attack import percent_up
+from tacit.report.dossier_parts import (
+    MOST_CLASSES,
+    Checks,
+    Dossier,
+    Fact,
+    Section,
+    Table,
+    bound_text,
+    listed,
+    stated_fields,
+    value_text,
+)
+from tacit.report.dossier_utility import utility_section, with_sets
 from tacit.version import __version__
 
-# classes that a page names, and of which it shows the accuracy
-MOST_CLASSES = 200
-
 CONCLUSIONS = "What can be concluded about one person"
-# numbers that are rounded up, so that a dossier promises no more than the document
-_UPPER_BOUNDS = (
-    "epsilon",
-    "pure_epsilon",
-    "rho",
-    "mu",
-    "true_positive_rate",
-    "advantage",
-    "promise",
-    "delta",
-)
 
 THIS_CHECK = "this check"
 IN_GENERAL = "holds for every such release"
@@ -86,79 +78,6 @@ _RAN_AS_STATED = (
 )
 
 
-@dataclass(frozen=True)
-class Fact:
-    """A fact with its source."""
-
-    name: str
-    text: str
-    source: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table, whose first column names its rows."""
-
-    caption: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A question of the committee: its answer in a sentence, the facts and the tables."""
-
-    title: str
-    answer: str
-    facts: tuple[Fact, ...]
-    tables: tuple[Table, ...] = ()
-
-
-@dataclass(frozen=True)
-class Checks:
-    """What was checked of a release when its dossier was made.
-
-    Parameters
-    ----------
-    day : date
-    files : mapping of str to str
-        SHA-256 of each file of the folder, by its name.
-    signature : str
-        A sentence on who signed the files, and whether that was checked.
-    verdict : Verdict, optional
-        Of a policy.
-    """
-
-    day: date
-    files: Mapping[str, str]
-    signature: str
-    verdict: Verdict | None = None
-
-
-@dataclass(frozen=True)
-class Dossier:
-    """All that the page and its twin say.
-
-    `curve` has points of the trade-off curve: rates of false alarms and of detection. `marked` are
-    those that the release states.
-    """
-
-    title: str
-    stamp: str
-    tacit: str
-    date: str
-    files: dict[str, str]
-    glance: tuple[Fact, ...]
-    sections: tuple[Section, ...]
-    right_guesses_of_100: float
-    marked: tuple[tuple[float, float], ...]
-    curve: tuple[tuple[float, float], ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the dossier as JSON can state it."""
-        return {"format": "tacit-dossier", "version": 1, **asdict(self)}
-
-
 def dossier(release: Release, checks: Checks) -> Dossier:
     """Return the dossier of a release that was verified."""
     document = release.document
@@ -174,7 +93,7 @@ def dossier(release: Release, checks: Checks) -> Dossier:
         sections=(
             _learned(document),
             _conclusions(document),
-            _with_sets(_utility(document), document),
+            with_sets(utility_section(document), document),
             _checked(document, checks),
             _not_covered(document),
             _details(document),
@@ -246,7 +165,7 @@ def _method(document: Document) -> str:
         return NOT_STATED
     learner = document.mechanisms.learner
     parameters = [
-        f"{name} = {_plain(value)}"
+        f"{name} = {value_text(value)}"
         for name, value in learner.parameters.items()
         if value is not None
     ]
@@ -290,7 +209,7 @@ def _class_names(document: Document) -> str:
 
 def _provenance(model: BaseModel) -> str:
     """Return a public input by all that the document states of it, but its premise."""
-    return _stated(model.model_dump(exclude={"premise", "rows"}))
+    return stated_fields(model.model_dump(exclude={"premise", "rows"}))
 
 
 def _conclusions(document: Document) -> Section:
@@ -341,13 +260,13 @@ def _epsilons(document: Document) -> Table:
     """The parameters of the guarantee."""
     parameters = document.parameters
     rows = [
-        (f"epsilon at delta = {rounded_up(point.delta)}", _bound(point.epsilon))
+        (f"epsilon at delta = {rounded_up(point.delta)}", bound_text(point.epsilon))
         for point in parameters.epsilons
     ]
     rows += [
-        ("pure epsilon", _bound(parameters.pure_epsilon)),
-        ("rho (zCDP)", _bound(parameters.rho)),
-        ("mu (Gaussian differential privacy)", _bound(document.profile.mu)),
+        ("pure epsilon", bound_text(parameters.pure_epsilon)),
+        ("rho (zCDP)", bound_text(parameters.rho)),
+        ("mu (Gaussian differential privacy)", bound_text(document.profile.mu)),
     ]
     unit = document.privacy_unit.adjacency
     caption = f"The guarantee in numbers, under unit {unit} (item 5)"
@@ -365,102 +284,8 @@ def _other_units(document: Document) -> Table:
 
 
 def _row(numbers: Numbers) -> tuple[str, ...]:
-    epsilons = [_bound(point.epsilon) for point in numbers.epsilons]
-    return (_bound(numbers.pure_epsilon), *epsilons)
-
-
-def _bound(value: float | str) -> str:
-    if isinstance(value, str):
-        return "none"
-    return rounded_up(value)
-
-
-_IN_TABLES = {"per_class", "per_label", "per_class_intervals", "groups", "guarantee"}
-
-
-def _utility(document: Document) -> Section:
-    """How well it works, and how that was measured."""
-    utility = document.utility
-    title = "How well it works, and how that was measured"
-    answer = utility_words(document)
-    if isinstance(utility, str):
-        return Section(title, answer, ())
-
-    shares: Mapping[str, float] = {}
-    if isinstance(utility, Utility):
-        shares = utility.per_class
-    elif isinstance(utility, LabelSetUtility):
-        shares = utility.per_label
-    tables = []
-    if shares:
-        tables.append(_per_class(shares, isinstance(utility, LabelSetUtility)))
-    stated = utility.model_dump(exclude=_IN_TABLES)
-    if isinstance(utility, PaidUtility):
-        tables = [_per_paid_class(utility)]
-        if utility.groups:
-            tables.append(_by_group(utility))
-    facts = tuple(
-        Fact(_words(name).capitalize(), _plain(value, name), "item 15")
-        for name, value in stated.items()
-    )
-    return Section(title, answer, facts, tuple(tables))
-
-
-def _per_paid_class(utility: PaidUtility) -> Table:
-    """The accuracy of each class with its interval, the lowest first, then those that noise
-    hides.
-    """
-    intervals = utility.per_class_intervals
-    ordered = sorted(intervals, key=lambda name: utility.per_class.get(name, 2.0))
-    rows = []
-    for name in ordered[:MOST_CLASSES]:
-        low, high = intervals[name]
-        share = utility.per_class.get(name)
-        shown = HIDDEN if share is None else f"{100 * share:.1f}"
-        rows.append((name, shown, f"{100 * low:.1f} to {100 * high:.1f}"))
-    header = ("class", "right, of 100", "95% interval")
-    return Table(_caption_of_classes(len(ordered)), header, tuple(rows))
-
-
-def _caption_of_classes(n_classes: int) -> str:
-    """Return the caption of a table of classes, of which the first are shown."""
-    caption = "Each class of the test set, the lowest first (item 15)"
-    if n_classes > MOST_CLASSES:
-        caption += f"; {MOST_CLASSES} of {n_classes}"
-    return caption
-
-
-def _by_group(utility: PaidUtility) -> Table:
-    """The accuracy of each declared group, with its interval."""
-    rows = []
-    for group in utility.groups:
-        figure = group.accuracy
-        shown = figure if isinstance(figure, str) else f"{100 * figure:.1f}"
-        low, high = group.accuracy_interval
-        rows.append((group.name, shown, f"{100 * low:.1f} to {100 * high:.1f}"))
-    caption = f"Groups by {utility.grouped_by} (item 15)"
-    return Table(caption, ("group", "right, of 100", "95% interval"), tuple(rows))
-
-
-def _per_class(shares: Mapping[str, float], several: bool) -> Table:
-    """The figure of each class, the lowest first."""
-    ordered = sorted(shares.items(), key=lambda pair: pair[1])
-    rows = [(name, f"{100 * share:.1f}") for name, share in ordered[:MOST_CLASSES]]
-    figure = "average precision, of 100" if several else "right, of 100"
-    return Table(_caption_of_classes(len(ordered)), ("class", figure), tuple(rows))
-
-
-def _with_sets(section: Section, document: Document) -> Section:
-    """Add the prediction sets that a release carries, and what they cost."""
-    sets = sets_of(document.contents)
-    if sets is None:
-        return section
-    rule = f"{sets.rule}, for level {sets.level:g}; {sets.promise}"
-    facts = (
-        Fact("Prediction sets", rule, "item 8"),
-        Fact("Price of the sets", f"{sets.statement} {sets.about}", "item 8"),
-    )
-    return replace(section, facts=section.facts + facts)
+    epsilons = [bound_text(point.epsilon) for point in numbers.epsilons]
+    return (bound_text(numbers.pure_epsilon), *epsilons)
 
 
 def _checked(document: Document, checks: Checks) -> Section:
@@ -482,7 +307,7 @@ def _checked(document: Document, checks: Checks) -> Section:
     tables = [Table("SHA-256 of each file that was checked", ("file", "SHA-256"), hashes)]
     if checks.verdict is not None:
         tables.insert(0, _rules(checks.verdict))
-        unchecked = _listed(checks.verdict.unchecked)
+        unchecked = listed(checks.verdict.unchecked)
         facts.append(Fact("Rules not in the policy", unchecked, THIS_CHECK))
     answer = f"The files and every stated number about privacy were checked by {program}."
     return Section("What was checked, and by whom", answer, tuple(facts), tuple(tables))
@@ -500,14 +325,14 @@ def _audit(document: Document, day: date) -> str:
     """Say what an audit found, and how old it is."""
     audit = document.audit
     if not isinstance(audit, AuditResult):
-        return _stated(audit.model_dump())
+        return stated_fields(audit.model_dump())
 
     further = audit.model_dump(include={"unit", "assumption", "attacks", "setup", "meaning"})
     return (
-        f"{audit.result}; epsilon is at least {_plain(audit.lower_bound)} at delta"
+        f"{audit.result}; epsilon is at least {value_text(audit.lower_bound)} at delta"
         f" {rounded_up(audit.delta)} with confidence {audit.confidence:g}, and"
-        f" {_bound(audit.promise)} is promised; made by tacit {audit.version} on {audit.date},"
-        f" {_age(audit.date, day)}; {_stated(further)}; the maker's statement, which only a"
+        f" {bound_text(audit.promise)} is promised; made by tacit {audit.version} on {audit.date},"
+        f" {_age(audit.date, day)}; {stated_fields(further)}; the maker's statement, which only a"
         " signature vouches for"
     )
 
@@ -528,8 +353,8 @@ def _not_covered(document: Document) -> Section:
     variant = document.variant
     inputs = document.public_inputs
     facts = [
-        Fact("Not protected", _listed(variant.unprotected_quantities), "item 2"),
-        Fact("Taken as public", _listed(variant.public_arguments), "item 2"),
+        Fact("Not protected", listed(variant.unprotected_quantities), "item 2"),
+        Fact("Taken as public", listed(variant.public_arguments), "item 2"),
         Fact("Outside the guarantee", document.accesses.outside, "item 7"),
         Fact("Other releases", document.pattern.pattern, "item 12"),
         Fact("Premise on public data", inputs.public_data.premise, "item 16"),
@@ -539,7 +364,7 @@ def _not_covered(document: Document) -> Section:
     if isinstance(document.post_processing, Adaptation):
         facts.append(Fact("Premise on adaptation", document.post_processing.premise, "item 13"))
     facts += [
-        Fact("Assumptions", _listed(document.accounting.assumptions), "item 9"),
+        Fact("Assumptions", listed(document.accounting.assumptions), "item 9"),
         Fact("Bounds that depend on data", document.data_dependent_bounds.bounds, "item 11"),
     ]
     answer = (
@@ -557,9 +382,9 @@ def _details(document: Document) -> Section:
         Fact("Statement", document.accounting.statement, "item 9"),
         Fact("Accounting", document.accounting.method, "item 9"),
         Fact("Noise, and its seed", f"{mechanisms.noise}; {mechanisms.seed}", "item 10"),
-        Fact("Mechanisms", _plain(mechanisms.facts), "item 10"),
+        Fact("Mechanisms", value_text(mechanisms.facts), "item 10"),
         Fact("Later use", document.post_processing.post_processing, "item 13"),
-        Fact("Versions", _plain(implementation.versions), "item 14"),
+        Fact("Versions", value_text(implementation.versions), "item 14"),
         Fact("Commit", implementation.commit, "item 14"),
         Fact("Floating point", implementation.float_defences, "item 14"),
         Fact("Randomness", implementation.randomness, "item 14"),
@@ -567,34 +392,3 @@ def _details(document: Document) -> Section:
     ]
     answer = "For experts: the formal statement, and how the release was made."
     return Section("Details", answer, tuple(facts))
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return "; ".join(parts) or "none listed"
-
-
-def _stated(fields: Mapping[str, Any]) -> str:
-    """Return fields of a document by their names."""
-    return "; ".join(f"{_words(name)}: {_plain(value, name)}" for name, value in fields.items())
-
-
-def _plain(value: Any, name: str = "") -> str:
-    """Return a value of a document as text; `name` is that of its field."""
-    if value is None:
-        return NOT_STATED
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, dict):
-        return "; ".join(f"{key} = {_plain(part, key)}" for key, part in value.items()) or "none"
-    if isinstance(value, tuple | list):
-        return ", ".join(_plain(part, name) for part in value) or "none"
-    if isinstance(value, float) and name.startswith("noise"):
-        return noise_rounded_down(value)
-    if isinstance(value, float):
-        return rounded_up(value) if name in _UPPER_BOUNDS else f"{value:.6g}"
-    return str(value)
-
-
-def _words(name: str) -> str:
-    """Return the name of a field as words."""
-    return name.replace("_", " ")

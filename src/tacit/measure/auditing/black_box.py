@@ -33,6 +33,7 @@ from tacit.measure.auditing.bounds import (
     AUDITS,
     LEVEL,
     Guesses,
+    delta_of_alarm,
     epsilon_of_guesses,
     epsilon_of_mu,
     epsilon_of_rates,
@@ -65,9 +66,8 @@ PARTS = (0.005, 0.02, 0.08, 0.3, 1.0)
 FALSE_POSITIVE_RATES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 MOST_GUESSES = 4000
 
+# of the file of a checkpoint that keeps the number of refits
 NUMBER = "refits.txt"
-
-DELTA_OF_ALARM = 1e-12
 
 Fit = Callable[[NDArray[Any], NDArray[Any], NDArray[Any] | None, int], Any]
 """Fits a learner to rows, labels and persons, with noise of a seed; returns the fitted learner."""
@@ -137,14 +137,12 @@ def bounds_of(signals: Signals, coins: Coins, promise: Guarantee, delta: float) 
     is_gaussian = _is_gaussian(promise, delta)
     n_bounds = len(ATTACKS) * (2 if has_rates else 1)
     errors = (share(1 - LEVEL, n_bounds), share(ALARM_ERROR / AUDITS, n_bounds))
-    # one run may reveal all with probability delta, so an alarm needs a delta below its error
-    is_pure = math.isfinite(promise.epsilon())
-    alarm_delta = 0.0 if is_pure else min(DELTA_OF_ALARM, delta)
+    alarm_delta = delta_of_alarm(delta, is_pure=math.isfinite(promise.epsilon()))
 
     bounds = []
     for name, attack in ATTACKS.items():
-        learned = Scores(attack(learning, coins_learned, None), coins_learned)
-        guessed = Scores(attack(learning, coins_learned, guessing), coins_guessed)
+        learned = CoinScores(attack(learning, coins_learned, None), coins_learned)
+        guessed = CoinScores(attack(learning, coins_learned, guessing), coins_guessed)
 
         bounds.append(
             Bound(
@@ -173,7 +171,7 @@ def _is_gaussian(promise: Guarantee, delta: float) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class CoinScores:
     """Scores of an attack and the coins that it is to guess, of shape (refits, canaries)."""
 
     values: Floats
@@ -199,21 +197,21 @@ class Scores:
         )
 
 
-def _by_guesses(learned: Scores, guessed: Scores, delta: float, error: float) -> float:
+def _by_guesses(learned: CoinScores, guessed: CoinScores, delta: float, error: float) -> float:
     """Bound epsilon by as many guesses as would have been best where the attack learned."""
     best = max(PARTS, key=lambda part: epsilon_of_guesses(learned.guesses(part), delta, error))
     return epsilon_of_guesses(guessed.guesses(best), delta, error)
 
 
 def _by_rates(
-    learned: Scores, guessed: Scores, delta: float, error: float, *, as_mu: bool
+    learned: CoinScores, guessed: CoinScores, delta: float, error: float, *, as_mu: bool
 ) -> float:
     """Bound epsilon by rates at the threshold that would have been best where the attack learned.
 
     With `as_mu`, it is that of the bound on mu.
     """
 
-    def bound(scores: Scores, threshold: float) -> float:
+    def bound(scores: CoinScores, threshold: float) -> float:
         rates = scores.rates(threshold)
         if as_mu:
             return mu_of_rates(rates, error)

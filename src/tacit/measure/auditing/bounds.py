@@ -45,6 +45,9 @@ ALARM_ERROR = 1e-6
 AUDITS = 100
 """Number of audits that the error of alarms is divided by: more than `make audit` runs."""
 
+# Delta of alarms by one run, far below their error.
+_DELTA_OF_ALARM = 1e-12
+
 # Epsilon and mu of bisections; beyond them nothing is claimed.
 _MOST = 50.0
 _STEPS = 40
@@ -89,6 +92,17 @@ class Guesses(NamedTuple):
 def share(error: float, bounds: int) -> float:
     """The error of each of so many bounds, so that all hold together (Bonferroni)."""
     return error / bounds
+
+
+def delta_of_alarm(delta: float, *, is_pure: bool) -> float:
+    """The delta at which an alarm by one run holds the promise; `delta` is that of the audit.
+
+    One run may reveal all with probability delta, so it is smaller than the error of an alarm; 0
+    where the promise is pure.
+    """
+    if is_pure:
+        return 0.0
+    return min(_DELTA_OF_ALARM, delta)
 
 
 def lower_share(successes: int, n: int, error: float) -> float:
@@ -219,7 +233,12 @@ def _largest_refuted(refuted: Callable[[float], bool]) -> float:
     while high < _MOST and refuted(high):
         low = high
         high *= 2
-    for _ in range(_STEPS):
+    return bisected(refuted, low, high, _STEPS)
+
+
+def bisected(refuted: Callable[[float], bool], low: float, high: float, steps: int) -> float:
+    """Halve an interval so often, of which the lower end is refuted; return its last lower end."""
+    for _ in range(steps):
         middle = (low + high) / 2
         if refuted(middle):
             low = middle

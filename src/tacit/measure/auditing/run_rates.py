@@ -21,6 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.measure.auditing.bounds import bisected
+
 Floats = NDArray[np.float64]
 
 # of the largest stake that cannot lose all of the capital
@@ -68,12 +70,4 @@ def lower_mean(values: Floats, error: float) -> float:
         return bool(log_capital.max() >= np.log(1 / error))
 
     # capital falls with the mean that is bet against
-    low = 0.0
-    high = 1.0
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        if refuted(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+    return bisected(refuted, 0.0, 1.0, _STEPS)

@@ -14,6 +14,7 @@ from tacit.measure.auditing.bounds import (
     ALARM_ERROR,
     AUDITS,
     LEVEL,
+    delta_of_alarm,
     epsilon_of_guesses,
     epsilon_of_mu,
     epsilon_of_rates,
@@ -47,10 +48,6 @@ from tacit.privacy.accounting import has_exact_mu
 RUNS = 2000
 """Runs on each data set of a pair."""
 
-# One run may reveal all with probability delta, so that an alarm is at a smaller delta than its
-# error; at 0 where the promise is pure.
-_DELTA_OF_ALARM = 1e-12
-
 
 class Claim(NamedTuple):
     """A lower bound on epsilon at a delta, as a function of delta and of the bound's error.
@@ -70,7 +67,7 @@ def audit_method(
 ) -> Audit:
     """Audit a method by all attacks that apply to it."""
     promise = subject.promise
-    one_run_delta = 0.0 if math.isfinite(promise.event.pure) else min(_DELTA_OF_ALARM, delta)
+    one_run_delta = delta_of_alarm(delta, is_pure=math.isfinite(promise.event.pure))
     points: list[tuple[float, float]] = []
     if promise.event.pure == 0:
         claims = [_certain("none: the promise is 0 and a fit uses no record", 0.0)]
