@@ -30,7 +30,8 @@ def test_a_broken_promise_has_status_1(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "facts"),
     [
-        (["no-such"], ["no-such", "noisy-sum"]),
+        (["no-such"], ["no-such is no folder of a release and no method", "noisy-sum"]),
+        (["noisy-sums"], ["did you mean 'noisy-sum'?"]),
         (["noisy-sum", "--runs", "5"], ["runs=5", "100"]),
         (["noisy-sum", "--budget", "rho=-1"], ["rho"]),
         (["label-private", "--unit", "add-remove"], ["add-remove", "change-label"]),

@@ -32,6 +32,7 @@ def test_the_better_one_is_chosen_and_nothing_else_is_said_of_the_rows(fitted, r
     # without a ledger, whose unit would have to be that of the choice
     out = run(f"{LINE} --unit replace --noise research --seed 0")[1]
     assert out.startswith("good: chosen")
+    assert "This choice hides the value of any one record" in out
     assert "Not for release: research noise is seeded." in out
 
     assert run("ledger test --allow epsilon=5")[0] == 0

@@ -69,7 +69,7 @@ def test_rows_that_a_ledger_covers_are_private_whatever_was_declared(fitted, run
     assert run(f"ledger {name} --allow rho=1")[0] == 0
     err = refused(run, f"evaluate release {data} --record")
     assert f"{name} holds private rows: " in err
-    assert not lacking(err, "--record", "recorded")
+    assert not lacking(err, "--record", "recorded", "pay for figures with --budget")
     assert utility() == "not stated"
     assert run(f"evaluate release {name}")[0] == 0
 
@@ -77,7 +77,9 @@ def test_rows_that_a_ledger_covers_are_private_whatever_was_declared(fitted, run
 def test_figures_on_rows_that_are_not_declared_public_are_stamped(fitted, run):
     stamp = "outside the guarantee: these rows are not declared public"
     for name in ("private", "unstated", "rows.npz"):
-        assert stamp in run(f"evaluate release {name}")[1].splitlines()[1]
+        line = run(f"evaluate release {name}")[1].splitlines()[1]
+        assert stamp in line
+        assert "--budget rho=.05 pays for figures" in line
         assert json.loads(run(f"evaluate release {name} --json")[1])["outside_guarantee"] is True
 
     assert stamp not in run("evaluate release test")[1]

@@ -31,6 +31,8 @@ def test_declared_facts_guesses_table_and_sentence_are_printed(run, stores):
         "picture.svg: accuracy against epsilon",
     ):
         assert line in out
+    # one seed tells nothing of the spread over seeds
+    assert "(sd" not in out
     assert (stores / "picture.svg").read_bytes().startswith(b"<svg")
 
 

@@ -45,6 +45,8 @@ def test_figures_by_group_are_charged_to_the_ledger_of_the_test_rows(release, ru
     assert "other: accuracy" in out
     assert "charged to the ledger of 'hospital-test'" in out
     assert "about the test records" in out
+    assert "These figures hide whether any one record is in the data or not" in out
+    assert "groups.svg: the figures by group" in out
     picture = Path("groups.svg").read_text()
     assert "north" in picture
     assert "balanced accuracy" in picture
@@ -57,6 +59,7 @@ def test_figures_by_group_are_charged_to_the_ledger_of_the_test_rows(release, ru
     assert low < exact["accuracy"] < high
     assert facts["groups"]["south"]["records"] == pytest.approx(300, abs=40)
     assert facts["rho"] == pytest.approx(0.1)
+    assert facts["charged"] is True
     assert spent() == pytest.approx(0.2)
 
 
@@ -137,6 +140,7 @@ def test_paid_figures_are_recorded_with_their_price_and_verified(release, run):
     loaded = tacit.Release.load("release").verify()
     utility = loaded.document.utility
     assert f"accuracy {utility.accuracy:.4f}" in out
+    assert out.endswith("release: the figures are recorded in item 15 of its card\n")
     assert utility.groups[0].name == "north"
     assert utility.grouped_by == "hospital"
     assert "0.1-zCDP" in utility.statement

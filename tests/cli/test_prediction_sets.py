@@ -38,7 +38,9 @@ def test_a_new_release_carries_sets_and_the_old_one_none(released, run):
 def test_sets_are_recorded_written_and_measured(released, run):
     status, out, _ = run(f"{CALIBRATE} --record")
     assert status == 0
-    assert "0.5-zCDP" in out
+    assert "The threshold of the sets hides whether any one record" in out
+    assert "rho = 0.5 (zCDP)" in out
+    assert "No ledger counts this run" in out
     release = Release.load("release").verify()
 
     assert run("predict release test --sets --out labels.csv --label-separator /")[0] == 0
@@ -84,7 +86,8 @@ def test_wrong_options_are_refused_in_one_line(released, run, line, message):
 
 def test_the_ledger_beside_the_records_is_charged(released, run):
     assert run("ledger calibration.npz --allow rho=0.6")[0] == 0
-    assert run(f"{CALIBRATE} --record")[0] == 0
+    status, out, _ = run(f"{CALIBRATE} --record --json")
+    assert (status, json.loads(out)["charged"]) == (0, True)
     status, _, error = run(f"{CALIBRATE} --out new")
     assert status == 2
     assert "ledger" in error

@@ -159,7 +159,7 @@ def test_an_interrupted_forecast_resumes(public, tmp_path, monkeypatch):
         ({"budgets": "rho=0"}, "rho"),
         ({"budgets": "rho=inf"}, "protects nothing, and is forecast anyway"),
         ({"budgets": []}, "budgets is empty"),
-        ({"budgets": "rho=1,epsilon=1"}, "budgets are of several kinds"),
+        ({"budgets": "rho=1,epsilon=1"}, r"several kinds \(rho=1 and epsilon=1,delta=1e-06\)"),
         ({"spread": 2}, "spread=2 must be a number from 0 to 1"),
         ({"unit": "person"}, "unit='person' must be one of"),
         ({"seeds": 0}, "seeds=0 must be a whole number"),

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from tacit.cli.audit_release import PublicRows, audit_release
 from tacit.cli.common import say
 from tacit.cli.json_output import print_json
-from tacit.cli.options import AnyEncoder, Budget, Features, Json, Labels, Split, Unit
-from tacit.errors import InputError, NothingDoneError
+from tacit.cli.options import AnyEncoder, AuditBudget, Features, Json, Labels, Split, Unit
+from tacit.errors import InputError, NothingDoneError, nearest
+from tacit.learners.methods import ALIASES, METHODS, SETTINGS, method_called, setting_called
 
 if TYPE_CHECKING:
     from tacit.measure.auditing.result import Audit
@@ -18,7 +19,7 @@ def audit(
     /,
     *,
     public: Path | None = None,
-    budget: Budget = None,
+    budget: AuditBudget = None,
     unit: Unit = None,
     delta: float = 1e-5,
     seed: int = 0,
@@ -99,6 +100,8 @@ def audit(
             runs = RUNS
         result = audit_of(subject, budget, delta=delta, seed=seed, unit=unit, runs=runs)
     _print(result, json=json)
+    if record and not json:
+        say(f"{subject}: the audit is recorded in item 17 of its card")
     if result.exceeded:
         promise = f"epsilon {rounded_up(result.promise)} at delta {rounded_up(delta)}"
         raise NothingDoneError(
@@ -109,6 +112,11 @@ def audit(
 
 def _check_method(subject: str, public: Path | None, *, record: bool) -> None:
     """Refuse options of releases for a method, and a name that is neither."""
+    if setting_called(subject) is None and method_called(subject) not in METHODS:
+        raise InputError(
+            f"{subject} is no folder of a release and no method;"
+            f" {nearest(subject.lower(), METHODS, *ALIASES, *SETTINGS)}"
+        )
     if public is not None or record:
         option = "--record" if public is None else f"--public {public}"
         raise InputError(

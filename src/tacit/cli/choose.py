@@ -3,19 +3,19 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import ledger_of, say, tell_of_case
+from tacit.cli.common import ledger_of, say, tell_of_case, tell_of_no_ledger
 from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.options import (
     AnyEncoder,
-    Budget,
     Features,
     Json,
     LabelMeaning,
     Labels,
     Noise,
     Persons,
+    PriceBudget,
+    PriceUnit,
     Split,
-    Unit,
 )
 from tacit.cli.paid_evaluation import true_labels
 from tacit.cli.table_rows import data_for
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def choose(
     *releases: Path,
     on: list[Path],
-    budget: Budget = None,
-    unit: Unit = None,
+    budget: PriceBudget = None,
+    unit: PriceUnit = None,
     x: Features = None,
     y: Labels = None,
     labels: LabelMeaning = "value",
@@ -200,12 +200,9 @@ def _show(
         return
 
     say(f"{chosen}: chosen among {len(releases)} releases by {choice.selection}")
-    say(choice.guarantee_.statement())
+    say(choice.guarantee_.statement(opening="This choice hides"))
     say(ALL_COUNT)
     if not charged:
-        say(
-            "No ledger counts this run; to limit further ones, start one: tacit ledger"
-            f" {store} --allow BUDGET"
-        )
+        tell_of_no_ledger(store)
     if choice.noise == "research":
         say("Not for release: research noise is seeded.")

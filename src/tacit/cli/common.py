@@ -42,6 +42,14 @@ def say(text: str) -> None:
             in_code = not in_code
 
 
+def tell_of_no_ledger(rows: Path) -> None:
+    """Say that nothing counts what was spent of test rows, and how to have it counted."""
+    say(
+        "No ledger counts this run; to limit further ones, start one: tacit ledger"
+        f" {rows} --allow BUDGET"
+    )
+
+
 def say_done(out: Path, text: str) -> None:
     """Say what was written to a file; if that was standard output, on stderr."""
     if out == STANDARD_OUTPUT and not quiet.get():

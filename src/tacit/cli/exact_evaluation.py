@@ -33,7 +33,7 @@ from tacit.cli.label_set_figures import (
 from tacit.cli.options import (
     LabelMeaning,
 )
-from tacit.cli.paid_evaluation import check_recordable, true_labels
+from tacit.cli.paid_evaluation import check_recordable, tell_of_record, true_labels
 from tacit.cli.prediction_sets import (
     facts_of_sets,
     figures_of_sets,
@@ -99,7 +99,9 @@ def evaluate_exactly(folder: Path, store: Path, rows: Mapping[str, Any], options
             check_recordable(folder)
         data = data_for(release, store, label_separator=options.label_separator, **rows)
         if options.record:
-            _check_public(store, split, data, public_test=options.public_test)
+            _check_public(
+                store, split, data, public_test=options.public_test, several=release.several
+            )
 
         figures: ClassFigures | LabelSetScores
         if release.several:
@@ -118,6 +120,8 @@ def evaluate_exactly(folder: Path, store: Path, rows: Mapping[str, Any], options
         _show(release, figures, heading, options, outside=outside)
     else:
         show_label_sets(figures, heading, outside=outside, json=options.json)
+    if options.record and not options.json:
+        tell_of_record(folder)
 
 
 def _label_set_figures(
@@ -191,7 +195,7 @@ def _show(
     n_present = len(present_figures(figures.scores.per_class))
     say(f"{heading}, {n_present} of {len(release.classes)} classes")
     if outside:
-        say(OUTSIDE)
+        say(f"{OUTSIDE}; --budget rho=.05 pays for figures that may be shown")
     _print_scores(figures.scores)
     if figures.coverage is not None:
         print_coverage(figures.coverage)
@@ -282,8 +286,13 @@ def _is_private(store: Path, split: str | None, data: "Data") -> bool:
     return not data.declared_public or is_covered(located(store, split), data)
 
 
-def _check_public(store: Path, split: str | None, data: "Data", *, public_test: bool) -> None:
-    """Refuse to record figures on rows that a ledger covers, or that nobody declared public."""
+def _check_public(
+    store: Path, split: str | None, data: "Data", *, public_test: bool, several: bool
+) -> None:
+    """Refuse to record figures on rows that a ledger covers, or that nobody declared public.
+
+    Where the release predicts several labels a row, no figures can be paid for.
+    """
     from tacit.data.locations import located
     from tacit.data.manifest import NAME
     from tacit.data.synthetic import is_synthetic
@@ -293,14 +302,17 @@ def _check_public(store: Path, split: str | None, data: "Data", *, public_test: 
             f"{store} is synthetic, drawn from a release, so figures on it measure no release;"
             " leave --record out, or evaluate public records"
         )
+    remedy = "leave --record out"
+    if not several:
+        remedy = "pay for figures with --budget rho=.05, leave --record out"
     place = located(store, split)
     ledger = ledger_of(None, place, data)
     if ledger is not None:
         fault = (
-            f"{store} holds private rows: {ledger.path} counts their uses, so no figure on them is"
-            " recorded"
+            f"{store} holds private rows: {ledger.path} counts their uses, so no exact figure on"
+            " them is recorded"
         )
-        raise InputError(f"{fault}; leave --record out, or evaluate public rows")
+        raise InputError(f"{fault}; {remedy}, or evaluate public rows")
     if data.declared_public:
         return
     fault = (
@@ -308,11 +320,10 @@ def _check_public(store: Path, split: str | None, data: "Data", *, public_test: 
     )
     if (place / NAME).is_file():
         raise InputError(
-            f"{fault}; leave --record out, or, only if all its rows and labels are public, "
-            f"copy it with tacit import {store} --out COPY --declare-public"
+            f"{fault}; {remedy}, or, only if all its rows and labels are public,"
+            f" copy it with tacit import {store} --out COPY --declare-public"
         )
     if not public_test:
-        remedy = (
-            "leave --record out, or, only if all its rows and labels are public, add --public-test"
+        raise InputError(
+            f"{fault}; {remedy}, or, only if all its rows and labels are public, add --public-test"
         )
-        raise InputError(f"{fault}; {remedy}")

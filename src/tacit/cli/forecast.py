@@ -1,5 +1,6 @@
 """`tacit forecast`: the accuracy to expect, before any private record is touched."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -170,7 +171,10 @@ def _print(found: "Forecast") -> None:
 
 
 def _line(row: "ForecastRow") -> str:
+    spread = ""
+    if not math.isnan(row.sd):
+        spread = f" (sd {row.sd:.3f} over seeds)"
     return (
-        f"{row.budget}: balanced accuracy {row.balanced:.3f} (sd {row.sd:.3f}), smallest 25 % of"
-        f" classes {row.minority:.3f}"
+        f"{row.budget}: balanced accuracy {row.balanced:.3f}{spread}, smallest 25 % of classes"
+        f" {row.minority:.3f}"
     )

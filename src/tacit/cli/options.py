@@ -47,6 +47,33 @@ Unit = Annotated[
         )
     ),
 ]
+AuditBudget = Annotated[
+    str | None,
+    Parameter(
+        help=(
+            "For a method: epsilon=1, rho=0.5, epsilon=1,delta=1e-6, mu=1 or tpr=0.1@fpr=0.01; by"
+            " default the method's own."
+        )
+    ),
+]
+PriceBudget = Annotated[
+    str | None,
+    Parameter(
+        help=(
+            "What may be spent of the test rows: epsilon=1, rho=0.5, epsilon=1,delta=1e-6, mu=1 or"
+            " tpr=0.1@fpr=0.01."
+        )
+    ),
+]
+PriceUnit = Annotated[
+    unit.Unit | None,
+    Parameter(
+        help=(
+            "The unit in which the budget is read; by default add-remove. Those of persons need"
+            " ids of persons."
+        )
+    ),
+]
 Noise = Annotated[
     Literal["secure", "opendp", "research"],
     Parameter(

@@ -15,9 +15,10 @@ from tacit.cli.common import (
     present_figures,
     read_lines,
     say,
+    tell_of_no_ledger,
 )
 from tacit.cli.json_output import guarantee_facts, print_json
-from tacit.cli.options import Budget, LabelMeaning, Noise, Unit
+from tacit.cli.options import LabelMeaning, Noise, PriceBudget, PriceUnit
 from tacit.compute.progress_display import shown_progress
 from tacit.data.locations import located
 from tacit.errors import InputError, excerpt
@@ -53,11 +54,11 @@ class Paid:
         Seed of research noise.
     """
 
-    budget: Budget = None
+    budget: PriceBudget = None
     by: str | None = None
     groups: str | None = None
     tables: Annotated[str | None, Parameter(name="--tables")] = None
-    unit: Unit = None
+    unit: PriceUnit = None
     ledger: Path | None = None
     noise: Noise = "secure"
     seed: int | None = None
@@ -147,6 +148,16 @@ def evaluate_paid(
     if out is not None:
         _draw(result, out, force=force)
     show_paid(result, heading, store, charged=ledger is not None, json=json)
+    if not json:
+        if record:
+            tell_of_record(release)
+        if out is not None:
+            say(f"{out}: the figures by group")
+
+
+def tell_of_record(release: Path) -> None:
+    """Say where the figures were written."""
+    say(f"{release}: the figures are recorded in item 15 of its card")
 
 
 def _draw(result: "Evaluation", out: Path, *, force: bool) -> None:
@@ -305,6 +316,7 @@ def show_paid(
     if json:
         facts = _facts(result.overall)
         facts["groups"] = {name: _facts(figures) for name, figures in result.groups.items()}
+        facts["charged"] = charged
         print_json(facts | guarantee_facts(result.guarantee_))
         return
 
@@ -325,10 +337,7 @@ def show_paid(
     say("intervals at 95 % cover the sampling of the test rows and the noise")
     say(result.statement())
     if not charged:
-        say(
-            "No ledger counts this run; to limit further ones, start one: tacit ledger"
-            f" {store} --allow BUDGET"
-        )
+        tell_of_no_ledger(store)
 
 
 def _print_figures(figures: "Figures", prefix: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.cli.common import ledger_of, say
+from tacit.cli.common import ledger_of, say, tell_of_no_ledger
 from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.options import LabelMeaning
 from tacit.cli.paid_evaluation import Paid, check_recordable, true_labels
@@ -75,6 +75,7 @@ def calibrate(
             raise InputError(
                 f"{fault}; name them with --persons FILE or COLUMN, or import them into the store"
             )
+        ledger = ledger_of(paid.ledger, located(store, reading["split"]), data)
         with data.places.in_errors():
             calibrated = calibrate_sets(
                 loaded,
@@ -85,13 +86,13 @@ def calibrate(
                 score=score,
                 persons=data.persons,
                 unit=unit,
-                ledger=ledger_of(paid.ledger, located(store, reading["split"]), data),
+                ledger=ledger,
                 noise=paid.noise,
                 random_state=paid.seed,
             )
         calibrated.save(target, force=record or force, allow_research=True)
 
-    _show(calibrated, target, store, json=json)
+    _show(calibrated, target, store, charged=ledger is not None, json=json)
 
 
 def check_alone(**others: Any) -> None:
@@ -122,7 +123,7 @@ def _target(release: Path, *, record: bool, out: Path | None, force: bool) -> Pa
     return release
 
 
-def _show(release: "Release", target: Path, store: Path, *, json: bool) -> None:
+def _show(release: "Release", target: Path, store: Path, *, charged: bool, json: bool) -> None:
     """Print the threshold, what it promises and what it cost."""
     from tacit.privacy.guarantee import Guarantee
 
@@ -135,6 +136,7 @@ def _show(release: "Release", target: Path, store: Path, *, json: bool) -> None:
             "level": sets.level,
             "score": sets.score,
             "threshold": sets.threshold,
+            "charged": charged,
         }
         print_json(facts | guarantee_facts(guarantee))
         return
@@ -147,8 +149,10 @@ def _show(release: "Release", target: Path, store: Path, *, json: bool) -> None:
             " probabilities; give more records, or a larger budget"
         )
     say(f"{sets.promise[0].upper()}{sets.promise[1:]}.")
-    say(f"Calibration records: {sets.statement}")
+    say(guarantee.statement(opening="The threshold of the sets hides"))
     say(f"{sets.about[0].upper()}{sets.about[1:]}.")
+    if not charged:
+        tell_of_no_ledger(store)
 
 
 def set_column(

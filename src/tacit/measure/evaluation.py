@@ -205,7 +205,8 @@ class Evaluation:
 
     def statement(self) -> str:
         """Return the guarantee of the test records in words."""
-        return f"{self.guarantee_.statement()}\n{ABOUT_TEST_RECORDS}"
+        price = self.guarantee_.statement(opening="These figures hide")
+        return f"{price}\n{ABOUT_TEST_RECORDS}"
 
     def _table(self, kind: str) -> Floats:
         if kind not in self.tables:

@@ -247,11 +247,10 @@ def finite_budgets(
             parsed.append(budget)
     if not parsed:
         raise InputError("budgets is empty; pass for example budgets='epsilon=0.5,epsilon=2'")
-    kinds = {budget.kind for budget in parsed}
-    if len(kinds) > 1:
+    if len({budget.kind for budget in parsed}) > 1:
         raise InputError(
-            f"budgets are of several kinds ({', '.join(sorted(kinds))}), which have no one axis;"
-            " pass budgets of one kind"
+            f"budgets are of several kinds ({' and '.join(map(str, parsed))}), which have no one"
+            " axis; pass budgets of one kind, such as rho=0.1,rho=0.5"
         )
     return tuple(parsed)
 

@@ -35,7 +35,8 @@ class ForecastRow(NamedTuple):
     minority: float
     """Accuracy of the 25 % smallest classes, the mean over seeds."""
     sd: float
-    """Standard deviation of the balanced accuracy over seeds, which draw classes and noise."""
+    """Standard deviation of the balanced accuracy over seeds, which draw classes and noise; NaN
+    of one seed."""
 
 
 @dataclass(frozen=True)

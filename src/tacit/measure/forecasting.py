@@ -228,7 +228,7 @@ def _table(
     rows = []
     for (kind, budget), accuracies in accuracies_of.items():
         mean = _mean(accuracies)
-        sd = 0.0
+        sd = math.nan
         if seeds > 1:
             sd = float(np.std([accuracy.balanced for accuracy in accuracies], ddof=1))
         rows.append(ForecastRow(kind, str(budget), epsilon_of[budget], *mean, sd))

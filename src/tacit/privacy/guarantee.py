@@ -271,14 +271,14 @@ class Guarantee:
         largest = max(self.totals(), key=lambda total: (cost(total), total.rho))
         return replace(self, event=largest, groups=())
 
-    def statement(self, delta: float | None = None) -> str:
+    def statement(self, delta: float | None = None, *, opening: str = "The release hides") -> str:
         """The guarantee in words: what holds, under which unit, and what is not covered; at the
-        budget's delta.
+        budget's delta. `opening` says what hides it, where that is no release of a learner.
         """
         if delta is None:
             delta = self.delta or STATED_AT
 
-        lines = [f"The release hides {self.unit.hidden}, up to:"]
+        lines = [f"{opening} {self.unit.hidden}, up to:"]
         if not self.groups:
             lines.append(f"  {self.figures(None, delta)}")
         for name, _ in self.groups:
