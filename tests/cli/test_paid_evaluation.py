@@ -95,6 +95,133 @@ def test_tables_of_files_have_groups_in_a_column(release, run):
     assert facts["groups"]["1"]["records"] == pytest.approx(150, abs=40)
 
 
+HOSPITALS = ["north", "south", "south"]
+
+
+def table_of_wards(n=300):
+    """A table of test rows with a text column of hospitals and a numeric column of ages."""
+    x, y = rows(np.random.default_rng(6), n)
+    columns = {f"x{i}": x[:, i] for i in range(5)}
+    columns["label"] = np.array(CLASSES)[y]
+    columns["hospital"] = np.array(HOSPITALS * (n // 3))
+    columns["age"] = np.arange(n) % 2 + 0.5
+    return columns
+
+
+def write_csv(path, columns):
+    lines = [",".join(columns)]
+    lines += [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    Path(path).write_text("\n".join(lines) + "\n")
+
+
+def group_sizes(run, line):
+    """The noisy number of rows of each group, and all figures."""
+    status, out, err = run(f"{line} --budget rho=2 --noise research --seed 1 --json")
+    assert status == 0, err
+    facts = json.loads(out)
+    return {name: figures["records"] for name, figures in facts["groups"].items()}, facts
+
+
+def test_a_text_column_of_the_test_table_makes_groups(release, run):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    columns = table_of_wards()
+    del columns["age"]
+    write_csv("wards.csv", columns)
+    Path("wards.jsonl").write_text(
+        "".join(
+            json.dumps(dict(zip(columns, row, strict=True))) + "\n"
+            for row in zip(*(list(map(plain, values)) for values in columns.values()), strict=True)
+        )
+    )
+    pa.parquet.write_table(pa.table(columns), "wards.parquet")
+    Path("groups.txt").write_text("north\nsouth\n")
+
+    for file in ("wards.csv", "wards.jsonl", "wards.parquet"):
+        for groups in ("north,south", "groups.txt"):
+            line = f"evaluate release {file} --by hospital --groups {groups}"
+            sizes, facts = group_sizes(run, line)
+            assert list(sizes) == ["north", "south", "other"]
+            assert list(sizes.values()) == pytest.approx([100, 200, 0], abs=8)
+            assert facts["accuracy"] > 0.7
+        status, _, err = run(
+            f"evaluate release {file} --budget rho=1 --by hospitals --groups north,south"
+        )
+        assert status == 2
+        assert "has nothing named 'hospitals'; choose by from" in err
+        assert err.count("\n") == 1
+
+
+def plain(value):
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def test_a_group_column_of_numbers_is_a_feature_only_where_the_release_takes_it(release, run):
+    columns = table_of_wards()
+    del columns["hospital"]
+    write_csv("ages.csv", columns)
+    line = "evaluate {} ages.csv --by age --groups 0.5,1.5"
+    # `release` takes 5 numbers, and age would be the sixth
+    sizes, _ = group_sizes(run, line.format("release"))
+    assert list(sizes.values()) == pytest.approx([150, 150, 0], abs=8)
+
+    assert run("fit noisy-sum ages.csv --budget rho=5 --classes ant,bee,cow --out aged")[0] == 0
+    assert "age" in tacit.Release.load("aged").document.contents.columns
+    sizes, facts = group_sizes(run, line.format("aged"))
+    assert list(sizes.values()) == pytest.approx([150, 150, 0], abs=8)
+    assert facts["accuracy"] > 0.7
+
+
+def test_a_table_that_a_release_takes_by_its_schema_has_groups_in_a_column(release, run):
+    n = 300
+    write_csv(
+        "visits.csv",
+        {
+            "kind": np.array(["a", "b", "c"])[np.arange(n) % 3],
+            "sex": np.array(["f", "m"])[np.arange(n) % 2],
+            "hospital": np.array(HOSPITALS * 100),
+            "label": np.array(CLASSES)[np.arange(n) % 3],
+        },
+    )
+    Path("schema.yaml").write_text(
+        "columns:\n"
+        "  kind: {kind: category, levels: [a, b, c]}\n"
+        "  sex: {kind: category, levels: [f, m]}\n"
+        "label: {column: label, classes: [ant, bee, cow]}\n"
+    )
+    for line in (
+        "encode visits.csv --encoder table --schema schema.yaml --out visits-store",
+        "fit noisy-sum visits-store --budget rho=5 --out of-table",
+    ):
+        status, _, err = run(line)
+        assert status == 0, err
+
+    for data, by in (("visits.csv", "hospital"), ("visits-store", "visits.csv#hospital")):
+        line = f"evaluate of-table {data} --by {by} --groups north,south"
+        assert list(group_sizes(run, line)[0].values()) == pytest.approx([100, 200, 0], abs=8)
+    # a column that the schema takes as a feature
+    sizes, facts = group_sizes(run, "evaluate of-table visits.csv --by sex --groups f,m")
+    assert list(sizes.values()) == pytest.approx([150, 150, 0], abs=8)
+    assert facts["accuracy"] > 0.9
+    status, _, err = run("evaluate of-table visits.csv --budget rho=1 --by ward --groups a")
+    assert status == 2
+    assert "column 'ward' is not in visits.csv" in err
+    assert err.count("\n") == 1
+
+
+def test_groups_of_a_store_are_joined_by_the_position_of_each_row_in_the_table(release, run):
+    n = 300
+    write_csv("wards.csv", {"id": np.arange(n), "ward": np.array(["a", "b", "c"] * 100)})
+    x, y = rows(np.random.default_rng(7), n)
+    kept = np.flatnonzero(np.arange(n) % 3 != 1)
+    EmbeddingStore.write(
+        "part", x[kept], y[kept], classes=CLASSES, labels="index", metadata={"row": kept}
+    )
+    sizes, _ = group_sizes(run, "evaluate release part --by wards.csv#ward --groups a,b,c")
+    assert list(sizes.values()) == pytest.approx([100, 0, 100, 0], abs=8)
+
+
 @pytest.mark.parametrize(
     ("line", "fault"),
     [

@@ -21,7 +21,7 @@ from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.options import LabelMeaning, Noise, PriceBudget, PriceUnit
 from tacit.compute.progress_display import shown_progress
 from tacit.data.locations import located
-from tacit.errors import InputError, excerpt
+from tacit.errors import InputError
 
 if TYPE_CHECKING:
     from tacit.data.imports import Data
@@ -39,9 +39,9 @@ class Paid:
     Parameters
     ----------
     by
-        A column that says to which group each test row belongs: of the table, or of the metadata of
-        the store; or a file with one value a row, or TABLE#COLUMN. Figures by group cost nothing
-        more.
+        A column that says to which group each test row belongs: of the table, where it is then no
+        feature unless the release takes it by name, or of the metadata of the store; or
+        TABLE#COLUMN, or a file with one value a row. Figures by group cost nothing more.
     groups
         The declared values of that column: a file with one a line, or values with commas between
         them. Rows of any other value are the group "other".
@@ -120,7 +120,6 @@ def evaluate_paid(
     json: bool,
 ) -> None:
     """Measure a release on private rows and print the figures; `rows` says how they are read."""
-    from tacit.cli.table_rows import data_for
     from tacit.data.synthetic import check_not_synthetic
     from tacit.releases.release import Release
 
@@ -133,13 +132,13 @@ def evaluate_paid(
             )
         if record:
             _check_record(loaded, release, paid)
-        data = data_for(loaded, store, **rows)
+        data, by = _data_and_groups(loaded, store, paid, rows)
         truth = true_labels(loaded, data, store, label_kind)
         if record:
             check_not_synthetic(data.card, store)
         ledger = ledger_of(paid.ledger, located(store, rows["split"]), data)
         with data.places.in_errors():
-            result = paid_figures(loaded, data, truth, store, rows["split"], paid, ledger)
+            result = paid_figures(loaded, data, truth, by, paid, ledger)
 
     if record:
         utility = utility_of(result, data.identity, paid.by)
@@ -230,25 +229,13 @@ def paid_figures(
     release: "Release",
     data: "Data",
     truth: Any,
-    store: Path,
-    split: str | None,
+    by: Any,
     paid: Paid,
     ledger: "Ledger | None",
 ) -> "Evaluation":
     """Measure a release on private rows; the ledger is charged before noise is drawn."""
     from tacit.measure.evaluating import evaluate
 
-    if (paid.by is None) != (paid.groups is None):
-        raise InputError(
-            "--by names a column and --groups its declared values, since those that occur are"
-            " private; give both, or neither"
-        )
-    place = located(store, split)
-    by = None
-    groups = None
-    if paid.by is not None and paid.groups is not None:
-        by = _column(paid.by, place)
-        groups = _declared_groups(paid.groups)
     return evaluate(
         release,
         data.x,
@@ -256,7 +243,7 @@ def paid_figures(
         budget=paid.budget or "",
         persons=data.persons,
         by=by,
-        groups=groups,
+        groups=None if paid.groups is None else _declared_groups(paid.groups),
         tables="right" if paid.tables is None else paid.tables.split(","),
         unit=paid.unit or "add-remove",
         ledger=ledger,
@@ -265,32 +252,45 @@ def paid_figures(
     )
 
 
-def _column(name: str, place: Path) -> Any:
-    """Return the value of each row of a column of the data at `place`, or of a file."""
-    from tacit.data.embeddings import EmbeddingStore
-    from tacit.data.manifest import NAME
+def _data_and_groups(
+    release: "Release", store: Path, paid: Paid, rows: Mapping[str, Any]
+) -> "tuple[Data, Any]":
+    """Read the test rows, and the value of each by which it belongs to a group; None without
+    groups.
+    """
+    from tacit.cli.table_rows import data_for, grouped_data_for
     from tacit.data.tables import is_table, open_table
 
-    file, mark, column = name.rpartition("#")
-    if mark and is_table(Path(file)):
-        return open_table(Path(file)).column(column)
-    if Path(name).is_file():
-        return _lines(Path(name), "by")
+    if (paid.by is None) != (paid.groups is None):
+        raise InputError(
+            "--by names a column and --groups its declared values, since those that occur are"
+            " private; give both, or neither"
+        )
+    if paid.by is None:
+        return data_for(release, store, **rows), None
 
-    if (place / NAME).is_file():
-        table = EmbeddingStore.open(place).metadata()
-        if name not in table.column_names:
-            raise InputError(
-                f"--by {name} is no file, and {place} has no such column (its columns are"
-                f" {excerpt(', '.join(table.column_names))}); name one, or give a file with one"
-                " value a row"
-            )
-        return table[name].to_numpy()
-    if place.exists() and is_table(place):
-        return open_table(place).column(name)
-    raise InputError(
-        f"--by {name} is no file, and {place} has no columns; give a file with one value a row"
-    )
+    file, mark, column = paid.by.rpartition("#")
+    if mark and is_table(Path(file)):
+        data = data_for(release, store, **rows)
+        return data, _joined(open_table(Path(file)).column(column), data)
+    if Path(paid.by).is_file():
+        return data_for(release, store, **rows), _lines(Path(paid.by), "by")
+    return grouped_data_for(release, store, paid.by, **rows)
+
+
+def _joined(values: list[Any], data: "Data") -> list[Any]:
+    """Return the values of a table's records in the order of the rows that were made of them.
+
+    A store states positions in its source where they differ from its rows; without them, or where
+    the table is too short to be the source, its records are the rows.
+    """
+    import numpy as np
+
+    positions = data.origin.rows
+    is_source = np.array_equal(positions, np.arange(len(positions)))
+    if is_source or positions.max() >= len(values):
+        return values
+    return [values[position] for position in positions]
 
 
 def _declared_groups(text: str) -> list[str]:

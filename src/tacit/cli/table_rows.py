@@ -5,13 +5,15 @@ names.
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.cli.common import check_encoder, say, tell_of_columns
 from tacit.compute.remote import RemotePath
-from tacit.errors import excerpt, quoted
+from tacit.errors import InputError, excerpt, quoted
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tacit.data.imports import Data
     from tacit.models.table_schema import TableSchema
     from tacit.releases.columns import ColumnNames, TableColumns
@@ -43,11 +45,13 @@ def data_for(
     persons: str | None = None,
     label_separator: str | None = None,
     split: str | None = None,
+    group: str | None = None,
 ) -> "Data":
     """Read rows to classify: by the release's schema if `path` is a table with its columns, by the
     names of its columns, or by position.
 
-    Cells that are other than declared are counted in what is printed.
+    Cells that are other than declared are counted in what is printed. `group` is a column of a
+    table that is no feature and becomes `groups` of the data.
     """
     from tacit.data.imports import read_data
     from tacit.models.table_schema import TableSchema
@@ -58,7 +62,7 @@ def data_for(
         # the table is opened several times below, and each time would copy it
         path = path.copied()
     if isinstance(columns, TableSchema) and _has_column_of(columns, path):
-        return _encoded(release, columns, path, y, persons, label_separator)
+        return _encoded(release, columns, path, y, persons, label_separator, group)
 
     # columns are selected by name below, so a file may have more than the release takes
     width = None if isinstance(columns, ColumnNames) else release.width
@@ -71,6 +75,7 @@ def data_for(
         split=split,
         width=width,
         role="test",
+        group=group,
     )
     check_encoder(release, data, path, any_encoder=any_encoder)
     tell_of_columns(data, path)
@@ -78,6 +83,52 @@ def data_for(
     if isinstance(columns, ColumnNames) and isinstance(given, ColumnNames):
         return _in_order(columns, given, data, path)
     return data
+
+
+def grouped_data_for(
+    release: "Release", path: Path, column: str, **reading: Any
+) -> "tuple[Data, NDArray[Any] | None]":
+    """Read rows as `data_for` does, and the value of each row in a column by which figures are told
+    apart: of the table, or of the metadata or the features of a store.
+
+    A column that the release takes by name is both, a feature and the groups.
+    """
+    from tacit.data.locations import located
+    from tacit.data.manifest import NAME
+    from tacit.releases.columns import ColumnNames
+
+    place = located(path, reading.get("split"))
+    if (place / NAME).is_file():
+        return data_for(release, path, **reading), _of_store(place, column)
+
+    columns = release.columns
+    if isinstance(columns, ColumnNames) and column in columns.names:
+        data = data_for(release, path, **reading)
+        return data, data.x[:, columns.names.index(column)]
+    data = data_for(release, path, group=column, **reading)
+    return data, getattr(data, "groups", None)
+
+
+def _of_store(folder: Path, column: str) -> "NDArray[Any]":
+    """Return a column of the metadata of a store, or else of its features, where they have
+    names.
+    """
+    from tacit.data.arrays import COLUMNS
+    from tacit.data.embeddings import EmbeddingStore
+
+    store = EmbeddingStore.open(folder)
+    table = store.metadata()
+    if column in table.column_names:
+        values: NDArray[Any] = table[column].to_numpy()
+        return values
+    features = store.card.get(COLUMNS)
+    if isinstance(features, list) and column in features:
+        return store.x[:, features.index(column)]
+    raise InputError(
+        f"--by {column} is no file, and {folder} has no such column (its columns are"
+        f" {excerpt(', '.join(table.column_names))}); name one, or give TABLE#COLUMN of the table"
+        " that it was made from, or a file with one value a row"
+    )
 
 
 def _has_column_of(schema: "TableSchema", path: Path) -> bool:
@@ -96,8 +147,11 @@ def _encoded(
     y: str | None,
     persons: str | None,
     label_separator: str | None,
+    group: str | None,
 ) -> "Data":
     """Encode a table by the schema of a release."""
+    import numpy as np
+
     from tacit.data.arrays import Arrays
     from tacit.data.formats.table import LABELS
     from tacit.data.ids import is_ids_file, places_of_ids, read_ids
@@ -138,6 +192,7 @@ def _encoded(
         table.files,
         persons=ids,
         places=table.places,
+        groups=None if group is None else np.array(table.column(group), dtype=object),
     )
 
 

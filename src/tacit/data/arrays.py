@@ -44,7 +44,8 @@ class Arrays:
     The other attributes are those of an `EmbeddingStore`; `x` is memory-mapped where the format
     allows it. Files carry no rows of class names. `label_kind` is "index" if the source states that
     whole numbers are positions in a class list, which it may not name. `left_out` has the columns
-    that are no features, each with the reason. `places` names the rows in messages.
+    that are no features, each with the reason. `places` names the rows in messages. `groups` has
+    the values of a column by which figures are told apart, as the source holds them.
 
     Where records may have several labels, `labels` is a matrix, (n, K), whose columns are those of
     `classes`. If the source does not declare these, they were read off the labels
@@ -66,6 +67,7 @@ class Arrays:
     left_out: tuple[str, ...] = ()
     places: Places = ROWS
     classes_derived: bool = False
+    groups: NDArray[Any] | None = field(default=None, repr=False)
 
     @property
     def several(self) -> bool:
@@ -99,6 +101,7 @@ def make_arrays(
     label_kind: LabelKind = "value",
     left_out: Iterable[str] = (),
     places: Places = ROWS,
+    groups: NDArray[Any] | None = None,
 ) -> Arrays:
     """Make arrays of features, raw labels and ids; labels beside classes become the class values.
 
@@ -139,6 +142,7 @@ def make_arrays(
         left_out=tuple(left_out),
         places=places,
         classes_derived=classes_derived,
+        groups=groups,
     )
 
 

@@ -75,7 +75,9 @@ TABLES = {
     **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), text.read),
     **dict.fromkeys((".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"), json_lines.read),
 }
-"""The function that reads a table, by its ending: as READERS, and what separates labels."""
+"""The function that reads a table, by its ending: as READERS, what separates labels, and the column
+of groups.
+"""
 READERS = {
     ".npz": npz.read,
     ".safetensors": safetensors.read,
@@ -101,6 +103,7 @@ def read_data(
     check: bool = True,
     stream: bool = False,
     role: str | None = None,
+    group: str | None = None,
 ) -> Data:
     """Open a store or read files.
 
@@ -129,6 +132,8 @@ def read_data(
         an array: one too large for the memory is mapped from a temporary file.
     role : {"train", "test"}, optional
         The split of an `.npz` file with several if `split` names none: the use of the rows.
+    group : str, optional
+        A column of a table that is no feature and becomes `groups`.
 
     Returns
     -------
@@ -156,10 +161,11 @@ def read_data(
     if label_separator is not None:
         checked_separator(label_separator)
     if len(files) == 1:
-        data = _read_path(files[0], x, y, column, label_separator, split, width, role)
+        data = _read_path(files[0], x, y, column, label_separator, split, width, role, group)
     elif len(files) == 2 and all(located(file).suffix == ".npy" for file in files):
         _refuse_options(files[0], x=x, y=y, split=split, label_separator=label_separator)
         _refuse_column(files[0], column)
+        _refuse_groups(files[0], group)
         features, labels = (_on_this_machine(located(file)) for file in files)
         data = npy.read(features, labels, width=width)
     else:
@@ -227,18 +233,20 @@ def _read_path(
     split: str | None,
     width: int | None,
     role: str | None,
+    group: str | None,
 ) -> Data:
     """Read one file or folder; `persons` is a column or array of it."""
     path, split = location_and_split(path, split)
     path = _on_this_machine(path)
     if path.is_dir():
-        return _read_folder(path, x, y, persons, separator, split, width)
+        return _read_folder(path, x, y, persons, separator, split, width, group)
     if path.suffix == ".npz" and x is None and y is None:
         part = npz.split_of(path, split, role)
         if part is not None:
             _refuse_options(path, label_separator=separator)
+            _refuse_groups(path, group)
             return npz.read_split(path, part, persons, width)
-    return _read_file(path, x, y, persons, separator, split, width)
+    return _read_file(path, x, y, persons, separator, split, width, group)
 
 
 def _read_file(
@@ -249,18 +257,21 @@ def _read_file(
     separator: str | None,
     split: str | None,
     width: int | None,
+    group: str | None,
 ) -> Arrays:
     _refuse_options(path, split=split)
     ending = parts.ending(path)
     if ending == ".npy":
         _refuse_options(path, x=x, y=y, label_separator=separator)
         _refuse_column(path, persons)
+        _refuse_groups(path, group)
         return npy.read(path, npy.targets_of(path), width=width)
     if ending not in READERS:
         raise _unknown(path)
     if ending in TABLES:
-        return TABLES[ending](path, x, y, persons, width, separator)
+        return TABLES[ending](path, x, y, persons, width, separator, group)
     _refuse_options(path, label_separator=separator)
+    _refuse_groups(path, group)
     read = READERS[ending]
     return read(path, x, y, persons, width)
 
@@ -273,26 +284,36 @@ def _read_folder(
     separator: str | None,
     split: str | None,
     width: int | None,
+    group: str | None,
 ) -> Data:
     if (path / MANIFEST).exists():
         _refuse_options(path, x=x, y=y, split=split, label_separator=separator)
+        _refuse_groups(path, group)
         store = EmbeddingStore.open(path)
         check_width(path, (store.rows, store.dim), width)
         return store
 
     if huggingface.is_dataset(path):
         _refuse_options(path, split=split)
-        return huggingface.read(path, x, y, persons, width=width, separator=separator)
+        return huggingface.read(path, x, y, persons, width=width, separator=separator, group=group)
     if huggingface.is_dataset_dict(path):
         name = chosen_split(path, split)
         identity = _split_identity(path, name)
         return huggingface.read(
-            path / name, x, y, persons, identity=identity, width=width, separator=separator
+            path / name,
+            x,
+            y,
+            persons,
+            identity=identity,
+            width=width,
+            separator=separator,
+            group=group,
         )
 
     if npy.splits(path):
         _refuse_options(path, x=x, y=y, label_separator=separator)
         _refuse_column(path, persons)
+        _refuse_groups(path, group)
         name = chosen_split(path, split)
         features = path / f"{name}_x.npy"
         labels = path / f"{name}_y.npy"
@@ -303,7 +324,7 @@ def _read_folder(
             width=width,
         )
     if parts.is_parts(path):
-        return _read_parts(path, x, y, persons, separator, split, width)
+        return _read_parts(path, x, y, persons, separator, split, width, group)
     raise _unknown(path)
 
 
@@ -315,6 +336,7 @@ def _read_parts(
     separator: str | None,
     split: str | None,
     width: int | None,
+    group: str | None,
 ) -> Arrays:
     """Read a folder of parts of a table, or one of its splits."""
     name = None
@@ -329,9 +351,9 @@ def _read_parts(
         read = text.read_files
         if "json" in parts.ending(files[0]):
             read = json_lines.read_files
-        return read(files, path, identity, x, y, persons, width, separator)
+        return read(files, path, identity, x, y, persons, width, separator, group)
     table_parts = parts.open_parts(path, name)
-    return table.read_parts(table_parts, path, identity, x, y, persons, width, separator)
+    return table.read_parts(table_parts, path, identity, x, y, persons, width, separator, group)
 
 
 def _on_this_machine(path: Path) -> Path:
@@ -422,6 +444,13 @@ def _refuse_column(path: Path, persons: str | None) -> None:
         raise InputError(
             f"persons={persons} is not a file, and {path} has no columns; give a file, one id per"
             " line"
+        )
+
+
+def _refuse_groups(path: Path, group: str | None) -> None:
+    if group is not None:
+        raise InputError(
+            f"by={group} is not a file, and {path} has no columns; give a file with one value a row"
         )
 
 

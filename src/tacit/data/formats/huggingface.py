@@ -46,12 +46,13 @@ def read(
     identity: str | None = None,
     width: int | None = None,
     separator: str | None = None,
+    group: str | None = None,
 ) -> Arrays:
-    """Read features, labels and ids of persons; the names of a `ClassLabel` column are the declared
-    classes.
+    """Read features, labels, ids of persons and groups; the names of a `ClassLabel` column are the
+    declared classes.
     """
     parts: list[Part] = [SavedPart(folder, path) for path in data_files(folder)]
-    _, label = tables.columns(parts[0].schema, x, y, persons, folder)
+    _, label = tables.columns(parts[0].schema, x, y, persons, folder, group)
     return tables.read_parts(
         Parts(parts, [{}] * len(parts)),
         folder,
@@ -61,6 +62,7 @@ def read(
         persons,
         width,
         separator,
+        group,
         classes=None if label is None else class_names(folder, label),
         # a `ClassLabel` column holds positions
         label_kind="index",

@@ -26,9 +26,12 @@ def read(
     persons: str | None,
     width: int | None,
     separator: str | None = None,
+    group: str | None = None,
 ) -> Arrays:
-    """Read features, labels and ids of persons, by the names that a Parquet file has for them."""
-    return read_files([path], path, stem(path), x, y, persons, width, separator)
+    """Read features, labels, ids of persons and groups, by the names that a Parquet file has for
+    them.
+    """
+    return read_files([path], path, stem(path), x, y, persons, width, separator, group)
 
 
 def read_files(
@@ -40,6 +43,7 @@ def read_files(
     persons: str | None,
     width: int | None,
     separator: str | None = None,
+    group: str | None = None,
 ) -> Arrays:
     """Read files one after another, block by block.
 
@@ -51,7 +55,7 @@ def read_files(
     first = next(_tables(paths, None), None)
     if first is None:
         raise _fault(path)
-    names = (x, y, persons, separator)
+    names = (x, y, persons, separator, group)
     data = _collected(paths, path, identity, names, width, first.schema, None)
     if data is None:
         schema = _common_schema(paths, path)
@@ -72,13 +76,13 @@ def _collected(
 ) -> Arrays | None:
     """Return the data if all blocks have the columns of the schema, else None.
 
-    `names` are x, y, persons, and what separates labels.
+    `names` are x, y, persons, what separates labels, and the column of groups.
     """
     import pyarrow as pa
 
-    x, y, persons, separator = names
-    features, label = columns(schema, x, y, persons, path)
-    other_columns = [name for name in (label, persons) if name is not None]
+    x, y, persons, separator, group = names
+    features, label = columns(schema, x, y, persons, path, group)
+    other_columns = [name for name in (label, persons, group) if name is not None]
     types = _types(schema)
     rows = Spool()
     others: dict[str, list[Any]] = {name: [] for name in other_columns}
@@ -111,6 +115,7 @@ def _collected(
         with places.in_errors():
             labels = None if label is None else labels_of(found[label], separator)
         ids = None if persons is None else as_numpy(found[persons])
+        groups = None if group is None else as_numpy(found[group])
     except InputError:
         raise
     except (ValueError, pa.ArrowException) as error:
@@ -123,6 +128,7 @@ def _collected(
         identity,
         card=None if is_list(types[features[0]]) else named_columns(features),
         persons=ids,
+        groups=groups,
         left_out=left_out(schema, features, other_columns),
         places=places,
     )

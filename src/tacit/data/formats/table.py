@@ -46,11 +46,12 @@ def read(
     persons: str | None,
     width: int | None,
     separator: str | None = None,
+    group: str | None = None,
 ) -> Arrays:
-    """Read the labels and ids of persons of a Parquet or Arrow file, and its features as they are
-    asked for; other columns are not loaded.
+    """Read the labels, ids of persons and groups of a Parquet or Arrow file, and its features as
+    they are asked for; other columns are not loaded.
     """
-    return read_parts(one_part(path), path, path.stem, x, y, persons, width, separator)
+    return read_parts(one_part(path), path, path.stem, x, y, persons, width, separator, group)
 
 
 def read_parts(
@@ -62,14 +63,15 @@ def read_parts(
     persons: str | None,
     width: int | None,
     separator: str | None = None,
+    group: str | None = None,
     *,
     classes: list[str] | None = None,
     label_kind: LabelKind = "value",
 ) -> Arrays:
     """Read the parts of a table, one after another."""
     with arrow_faults(path):
-        features, label = columns(parts.schema, x, y, persons, path)
-        other_columns = [name for name in (label, persons) if name is not None]
+        features, label = columns(parts.schema, x, y, persons, path, group)
+        other_columns = [name for name in (label, persons, group) if name is not None]
         dtype = np.result_type(*(_dtype(kind) for kind in parts.types(features)))
         for part in parts.parts:
             part.check(features, other_columns, width)
@@ -80,6 +82,7 @@ def read_parts(
         check_width(path, rows.shape, width)
         labels = None if label is None else labels_of(parts.column(label), separator)
         ids = None if persons is None else as_numpy(parts.column(persons))
+        groups = None if group is None else as_numpy(parts.column(group))
         card = None
         if not is_list(parts.schema.field(features[0]).type):
             card = named_columns(features)
@@ -91,6 +94,7 @@ def read_parts(
             classes=classes,
             card=card,
             persons=ids,
+            groups=groups,
             label_kind=label_kind,
             left_out=left_out(parts.schema, features, other_columns),
         )
@@ -202,18 +206,24 @@ def _value_type(kind: Any) -> Any:
 
 
 def columns(
-    schema: Any, x: str | None, y: str | None, persons: str | None, path: Path
+    schema: Any,
+    x: str | None,
+    y: str | None,
+    persons: str | None,
+    path: Path,
+    group: str | None = None,
 ) -> tuple[list[str], str | None]:
     """Return the feature columns (one of lists, or all of floats) and the label column of a schema;
-    `persons` is neither.
+    `persons` and `group` are no features.
     """
     import pyarrow as pa
 
     names = schema.names
     label = choose(names, y, LABELS, "y", path)
     choose(names, persons, (), "persons", path)
+    choose(names, group, (), "by", path)
 
-    candidates = [field for field in schema if field.name not in (label, persons)]
+    candidates = [field for field in schema if field.name not in (label, persons, group)]
     lists = [
         field.name
         for field in candidates
@@ -249,6 +259,8 @@ def columns(
         check_once(names, label, path)
     if persons is not None:
         check_once(names, persons, path)
+    if group is not None:
+        check_once(names, group, path)
     return features, label
 
 

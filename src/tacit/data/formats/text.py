@@ -64,11 +64,12 @@ def read(
     persons: str | None,
     width: int | None,
     separator: str | None = None,
+    group: str | None = None,
 ) -> Arrays:
-    """Read the columns of numbers, labels and ids of persons; all columns but those two are
-    features.
+    """Read the columns of numbers, labels, ids of persons and groups; all columns but these three
+    are features.
     """
-    return read_files([path], path, stem(path), x, y, persons, width, separator)
+    return read_files([path], path, stem(path), x, y, persons, width, separator, group)
 
 
 def read_files(
@@ -80,6 +81,7 @@ def read_files(
     persons: str | None,
     width: int | None,
     separator: str | None = None,
+    group: str | None = None,
 ) -> Arrays:
     """Read files one after another, batch by batch; each has the heading of the first, or none."""
     if x is not None:
@@ -95,13 +97,14 @@ def read_files(
     names = heading.names
     label = choose(names, y, LABELS, "y", path)
     ids = choose(names, persons, (), "persons", path)
-    features = [name for name in names if name not in (label, ids)]
+    choose(names, group, (), "by", path)
+    features = [name for name in names if name not in (label, ids, group)]
     if not features:
         raise InputError(f"{path} has no column of features; give a column for each")
 
     rows = Spool()
     rows.append(np.empty((0, len(features))))
-    texts: dict[str, list[Any]] = {name: [] for name in (label, ids) if name is not None}
+    texts: dict[str, list[Any]] = {name: [] for name in (label, ids, group) if name is not None}
     for part, part_heading in zip(paths, headings, strict=True):
         for batch in _batches(part, part_heading, features, list(texts)):
             # one array in the order of rows, as a store keeps them
@@ -124,6 +127,7 @@ def read_files(
         identity,
         card=named_columns(features) if heading.in_file else None,
         persons=None if ids is None else as_numpy(_column(texts[ids])),
+        groups=None if group is None else as_numpy(_column(texts[group])),
         places=places,
     )
 
