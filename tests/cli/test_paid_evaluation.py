@@ -285,6 +285,8 @@ def test_paid_figures_are_recorded_with_their_price_and_verified(release, run):
     assert "balanced_accuracy" in Path("shown/README.md").read_text()
     assert "paid for" in Path("shown/README.md").read_text()
     assert run("page release --out page.html")[0] == 0
+    assert "paid for, at" in Path("page.html").read_text()
+    assert "rho = 0.1" in Path("page.html").read_text()
     assert run("inspect release --dossier dossier.html")[0] == 0
     dossier = Path("dossier.html").read_text()
     assert "north" in dossier

@@ -149,11 +149,13 @@ def utility_words(document: Document) -> str:
         )
     if isinstance(utility, PaidUtility):
         low, high = utility.interval
+        price = Guarantee.from_json(utility.guarantee.model_dump()).figures()
         return (
             f"{_of_100(utility.accuracy)} of 100 test records get the right class;"
             f" {_of_100(utility.balanced_accuracy)} of 100 on average over the classes."
             f" {_interval('balanced accuracy', low, high)} Measured on about"
-            f" {max(utility.records, 0):,.0f} records of {utility.test_set}: {utility.protection}."
+            f" {max(utility.records, 0):,.0f} records of {utility.test_set}: {utility.protection},"
+            f" at {price}."
         )
     if isinstance(utility, str):
         return NOT_MEASURED
