@@ -11,6 +11,8 @@ from tacit.measure.intervals import (
     accuracy_intervals,
     balanced_accuracy,
     balanced_interval,
+    clear,
+    clear_interval,
     equal_records,
     largest_tails,
     sizes,
@@ -189,3 +191,28 @@ def test_shares_of_persons_spread_less_than_the_bound_of_one_unit_each():
     lower, upper = accuracy_intervals(Counts.of(*noisy, 1, 1), noise, 0.95)
     # three standard errors of 400 draws below .95
     assert np.mean((lower <= 0.75) & (upper >= 0.75)) >= 0.917
+
+
+@pytest.mark.parametrize(("n", "stated"), [([200] * 9 + [0], 9), ([28] * 10, 3)])
+def test_the_interval_over_clear_classes_covers_though_noise_chooses_them(n, stated):
+    """Ten classes at the threshold of four deviations are the worst case: the noise decides."""
+    rng = np.random.default_rng(2)
+    noise = Noise(5.0)
+    covered = 0
+    widths = []
+    n_draws = 40
+    for _ in range(n_draws):
+        right = rng.binomial(n, 0.97)
+        counts = Counts.of(
+            right + rng.normal(0, 5, 10), np.array(n) - right + rng.normal(0, 5, 10), 1, 1
+        )
+        assert clear(counts, noise).sum() >= min(stated, 1)
+        low, high = clear_interval(counts, noise, 0.95)
+        covered += low <= 0.97 <= high
+        widths.append(high - low)
+    # three standard errors of 40 draws below .95
+    assert covered / n_draws >= 0.84
+    if stated == 9:
+        assert np.median(widths) < 0.06
+        full = balanced_interval(counts, noise, 0.95)
+        assert full[1] - full[0] > 0.1

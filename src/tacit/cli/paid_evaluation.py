@@ -348,6 +348,19 @@ def _print_figures(figures: "Figures", prefix: str) -> None:
             say(f"{prefix}{label} {value:.4f} (95 % interval {low:.4f} to {high:.4f})")
         else:
             say(f"{prefix}{label} hidden by the noise (95 % interval {low:.4f} to {high:.4f})")
+    _print_clear(figures, prefix)
+
+
+def _print_clear(figures: "Figures", prefix: str) -> None:
+    """Print balanced accuracy over the classes whose size noise does not hide, if it hides some."""
+    n_clear = len(figures.clear_classes)
+    if 1 < n_clear < len(figures.classes):
+        low, high = figures.interval("clear_balanced_accuracy")
+        say(
+            f"{prefix}balanced accuracy over the {n_clear} of {len(figures.classes)} classes whose"
+            f" size noise does not hide {figures.clear_balanced_accuracy:.4f} (95 % interval"
+            f" {low:.4f} to {high:.4f})"
+        )
 
 
 def _facts(figures: "Figures") -> dict[str, Any]:
@@ -358,6 +371,9 @@ def _facts(figures: "Figures") -> dict[str, Any]:
         "accuracy_interval": figures.interval("accuracy"),
         "balanced": figures.balanced_accuracy,
         "interval": figures.interval("balanced_accuracy"),
+        "clear_classes": len(figures.clear_classes),
+        "clear_balanced": figures.clear_balanced_accuracy,
+        "clear_interval": figures.interval("clear_balanced_accuracy"),
         "per_class": {str(label): share for label, share in figures.per_class.items()},
         "per_class_intervals": {str(label): ends for label, ends in intervals.items()},
         "records": figures.records,

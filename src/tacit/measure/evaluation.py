@@ -71,7 +71,7 @@ class Figures:
 
         Parameters
         ----------
-        name : {"accuracy", "balanced_accuracy"}
+        name : {"accuracy", "balanced_accuracy", "clear_balanced_accuracy"}
         level : float, default=0.95
             The least probability with which it holds the accuracy on new records of the same kind.
         """
@@ -81,9 +81,11 @@ class Figures:
             return float(lower[0]), float(upper[0])
         if name == "balanced_accuracy":
             return intervals.balanced_interval(self.counts, self.noise, level)
+        if name == "clear_balanced_accuracy":
+            return intervals.clear_interval(self.counts, self.noise, level)
         raise InputError(
-            f"name={quoted(name)} is not one of accuracy, balanced_accuracy; class_intervals has"
-            " those of classes"
+            f"name={quoted(name)} is not one of accuracy, balanced_accuracy,"
+            " clear_balanced_accuracy; class_intervals has those of classes"
         )
 
     def class_intervals(self, level: float = 0.95) -> dict[Any, tuple[float, float]]:
@@ -91,6 +93,19 @@ class Figures:
         lower, upper = intervals.accuracy_intervals(self.counts, self.noise, checked_level(level))
         ends = zip(lower.tolist(), upper.tolist(), strict=True)
         return dict(zip(self.classes.tolist(), ends, strict=True))
+
+    @property
+    def clear_classes(self) -> NDArray[Any]:
+        """The classes whose size stands clear of the noise, of shape (at most C,)."""
+        return np.asarray(self.classes[intervals.clear(self.counts, self.noise)])
+
+    @property
+    def clear_balanced_accuracy(self) -> float:
+        """Mean of the accuracies of the clear classes; nan without such classes."""
+        chosen = intervals.clear(self.counts, self.noise)
+        if not chosen.any():
+            return math.nan
+        return intervals.balanced_accuracy(self.counts.at(chosen), self.noise)
 
     @property
     def hidden_classes(self) -> int:

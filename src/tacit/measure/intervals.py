@@ -36,6 +36,13 @@ Where noise hides the size of a class (S below 4 s), any mean of its accuracy wi
 possible: the interval is then between the means of the lower and of the upper ends of all classes'
 intervals, each at the error divided by C.
 
+Beside it stands the mean over the clear classes alone, those with S >= t = 4 s, a choice that is
+made of the noisy table. Given that choice S is too large on average, so D/S shrinks to 0: class c
+adds a bias of at most 1/2 E[(S - n_c)/t; S >= t] = s/(2t) f((t - n_c)/s), f the normal density. As
+sqrt(2) f((t - S)/s) is no less than this f in the mean, the interval is widened at each end by
+s sqrt(2)/(2t) times the sum of f((t - S)/s) over all classes, divided by the number of clear ones.
+This is nearly 0 where no class is near t.
+
 Source: tacit; the pieces are Clopper and Pearson 1934, Fieller 1954 and Voinov 1985.
 """
 
@@ -283,9 +290,13 @@ def accuracy(counts: Counts, noise: Noise) -> Floats:
     return shares
 
 
+def clear(counts: Counts, noise: Noise) -> NDArray[np.bool_]:
+    """Tell which numbers of records are far enough above 0 to be divided by."""
+    return np.asarray(counts.records > np.maximum(CLEAR * counts.deviation(noise), 0.0))
+
+
 def _all_clear(counts: Counts, noise: Noise) -> bool:
-    """Tell whether each number of records is far enough above 0 to be divided by."""
-    return bool((counts.records > np.maximum(CLEAR * counts.deviation(noise), 0.0)).all())
+    return bool(clear(counts, noise).all())
 
 
 def balanced_accuracy(counts: Counts, noise: Noise) -> float:
@@ -309,6 +320,22 @@ def balanced_interval(counts: Counts, noise: Noise, level: float) -> tuple[float
     error = (1 - level) / 2
     lower = _lower_end_of_mean(mean, counts.records, deviation, error)
     return lower, 1 - _lower_end_of_mean(1 - mean, counts.records, deviation, error)
+
+
+def clear_interval(counts: Counts, noise: Noise, level: float) -> tuple[float, float]:
+    """Interval of the mean of the accuracies of the clear classes; (0, 1) without such classes."""
+    chosen = clear(counts, noise)
+    if not chosen.any():
+        return 0.0, 1.0
+    lower, upper = balanced_interval(counts.at(chosen), noise, level)
+    if noise.scale == 0:
+        return lower, upper
+
+    # the bias of choosing classes by their noisy size
+    distance = CLEAR - counts.records / counts.deviation(noise)
+    density = np.exp(-distance * distance / 2) / math.sqrt(2 * math.pi)
+    bias = float(math.sqrt(2) / (2 * CLEAR) * density.sum() / chosen.sum())
+    return max(lower - bias, 0.0), min(upper + bias, 1.0)
 
 
 def _lower_end_of_mean(mean: float, sizes: Floats, deviation: float, error: float) -> float:
