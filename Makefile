@@ -24,7 +24,7 @@ test-all: $(ENV)/.dev
 	$(BIN)/pytest -n auto --dist worksteal -m thorough --durations=20
 	$(BIN)/python tests/mutants/run.py
 
-# lower bounds on what every method reveals: benchmarks/measure/audit.csv
+# lower bounds on what every method reveals: benchmarks/measure/audit.json
 audit: $(ENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/measure/audit.py
 

@@ -1,7 +1,8 @@
 """Attacks on one run with many canaries, each in the data by an independent fair coin.
 
 `guesses_of_sums` puts canaries on the axes of every class, of which noisy sums of unit rows have a
-coordinate each. `guesses_of_labels` takes every label of a randomizer for a canary.
+coordinate each. `guesses_of_labels` takes every label of a randomizer for a canary, and
+`guesses_of_selections` a record of every class, whose public twin is selected or not.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.measure.auditing.bounds import Guesses, Rates
 from tacit.measure.auditing.canaries import WIDTH, Data
-from tacit.measure.auditing.scores import counts, log_ratios
+from tacit.measure.auditing.scores import counts, log_ratios, members, presence
 from tacit.measure.auditing.subjects import Subject
 from tacit.measure.auditing.transcripts import transcript
 from tacit.mechanisms.noise import NoiseSource, research_noise_from
@@ -29,7 +30,11 @@ SUM_AXES = 1000
 _GUESSED = 0.01
 
 LABELS = 20_000
+SELECTIONS = 20_000
 _RECORDS_OF_PERSON = 3
+
+# Most different rows that classes release, else these are no selections of few public rows.
+_MOST_ROWS = 100
 
 
 class OneRun(NamedTuple):
@@ -117,9 +122,50 @@ def guesses_of_labels(subject: Subject, source: NoiseSource, rng: np.random.Gene
     outputs = np.asarray(vars(learner)["noisy_labels_"])
     categories = _categories(outputs).reshape(n_canaries, repeats)
 
-    # The first canaries tell how frequent each output is; guesses are about the others.
-    known = n_canaries // 4
-    scores = np.zeros(n_canaries - known)
+    return _guessed_by_categories(categories, coins)
+
+
+def guesses_of_selections(
+    subject: Subject, source: NoiseSource, rng: np.random.Generator
+) -> OneRun | None:
+    """Guesses about a record in each of many classes by the public rows that its class releases.
+
+    None under a unit per person, whose noise grows with the number of classes, and under one that
+    changes labels, since the canary of a class must not move another class.
+    """
+    if subject.unit not in (Unit.ADD_REMOVE, Unit.REPLACE):
+        return None
+    coins = rng.random(SELECTIONS) < 0.5
+    if subject.unit is Unit.ADD_REMOVE:
+        labels = np.flatnonzero(coins)
+        signs = np.ones(len(labels))
+    else:
+        labels = np.arange(SELECTIONS)
+        signs = np.where(coins, 1.0, -1.0)
+
+    # opposite to the first public row, so that it moves this against all others
+    rows = -signs[:, None] * np.eye(WIDTH)[2]
+    wide = subject.with_parameters(classes=SELECTIONS)
+    with research_noise_from(source):
+        learner = wide.fit(Data(rows, labels, np.arange(len(labels))))
+    released: list[set[tuple[str, bytes]]] = [set() for _ in coins]
+    for name, array in learner.released_.arrays.items() if learner.released_ else ():
+        for _, of_class, row in members(name, array) if len(array) == SELECTIONS else ():
+            released[of_class].add((name, row))
+
+    every = sorted(set().union(*released))
+    if not 0 < len(every) <= _MOST_ROWS:
+        return None
+    return _guessed_by_categories(presence(every, released), coins)
+
+
+def _guessed_by_categories(categories: NDArray[np.int64], coins: NDArray[np.bool_]) -> OneRun:
+    """Guesses about all but the first canaries, which tell how frequent each category is.
+
+    `categories` has shape (canaries, coordinates).
+    """
+    known = len(coins) // 4
+    scores = np.zeros(len(coins) - known)
     for column in categories.T:
         first = column[:known]
         table = log_ratios(first[~coins[:known]], first[coins[:known]])

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tacit.compute.progress import progress
 from tacit.errors import InputError
 from tacit.learners.common.base import PrivateClassifier
-from tacit.measure.auditing.canaries import Data, Pair, pairs
-from tacit.measure.auditing.scores import Scores, scores_of_outcomes
+from tacit.measure.auditing.canaries import CLASSES, Data, Pair, pairs
+from tacit.measure.auditing.scores import Member, Scores, members, presence, scores_of_outcomes
 from tacit.measure.auditing.subjects import Subject
 from tacit.measure.auditing.transcripts import (
     LeakFoundError,
@@ -26,11 +26,15 @@ from tacit.measure.auditing.transcripts import (
 )
 from tacit.mechanisms.noise import NoiseSource, research_noise_from
 
-# A method with one use of noise is fitted once, and its noise drawn so many times as often.
-_DRAWS_OF_ONE_USE = 20
+# Where private values depend on no noise, each pair is fitted once, and its noise drawn so many
+# times for each run that is asked for.
+_DRAWS_OF_A_FIT = 20
+
+# Votings of the same teachers for each run that is asked for.
+_VOTINGS_OF_A_FIT = 10
 
 # Fits of each pair, over which its distance is averaged.
-_PROBES = 3
+PROBES = 3
 
 # Share of runs by which thresholds, and frequencies of outcomes, are chosen.
 _PILOT = 0.25
@@ -38,10 +42,6 @@ _PILOT_OF_OUTCOMES = 0.5
 
 # Released rows are categories if at most this share of them are different.
 _MOST_CATEGORIES = 0.25
-
-
-# An array, a class and the bytes of a row.
-Member = tuple[str, int, bytes]
 
 
 class Probe(NamedTuple):
@@ -59,7 +59,7 @@ class Probe(NamedTuple):
 
 
 def probes(
-    subject: Subject, source: NoiseSource, *, fits: int = _PROBES, largest: int | None = None
+    subject: Subject, source: NoiseSource, *, fits: int = PROBES, largest: int | None = None
 ) -> list[Probe]:
     """Every pair, each fitted so often; or those of at most `largest` records.
 
@@ -129,8 +129,8 @@ def furthest(found: Sequence[Probe]) -> Probe:
 
 def scores_of_transcripts(subject: Subject, probe: Probe, runs: int, source: NoiseSource) -> Scores:
     """Log likelihood ratios of so many runs on each data set."""
-    if len(probe.without) == 1:
-        return _scores_of_one_use(probe, runs * _DRAWS_OF_ONE_USE, source)
+    if not probe.adapts:
+        return _scores_of_draws(probe, runs * _DRAWS_OF_A_FIT, source)
 
     scores = np.empty((2, runs))
     for run in progress(range(runs), "runs", runs):
@@ -142,18 +142,11 @@ def scores_of_transcripts(subject: Subject, probe: Probe, runs: int, source: Noi
 def _log_ratio_of_run(subject: Subject, probe: Probe, truth: int, source: NoiseSource) -> float:
     """The log likelihood ratio of a run without the canary (0) or with it (1).
 
-    The private values of the other data set are those of a replay, or of the probe where they
-    depend on no outcome.
+    The private values of the other data set are those of a replay.
     """
     data = probe.pair.without, probe.pair.with_canary
     length = len(probe.without)
     uses = transcript(lambda: subject.fit(data[truth]), source, (), length)
-    if not probe.adapts:
-        outcomes = [use.outcome for use in uses]
-        return log_ratio(
-            _of_outcomes(probe.without, outcomes), _of_outcomes(probe.with_canary, outcomes)
-        )
-
     replayed = transcript(lambda: subject.fit(data[1 - truth]), source, uses, length)
     if len(uses) != len(replayed):
         raise LeakFoundError("how often noise is drawn")
@@ -167,16 +160,15 @@ def _of_outcomes(uses: Sequence[Use], outcomes: Sequence[Any]) -> list[Use]:
     return [replace(use, outcome=outcome) for use, outcome in zip(uses, outcomes, strict=True)]
 
 
-def _scores_of_one_use(probe: Probe, runs: int, source: NoiseSource) -> Scores:
+def _scores_of_draws(probe: Probe, runs: int, source: NoiseSource) -> Scores:
     """As `scores_of_transcripts`, where the private values of a run depend on no earlier noise."""
-    fits = probe.without[0], probe.with_canary[0]
+    draws = {"gaussian": source.gaussian, "laplace": source.laplace}
     scores = np.empty((2, runs))
-    for truth, use in enumerate(fits):
-        draw = source.gaussian if use.kind == "gaussian" else source.laplace
+    for truth, uses in enumerate((probe.without, probe.with_canary)):
         for run in progress(range(runs), "runs", runs):
-            outcome = [draw(use.values, use.scale)]
+            outcomes = [draws[use.kind](use.values, use.scale) for use in uses]
             scores[truth, run] = log_ratio(
-                _of_outcomes(fits[:1], outcome), _of_outcomes(fits[1:], outcome)
+                _of_outcomes(probe.without, outcomes), _of_outcomes(probe.with_canary, outcomes)
             )
     return Scores(scores[0], scores[1], int(_PILOT * runs))
 
@@ -186,19 +178,19 @@ def scores_of_releases(subject: Subject, pair: Pair, runs: int, source: NoiseSou
     rows for each class.
     """
 
-    def members(data: Data) -> set[Member]:
+    def released(data: Data) -> set[Member]:
         with research_noise_from(source):
             fitted = subject.fit(data)
         if fitted.released_ is None:
             raise InputError(f"{subject.name} releases no arrays; audit it where it does")
         arrays = fitted.released_.arrays
-        return {member for name in arrays for member in _members(name, arrays[name])}
+        return {member for name in arrays for member in members(name, arrays[name])}
 
     without = []
     with_canary = []
     for _ in progress(range(runs), "runs", runs):
-        without.append(members(pair.without))
-        with_canary.append(members(pair.with_canary))
+        without.append(released(pair.without))
+        with_canary.append(released(pair.with_canary))
 
     every = sorted(set().union(*without, *with_canary))
     if len(every) > _MOST_CATEGORIES * sum(map(len, without + with_canary)):
@@ -207,21 +199,7 @@ def scores_of_releases(subject: Subject, pair: Pair, runs: int, source: NoiseSou
             " known; add one to tacit/measure/auditing/pair_attacks.py"
         )
     pilot = int(_PILOT_OF_OUTCOMES * runs)
-    return scores_of_outcomes(_presence(every, without), _presence(every, with_canary), pilot)
-
-
-def _members(name: str, array: NDArray[Any]) -> list[Member]:
-    """The rows of each class, or its numbers where an array holds whole numbers."""
-    width = 1
-    if array.dtype.kind == "f" and array.ndim > 1:
-        width = array.shape[-1]
-    rows = array.reshape(len(array), -1, width)
-    return [(name, c, row.tobytes()) for c, of_class in enumerate(rows) for row in of_class]
-
-
-def _presence(every: Sequence[Member], runs: Sequence[set[Member]]) -> NDArray[np.int64]:
-    """Which members each run released, of shape (runs, members)."""
-    return np.array([[member in released for member in every] for released in runs], dtype=np.int64)
+    return scores_of_outcomes(presence(every, without), presence(every, with_canary), pilot)
 
 
 def widest(found: Sequence[Probe]) -> Pair:
@@ -240,14 +218,21 @@ def widest(found: Sequence[Probe]) -> Pair:
 def scores_of_votes(
     subject: Subject, found: Sequence[Probe], runs: int, source: NoiseSource
 ) -> tuple[Pair, Scores]:
-    """The pair whose votes differ most, and scores of the labels that so many votings answer."""
+    """The pair whose votes differ most, and scores of the labels that votings answer, ten for each
+    run.
+
+    Of pairs with equally many different votes the one whose two leading classes are nearest is
+    taken, since noise decides there.
+    """
     voters = [(probe.pair, *_voters(subject, probe.pair, source)) for probe in found]
 
-    def moved(candidate: tuple[Pair, Any, Any]) -> int:
+    def moved(candidate: tuple[Pair, Any, Any]) -> tuple[int, float]:
         _, without, with_canary = candidate
-        return int((without.votes_.votes != with_canary.votes_.votes).sum())
+        different = int((without.votes_.votes != with_canary.votes_.votes).sum())
+        return different, -_lead(with_canary.votes_.votes)
 
     pair, without, with_canary = max(voters, key=moved)
+    runs *= _VOTINGS_OF_A_FIT
     one, other = without.votes_.votes, with_canary.votes_.votes
 
     # Score: the number of queries that are answered as the canary's teacher votes with the canary,
@@ -260,6 +245,16 @@ def scores_of_votes(
             for votes, sign in ((one[:, teacher], -1), (other[:, teacher], 1)):
                 scores[side, run] += sign * int((labels == votes).sum())
     return pair, Scores(scores[0], scores[1], int(_PILOT * runs))
+
+
+def _lead(votes: NDArray[np.int64]) -> float:
+    """The mean over queries of how many more votes the leading class has than the next.
+
+    `votes` are classes, of shape (queries, teachers).
+    """
+    n_votes = (votes[:, :, None] == np.arange(CLASSES)).sum(axis=1)
+    ordered = np.sort(n_votes, axis=1)
+    return float((ordered[:, -1] - ordered[:, -2]).mean())
 
 
 def _voters(subject: Subject, pair: Pair, source: NoiseSource) -> tuple[Any, Any]:

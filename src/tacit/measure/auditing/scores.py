@@ -7,8 +7,8 @@ bound is chosen by the runs that prove it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence, Set
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ _ERRORS = 3.0
 
 # Thresholds that are tried on the first runs.
 _THRESHOLDS = 200
+
+
+# An array, a class and the bytes of a row.
+Member = tuple[str, int, bytes]
 
 
 class Scores(NamedTuple):
@@ -86,3 +90,17 @@ def log_ratios(without: NDArray[np.int64], with_canary: NDArray[np.int64]) -> di
         if abs(ratio) > _ERRORS * math.sqrt(1 / n_with + 1 / n_without):
             table[category] = ratio
     return table
+
+
+def members(name: str, array: NDArray[Any]) -> list[Member]:
+    """The rows of each class, or its numbers where an array holds whole numbers."""
+    width = 1
+    if array.dtype.kind == "f" and array.ndim > 1:
+        width = array.shape[-1]
+    rows = array.reshape(len(array), -1, width)
+    return [(name, c, row.tobytes()) for c, of_class in enumerate(rows) for row in of_class]
+
+
+def presence(every: Sequence[object], runs: Sequence[Set[object]]) -> NDArray[np.int64]:
+    """Which members each run released, of shape (runs, members)."""
+    return np.array([[member in released for member in every] for released in runs], dtype=np.int64)

@@ -22,8 +22,14 @@ from tacit.measure.auditing.bounds import (
     mu_of_rates,
     share,
 )
-from tacit.measure.auditing.one_run import OneRun, guesses_of_labels, guesses_of_sums
+from tacit.measure.auditing.one_run import (
+    OneRun,
+    guesses_of_labels,
+    guesses_of_selections,
+    guesses_of_sums,
+)
 from tacit.measure.auditing.pair_attacks import (
+    PROBES,
     furthest,
     probes,
     scores_of_releases,
@@ -127,7 +133,9 @@ def _claims(
         run = guesses_of_labels(subject, source, rng)
         return [_claim_of_one_run("noisy labels", run, one_run_delta)]
 
-    found = probes(subject, source)
+    # votes show which pair is attacked, and not the distance of an average fit
+    fits = 1 if subject.template.has_votes else PROBES
+    found = probes(subject, source, fits=fits)
     kinds = {use.kind for probe in found for use in probe.without}
     if subject.template.has_votes:
         pair, scores = scores_of_votes(subject, found, runs, source)
@@ -146,6 +154,12 @@ def _claims(
         )
 
     claims = _claims_of_pairs(attack, scores, delta, exact_mu, points)
+    if "choice" in kinds and not subject.template.has_votes:
+        selections = guesses_of_selections(subject, source, rng)
+        if selections is not None:
+            claims.append(_claim_of_one_run("a record of each class", selections, one_run_delta))
+        return claims
+
     one_run = guesses_of_sums(subject, source, rng)
     if one_run is not None:
         claims.append(_claim_of_one_run("sums, on axes of every class", one_run, one_run_delta))
