@@ -135,6 +135,7 @@ def test_one_label_and_several_are_not_mixed_up(test_set, capsys):
     "line",
     [
         "evaluate release test.csv --label-separator | --at-least .9",
+        "evaluate release test.csv --label-separator | --foreign rows.npy",
         "predict release rows.npy --at-least .9 --out o.csv",
     ],
 )

@@ -128,10 +128,11 @@ def _label_set_figures(
     release: "Release", folder: Path, data: "Data", store: Path, options: Exact
 ) -> "LabelSetScores":
     """Measure a release of several labels a row."""
-    if options.at_least is not None or options.out is not None:
+    unsuited = [options.at_least, options.out, options.foreign]
+    if any(option is not None for option in unsuited):
         raise InputError(
             f"{folder} predicts several labels a row, each by a threshold of its own, so"
-            " --at-least and --out do not apply; leave them out"
+            " --at-least, --out and --foreign do not apply; leave them out"
         )
     return score_label_sets(
         release,
