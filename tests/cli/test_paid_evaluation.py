@@ -92,6 +92,7 @@ def test_tables_of_files_have_groups_in_a_column(release, run):
     assert status == 0
     facts = json.loads(out)
     assert facts["pure_epsilon"] == 1
+    assert facts["noise"] == "secure"
     assert facts["groups"]["1"]["records"] == pytest.approx(150, abs=40)
 
 

@@ -204,6 +204,7 @@ def test_intervals_of_an_unknown_name_or_level_are_refused():
     e = tacit.evaluate(Fixed(), X, Y, budget="rho=1", noise="research", random_state=3)
     again = tacit.evaluate(Fixed(), X, Y, budget="rho=1", noise="research", random_state=3)
     assert e.accuracy == again.accuracy
+    assert e.statement().endswith("Not for release: research noise is seeded.")
     assert e.overall.class_intervals(0.5)["cat"][0] > e.overall.class_intervals(0.99)["cat"][0]
     with pytest.raises(InputError, match="name='f1' is not one of"):
         e.interval("f1")

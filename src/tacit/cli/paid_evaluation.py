@@ -316,6 +316,7 @@ def show_paid(
     if json:
         facts = _facts(result.overall)
         facts["groups"] = {name: _facts(figures) for name, figures in result.groups.items()}
+        facts["noise"] = result.noise
         facts["charged"] = charged
         print_json(facts | guarantee_facts(result.guarantee_))
         return

@@ -22,6 +22,8 @@ from tacit.privacy.guarantee import Guarantee
 CONFIDENCE_EDGES = np.linspace(0, 1, 11)
 """Public edges of the bins of confidence."""
 
+SEEDED = "Not for release: research noise is seeded."
+
 ABOUT_TEST_RECORDS = (
     "The figures are about the test records, and so is this guarantee. Another one covers the"
     " records that the classifier was trained on; for someone among both, the costs add up."
@@ -221,7 +223,10 @@ class Evaluation:
     def statement(self) -> str:
         """Return the guarantee of the test records in words."""
         price = self.guarantee_.statement(opening="These figures hide")
-        return f"{price}\n{ABOUT_TEST_RECORDS}"
+        statement = f"{price}\n{ABOUT_TEST_RECORDS}"
+        if self.noise == "research":
+            statement = f"{statement}\n{SEEDED}"
+        return statement
 
     def _table(self, kind: str) -> Floats:
         if kind not in self.tables:
