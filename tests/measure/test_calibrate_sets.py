@@ -173,6 +173,13 @@ def test_a_pure_budget_and_a_foreign_release_are_refused():
         RELEASE.predict_sets(TEST[0])
 
 
+def test_a_threshold_that_the_rule_cannot_choose_is_found():
+    for threshold in (1.0, 0.7):
+        sets = CALIBRATED.prediction_sets.model_copy(update={"threshold": threshold})
+        with pytest.raises(ReleaseError, match=f"threshold {threshold:g} is none of its score"):
+            CALIBRATED.with_sets(sets).verify()
+
+
 def test_releases_of_several_labels_are_refused():
     several = tacit.NoisySumPrototypes("rho=5", classes=CLASSES, most_labels=2)
     several.fit(CALIBRATION[0], [[label] for label in CALIBRATION[1]])

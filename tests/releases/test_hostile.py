@@ -322,6 +322,11 @@ FORGERIES = {
     "variant": (("variant", "variant"), "pure", "variant.variant"),
     "unit": (("privacy_unit", "adjacency"), "replace", "privacy_unit.adjacency"),
     "recorded unit": (("guarantee", "unit"), "replace", "privacy_unit|variant"),
+    "learner's unit": (
+        ("mechanisms", "learner", "parameters", "unit"),
+        "replace",
+        "the learner is stated under unit 'replace' and the guarantee is under add-remove",
+    ),
     "unprotected": (
         ("guarantee", "unprotected"),
         ["class counts"],
@@ -346,6 +351,11 @@ FORGERIES = {
         "arrays.safetensors has another hash than release.json states",
     ),
 }
+
+
+def test_an_audit_in_words_alone_is_refused(folder):
+    edited(folder, "audit", "result", value="passed by experts")
+    refuses_to_load(folder, "an audit is stated by its bounds, or not stated")
 
 
 @pytest.mark.parametrize(("path", "value", "message"), FORGERIES.values(), ids=FORGERIES.keys())

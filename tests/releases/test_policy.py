@@ -63,6 +63,7 @@ def test_short_forms():
         ("unit = 1", ["unit", "1"]),
         ('epsilon = "3"', ["epsilon", "'3'", "number"]),
         ("epsilon = true", ["epsilon", "True"]),
+        ("epsilon = 1" + "0" * 400, ["epsilon", "finite"]),
         ("epsilon = inf", ["epsilon", "inf", "finite"]),
         ("epsilon = nan", ["epsilon", "nan"]),
         ("epsilon = -0.1", ["epsilon", "-0.1", "0 or more"]),

@@ -7,11 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tacit.privacy.guarantee import Guarantee, rounded_up
-from tacit.releases.fields import Model, Number, Share, Text, UnitName
+from tacit.releases.fields import Date, Model, Number, Share, Text, UnitName
 
 # relative excess of a stated promise: bounds have become tighter; and what rounding changes
 EXCESS = 1e-4
 TOLERANCE = 1e-6
+
+CONFIDENCE = 0.95
+"""Of the stated lower bound."""
 
 Outcome = Literal[
     "no lower bound is above the promise",
@@ -42,7 +45,7 @@ class AuditResult(Model):
     assumption: Text
     attacks: Annotated[tuple[Text, ...], Field(min_length=1)]
     setup: Text
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    date: Date
     version: Text
     meaning: Literal[
         "a lower bound on what fits of the stated learner to public rows reveal; better attacks may"
@@ -73,6 +76,10 @@ def audit_fault(audit: AuditResult, guarantee: Guarantee) -> str | None:
     """Describe the first statement about an audit that the recorded events, or its own numbers, do
     not bear out; None if all agree.
     """
+    if audit.confidence != CONFIDENCE:
+        return (
+            f"audit.confidence is stated as {audit.confidence:g}, and bounds hold at {CONFIDENCE:g}"
+        )
     if audit.unit != guarantee.unit:
         return f"the audit is under unit {audit.unit} and the guarantee under {guarantee.unit}"
 

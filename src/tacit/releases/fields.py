@@ -18,7 +18,8 @@ Number = Annotated[float, Field(ge=0)] | Literal["inf"]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[int, Field(ge=1, lt=2**31)]
 
-Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | Literal["not stated"]
+Date = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+Day = Date | Literal["not stated"]
 
 # a class label; whole numbers fit 64 bits, as in the array of the class list
 Label = bool | Annotated[int, Field(ge=-(2**63), lt=2**63)] | float | Text

@@ -65,11 +65,25 @@ class PredictionSets(Model):
 HIDDEN = "hidden by noise"
 """A figure that would be divided by a number of records that noise hides."""
 
+ROUNDING = 1e-6
+
 PAID_SINCE = 9
 """The first version of documents that state such figures."""
 
 Figure = Share | Literal["hidden by noise"]
 Interval = tuple[Share, Share]
+
+
+def check_within(figure: float | str, interval: tuple[float, float]) -> None:
+    """Refuse an interval whose ends are exchanged, and a figure outside it; a ValueError says
+    which.
+    """
+    low, high = interval
+    if low > high:
+        raise ValueError("the interval's lower end is above its upper end")
+    # as far as rounding may move either
+    if isinstance(figure, float) and not low - ROUNDING <= figure <= high + ROUNDING:
+        raise ValueError("a figure is outside its interval")
 
 
 class AccuracyFigures(Model):
@@ -85,10 +99,9 @@ class AccuracyFigures(Model):
 
     @model_validator(mode="after")
     def _check_intervals(self) -> "AccuracyFigures":
-        """Refuse an interval whose ends are exchanged."""
-        for low, high in (self.accuracy_interval, self.interval):
-            if low > high:
-                raise ValueError("the interval's lower end is above its upper end")
+        """Refuse an interval whose ends are exchanged, and a figure that is not in its own."""
+        check_within(self.accuracy, self.accuracy_interval)
+        check_within(self.balanced_accuracy, self.interval)
         return self
 
 
@@ -106,7 +119,7 @@ class PaidUtility(AccuracyFigures):
 
     test_set: Text
     per_class: dict[Text, Share]  # of the classes whose records noise does not hide
-    per_class_intervals: dict[Text, Interval]
+    per_class_intervals: dict[Text, Interval]  # of all classes
     grouped_by: Text
     groups: tuple[GroupUtility, ...]
     protection: Literal["private test records, paid for"] = "private test records, paid for"
@@ -120,3 +133,16 @@ class PaidUtility(AccuracyFigures):
         "this guarantee is about the test records, that of the release about those that it was"
         " trained on; for someone among both, the costs add up"
     )
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> "PaidUtility":
+        """Refuse a class whose figure has no interval or is outside it, and groups of one name."""
+        if not set(self.per_class) <= set(self.per_class_intervals):
+            raise ValueError("the figure of a class has no interval")
+        for name, interval in self.per_class_intervals.items():
+            check_within(self.per_class.get(name, HIDDEN), interval)
+
+        names = [group.name for group in self.groups]
+        if len(set(names)) < len(names):
+            raise ValueError("two groups have one name")
+        return self

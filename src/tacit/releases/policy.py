@@ -20,6 +20,9 @@ from tacit.privacy.unit import Unit
 
 MOST_BYTES = 2**16
 
+# of numbers; none that means anything is near
+LARGEST = 1e300
+
 # short names of the units under which all data of a record or of a person are protected, and also
 # that they are there
 SHORT_UNITS = {"record": Unit.ADD_REMOVE, "person": Unit.ADD_REMOVE_PERSON}
@@ -164,7 +167,9 @@ def _number(least: float, most: float) -> Callable[[Any], float]:
 
     def read(value: Any) -> float:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or not least <= value <= most:
+        # compared as it is: a whole number may be too large for a float
+        is_finite = is_number and -math.inf < value <= LARGEST
+        if not is_finite or not least <= value <= most:
             bounds = f"from {least:g} to {most:g}"
             if math.isinf(most):
                 bounds = f"of {least:g} or more"

@@ -22,6 +22,7 @@ from tacit.errors import InputError, ReleaseError
 from tacit.models.carried import deciding
 from tacit.models.carried import misfit as posterior_misfit
 from tacit.models.label_sets import label_sets_misfit, stated_label_sets
+from tacit.models.prediction_sets import edges
 from tacit.models.probabilities import misfit as probabilities_misfit
 from tacit.models.released import Publishable
 from tacit.models.scaling import scaling_misfit
@@ -299,12 +300,27 @@ class Release(PredictingClassifier):
             if not np.isfinite(array).all():
                 raise self._error(f"array {name!r} holds values that are not finite")
 
-        fault = check_statements(self.document, self.guarantee)
+        fault = self._fault_of_classes() or check_statements(self.document, self.guarantee)
         if fault:
             raise self._error(fault)
         if self.card_text != self.card():
             raise self._error(f"{CARD} does not say what {DOCUMENT} says")
         return self
+
+    def _fault_of_classes(self) -> str | None:
+        """Describe the first figure or threshold that does not go with the class list."""
+        utility = self.document.utility
+        if isinstance(utility, PaidUtility):
+            names = {str(label) for label in self.classes.tolist()}
+            if set(utility.per_class_intervals) != names:
+                return "utility states figures of other classes than those of the release"
+
+        sets = self.prediction_sets
+        if sets is not None and isinstance(sets.threshold, float):
+            possible = edges(sets.score, len(self.classes))
+            if not np.isclose(possible, sets.threshold, rtol=0, atol=1e-9).any():
+                return f"contents.sets.threshold {sets.threshold:g} is none of its score"
+        return None
 
     def sample(
         self, n: int, *, random_state: int | None = None, balanced: bool = True

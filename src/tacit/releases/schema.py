@@ -636,6 +636,8 @@ class Document(Model):
 
         if isinstance(self.audit, AuditResult) and self.version < 9:
             raise ValueError("bounds of an audit are stated from version 9 on")
+        if self.version >= 9 and isinstance(self.audit, Audit) and self.audit != Audit():
+            raise ValueError("an audit is stated by its bounds, or not stated")
         if isinstance(self.utility, PaidUtility) and self.version < PAID_SINCE:
             raise ValueError("figures that were paid for are stated from version 9 on")
 

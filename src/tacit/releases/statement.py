@@ -41,6 +41,7 @@ from tacit.releases.schema import (
     Accounting,
     Document,
     LabelSetUtility,
+    LearnerMechanisms,
     OlderAccounting,
     OlderProfile,
     Parameters,
@@ -357,7 +358,18 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
             elif stated != true:
                 # a text, or "inf" on one side alone
                 return f"{place[1:]} is stated as {stated!r:.80} and the events give {true!r:.80}"
-    return None
+    return _other_unit(document, guarantee)
+
+
+def _other_unit(document: Document, guarantee: Guarantee) -> str | None:
+    """Say that the stated learner promises another unit than that of the guarantee; None if not."""
+    if not isinstance(document.mechanisms, LearnerMechanisms):
+        return None
+    unit = document.mechanisms.learner.parameters.get("unit", guarantee.unit)
+    if unit == guarantee.unit:
+        return None
+    stated = f"the learner is stated under unit {unit!r:.80}"
+    return f"{stated} and the guarantee is under {guarantee.unit}"
 
 
 def _untrue_of_others(document: Document) -> str | None:
