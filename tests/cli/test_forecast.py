@@ -26,8 +26,11 @@ def test_declared_facts_guesses_table_and_sentence_are_printed(run, stores):
     for line in (
         "declared, and protected by nothing: 3 classes, 40 records of the largest class, imb",
         "guess: private classes are taken to be as far apart as the public classes\n",
-        "pseudo-classes: labels\n  epsilon=0.1,delta=1e-06: balanced accuracy 0.",
-        "pseudo-classes: clusters\n  epsilon=0.1,delta=1e-06: balanced accuracy 0.",
+        "forecast for noisy-sum, from public rows alone; epsilon at delta 1e-06\n",
+        "classes (the last line goes by these):\n  epsilon=0.1: balanced accuracy 0.",
+        "clusters of the public rows stand in for the private classes:\n  epsilon=0.1: balanced",
+        "  no privacy: balanced accuracy ",
+        "For a balanced accuracy within 5 points of the best in the table, ",
         "picture.svg: accuracy against epsilon",
     ):
         assert line in out
@@ -62,6 +65,7 @@ def test_rows_that_a_ledger_covers_are_refused(run):
         ("--records -3", "records=-3"),
         ("--imbalance 0.5", "imbalance=0.5"),
         ("--classes 200", "classes=200 need 600 public rows or more, and public has 150"),
+        ("--jobs 0", "jobs=0"),
         ("--k 5", "--k is not an option of noisy-sum"),
         ("--out picture.gif", "must end in"),
     ],

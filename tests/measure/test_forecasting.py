@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.compute.progress import reporting
 from tacit.errors import InputError
 from tacit.measure import simulated_fits
+from tacit.measure.enough import enough_records
 from tacit.measure.forecast_arguments import split_budgets
+from tacit.measure.simulated_fits import Accuracy, StatedTask
+from tacit.privacy.budget import Budget
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +59,14 @@ def test_small_classes_need_more_than_the_balanced_accuracy(found):
 
 
 def test_the_sentence_and_what_was_declared_and_guessed(found):
-    assert found.sentence.startswith("60 records of the largest class are enough")
-    assert "for small classes" in found.sentence
+    best = max(row.balanced for row in found.rows("labels"))
+    start = f"For a balanced accuracy within 5 points of the best in the table, {best:.2f}, 60 rec"
+    assert found.sentence.startswith(start)
+    assert "enough at epsilon=1 (" in found.sentence
+    assert "but not enough at epsilon=0.05 (" in found.sentence
+    assert "; small classes (" in found.sentence
+    assert found.sentence.endswith(".")
+    assert ". " not in found.sentence
     assert "imbalance 4" in found.declared
     assert any("stands for several" in guess for guess in found.guesses)
 
@@ -105,6 +115,64 @@ def test_a_learner_and_a_unit_per_person(public):
     assert found.method == "NoisySumPrototypes"
     assert "5 records of each person" in found.declared
     assert len(found.table) == 2
+
+
+def test_a_repeat_in_two_processes_gives_the_same_numbers(public):
+    rows, labels = public
+    arguments = {
+        "public": rows, "labels": labels, "classes": 4, "records": 60, "imbalance": 3,
+        "budgets": "rho=0.001,rho=0.1", "seeds": 2,
+    }  # fmt: skip
+
+    first = tacit.forecast("noisy-sum", **arguments, jobs=1)
+    again = tacit.forecast("noisy-sum", **arguments, jobs=2)
+
+    assert again.facts() == first.facts()
+
+
+def test_only_the_progress_of_the_forecast_is_reported(public):
+    rows, labels = public
+    lines = []
+
+    with reporting(lambda label, amount, total: lines.append((label, amount, total))):
+        tacit.forecast(
+            "noisy-sum", public=rows, labels=labels, classes=4, records=60, budgets="rho=0.1",
+            seeds=2, pseudo_classes="labels",
+        )  # fmt: skip
+
+    # a step is the fits of one seed at each budget
+    of_fits = [line for line in lines if line[0] == "fits on pseudo-classes"]
+    assert [line[1:] for line in of_fits] == [(2, 4), (4, 4)]
+    labels_of_lines = {label for label, _, _ in lines}
+    assert labels_of_lines == {
+        "checking rows", "fits on pseudo-classes", "search for enough records",
+    }  # fmt: skip
+
+
+def test_the_search_goes_to_64_times_the_largest_budget():
+    def measure(budget, factor):
+        # 0.9 is reached from rho 60 on, which is the rho of the weakest budget times 60,000
+        right = 0.9 if budget.rho >= 60 else 0.2
+        return Accuracy(right, right)
+
+    task = StatedTask(4, 100, 1.0)
+    budgets = [Budget.zcdp(0.001), Budget.zcdp(1.0)]
+
+    weak, strong = enough_records(measure, budgets, Accuracy(0.9, 0.9), task).values()
+
+    assert strong.records == pytest.approx(100 * 60**0.5, rel=0.5)
+    assert weak.records == pytest.approx(strong.records * 1000**0.5, rel=0.01)
+
+
+def test_what_64_times_the_largest_budget_does_not_reach_is_not_stated():
+    def measure(budget, factor):
+        return Accuracy(0.2, 0.2)
+
+    task = StatedTask(4, 100, 1.0)
+
+    (enough,) = enough_records(measure, [Budget.zcdp(1.0)], Accuracy(0.9, 0.9), task).values()
+
+    assert enough == (None, None, None)
 
 
 def test_large_tasks_are_made_smaller_with_their_noise(public, monkeypatch):
@@ -162,6 +230,7 @@ def test_an_interrupted_forecast_resumes(public, tmp_path, monkeypatch):
         ({"budgets": "rho=1,epsilon=1"}, r"several kinds \(rho=1 and epsilon=1,delta=1e-06\)"),
         ({"spread": 2}, "spread=2 must be a number from 0 to 1"),
         ({"unit": "person"}, "unit='person' must be one of"),
+        ({"jobs": 0}, "jobs=0 must be a whole number"),
         ({"seeds": 0}, "seeds=0 must be a whole number"),
         ({"labels": np.zeros(3)}, "labels has shape"),
         ({"public": np.full((400, 16), np.nan)}, "public"),

@@ -23,6 +23,8 @@ from tacit.compute.progress_display import shown_progress
 if TYPE_CHECKING:
     from tacit.measure.forecast_result import Forecast, ForecastRow
 
+STAND_IN = {"labels": "classes of the public rows", "clusters": "clusters of the public rows"}
+
 
 def forecast(
     method: Method,
@@ -39,6 +41,7 @@ def forecast(
     records_per_person: int = 1,
     delta: float = 1e-6,
     seeds: int = 3,
+    jobs: int | None = None,
     x: Features = None,
     y: Labels = None,
     split: Split = None,
@@ -82,6 +85,8 @@ def forecast(
         Where epsilon is stated.
     seeds
         Fits of each budget, which differ in pseudo-classes, rows and noise.
+    jobs
+        Processes that fit at the same time; by default two, or one where the public rows are few.
     folder
         Where finished fits are kept, so that an interrupted forecast resumes.
     out
@@ -114,6 +119,7 @@ def forecast(
                 records_per_person=records_per_person,
                 delta=delta,
                 seeds=seeds,
+                jobs=jobs,
                 folder=folder,
                 **values,
             )
@@ -159,22 +165,28 @@ def _draw(found: "Forecast", out: Path, *, force: bool) -> None:
 
 def _print(found: "Forecast") -> None:
     """Print what was declared and guessed, the table and the sentence."""
-    say(f"forecast for {found.method}, from public rows alone")
+    from tacit.privacy.decimals import rounded_up
+
+    delta = rounded_up(found.delta)
+    say(f"forecast for {found.method}, from public rows alone; epsilon at delta {delta}")
     say(f"declared, and protected by nothing: {', '.join(found.declared)}")
     for guess in found.guesses:
         say(f"guess: {guess}")
     for kind in dict.fromkeys(row.pseudo_classes for row in found.table):
-        say(f"pseudo-classes: {kind}")
+        remark = " (the last line goes by these)" if kind == found.basis else ""
+        say(f"{STAND_IN[kind]} stand in for the private classes{remark}:")
         for row in found.rows(kind):
-            say(f"  {_line(row)}")
+            say(f"  {_line(row, found.delta)}")
     say(found.sentence)
 
 
-def _line(row: "ForecastRow") -> str:
+def _line(row: "ForecastRow", delta: float) -> str:
+    from tacit.measure.forecast_result import label_of
+
     spread = ""
     if not math.isnan(row.sd):
         spread = f" (sd {row.sd:.3f} over seeds)"
     return (
-        f"{row.budget}: balanced accuracy {row.balanced:.3f}{spread}, smallest 25 % of classes"
-        f" {row.minority:.3f}"
+        f"{label_of(row.budget, delta)}: balanced accuracy {row.balanced:.3f}{spread},"
+        f" smallest 25 % of classes {row.minority:.3f}"
     )

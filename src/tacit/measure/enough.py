@@ -16,7 +16,7 @@ from tacit.privacy.budget import Budget
 # points of accuracy, as a share
 CLOSE = 0.05
 
-# The search ends at this many times the weakest budget, and at this ratio of neighbours.
+# The search ends at this many times the strongest budget, and at this ratio of neighbours.
 MOST_FACTOR = 64.0
 FINE = 2.0
 
@@ -81,9 +81,10 @@ def enough_records(
 def _lengthen(curve: Curve, measure: Measure, weakest: Budget, target: Accuracy) -> None:
     """Add stronger budgets until both figures reach their targets."""
     first = curve[0][0]
+    most = MOST_FACTOR * curve[-1][0]
     while not _reaches(curve[-1][1], target):
         stronger = 2 * curve[-1][0]
-        if stronger > MOST_FACTOR * first:
+        if stronger > most:
             return
         curve.append((stronger, measure(scaled(weakest, stronger / first), 1.0)))
 

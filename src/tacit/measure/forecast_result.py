@@ -93,31 +93,60 @@ def declared_facts(task: StatedTask, unit: Unit) -> tuple[str, ...]:
 
 
 def sentence_of(
-    table: tuple[ForecastRow, ...], basis: Kind, enough: Mapping[str, Enough], task: StatedTask
+    table: tuple[ForecastRow, ...],
+    basis: Kind,
+    enough: Mapping[str, Enough],
+    task: StatedTask,
+    delta: float,
 ) -> str:
     """Say at which budgets the records are enough, and what the others and small classes need."""
-    *private, baseline = [row for row in table if row.pseudo_classes == basis]
-    records = f"{task.records} records of the largest class"
+    rows = [row for row in table if row.pseudo_classes == basis]
+    private = rows[:-1]
+    best = max(row.balanced for row in rows)
     sufficient = [row for row in private if _is_enough(enough[row.budget].records, task)]
     others = [row for row in private if row not in sufficient]
 
+    start = (
+        f"For a balanced accuracy within 5 points of the best in the table, {best:.2f},"
+        f" {task.records} records of the largest class are"
+    )
     phrases = []
     if sufficient:
-        accuracies = " and ".join(f"{row.balanced:.2f} at {row.budget}" for row in sufficient)
-        phrases.append(
-            f"{records} are enough for a balanced accuracy of {accuracies}, within 5 points of"
-            f" {baseline.balanced:.2f} without privacy"
-        )
-    for row in others:
-        needed = _records_text(enough[row.budget].records)
-        phrases.append(
-            f"at {row.budget} a balanced accuracy of {row.balanced:.2f} is to be expected, and"
-            f" enough records are {needed}"
-        )
+        figures = [f"{label_of(row.budget, delta)} ({row.balanced:.2f})" for row in sufficient]
+        phrases.append(f"enough at {_listed(figures)}")
+    if others:
+        figures = [
+            f"{label_of(row.budget, delta)} ({row.balanced:.2f};"
+            f" {_records_text(enough[row.budget].records)})"
+            for row in others
+        ]
+        phrases.append(f"not enough at {_listed(figures)}")
+    text = f"{start} {', but '.join(phrases)}"
     if task.imbalance > 1:
-        phrases.append(_about_small_classes(private, enough, task))
-    text = "; ".join(phrases)
-    return f"{text[0].upper()}{text[1:]}."
+        text += f"; {_about_small_classes(private, enough, task, delta)}"
+    return f"{text}."
+
+
+def label_of(budget: str, delta: float) -> str:
+    """Return how a budget is shown beside the delta of the forecast.
+
+    >>> label_of("epsilon=0.5,delta=1e-06", 1e-6), label_of("rho=inf", 1e-6)
+    ('epsilon=0.5', 'no privacy')
+    """
+    parsed = Budget.parse(budget)
+    if parsed.infinite:
+        return "no privacy"
+    if parsed.delta == delta:
+        return budget.partition(",")[0]
+    return budget
+
+
+def _listed(items: list[str]) -> str:
+    """Join items with commas and a last "and"."""
+    *first, last = items
+    if not first:
+        return last
+    return f"{', '.join(first)} and {last}"
 
 
 def _is_enough(records: int | None, task: StatedTask) -> bool:
@@ -126,25 +155,31 @@ def _is_enough(records: int | None, task: StatedTask) -> bool:
 
 def _records_text(records: int | None) -> str:
     if records is None:
-        return "more than 64 times as many"
-    return f"about {records} of the largest class"
+        return "you need more than 64 times as many"
+    return f"you need about {_two_digits(records)}"
+
+
+def _two_digits(number: int) -> int:
+    """Round a number of records up to two digits."""
+    unit: int = 10 ** max(0, len(str(number)) - 2)
+    return math.ceil(number / unit) * unit
 
 
 def _about_small_classes(
-    private: list[ForecastRow], enough: Mapping[str, Enough], task: StatedTask
+    private: list[ForecastRow], enough: Mapping[str, Enough], task: StatedTask, delta: float
 ) -> str:
     """Say what small classes need at the largest budget."""
     row = max(private, key=lambda row: row.epsilon)
     needs = enough[row.budget]
-    start = f"for small classes at {row.budget} (accuracy {row.minority:.2f})"
+    start = f"small classes ({row.minority:.2f} at {label_of(row.budget, delta)})"
     if needs.records_for_minority is None:
-        return f"{start} you need more than 64 times as many records, or as large a budget"
+        return f"{start} need more than 64 times as many records, or as large a budget"
     if _is_enough(needs.records_for_minority, task):
-        return f"{start} they are enough too"
+        return f"{start} have enough"
     smallest = math.ceil(needs.records_for_minority / task.imbalance)
     return (
-        f"{start} you need about {smallest} records of the smallest class or a budget of"
-        f" {_rounded(needs.budget_for_minority)}"
+        f"{start} need about {_two_digits(smallest)} records of the smallest class or a budget of"
+        f" {label_of(_rounded(needs.budget_for_minority), delta)}"
     )
 
 

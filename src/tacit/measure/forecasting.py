@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.checkpoint import Checkpoint
+from tacit.compute.engines import engine
 from tacit.compute.progress import progress
 from tacit.learners.common.base import PrivateClassifier
 from tacit.learners.common.parameters import one_of, real, whole
@@ -51,6 +54,11 @@ BUDGETS = "epsilon=0.1,epsilon=0.5,epsilon=2"
 # The search for enough records takes many fits, which share one seed.
 SEEDS_OF_SEARCH = 1
 
+# Two processes fit, unless the public rows have fewer entries: then the fits take less time than
+# the start of processes.
+ENTRIES_FOR_PROCESSES = 2**22
+PROCESSES = 2
+
 
 def forecast(
     method: str | PrivateClassifier,
@@ -68,6 +76,7 @@ def forecast(
     delta: float = DELTA,
     records_per_person: int = 1,
     seeds: int = 3,
+    jobs: int | None = None,
     folder: str | Path | None = None,
     **parameters: Any,
 ) -> Forecast:
@@ -109,6 +118,9 @@ def forecast(
         Under a unit per person, how many records each person has.
     seeds : int, default=3
         Fits of each budget, which differ in pseudo-classes, rows and noise.
+    jobs : int, optional
+        Processes that fit at the same time; by default two, or one where the public rows are few.
+        The numbers do not depend on it.
     folder : str or Path, optional
         Where finished fits are kept, so that an interrupted forecast resumes.
     parameters
@@ -145,6 +157,9 @@ def forecast(
     task = stated_task(classes, records, imbalance, records_per_person)
     real("delta", delta, 1e-30, 1 - 1e-9)
     whole("seeds", seeds, 1, 1000)
+    n_jobs = PROCESSES if rows.size >= ENTRIES_FOR_PROCESSES else 1
+    if jobs is not None:
+        n_jobs = whole("jobs", jobs, 1, 1000)
 
     one_of("pseudo_classes", pseudo_classes, ("both", "labels", "clusters"))
     kinds, notes = kinds_of_pseudo_classes(rows, public_labels, task, pseudo_classes)
@@ -169,6 +184,7 @@ def forecast(
     notes += _about_repeats(fits, basis)
 
     infinite = without_privacy(learner_class)
+    _fit_all(fits, kinds, [*budget_list, infinite], seeds, n_jobs)
     table = _table(fits, kinds, [*budget_list, infinite], [*epsilons, math.inf], seeds)
     search_seeds = range(min(seeds, SEEDS_OF_SEARCH))
 
@@ -184,7 +200,7 @@ def forecast(
         table=table,
         basis=basis,
         enough_records=enough,
-        sentence=sentence_of(table, basis, enough, task),
+        sentence=sentence_of(table, basis, enough, task, delta),
     )
 
 
@@ -210,6 +226,39 @@ def _epsilon(fits: SimulatedFits, budget: Budget, delta: float) -> float:
     return fits.learner(budget, public).promise().epsilon(delta)
 
 
+Group = tuple[Kind, int]
+
+
+def _fit_all(
+    fits: SimulatedFits, kinds: tuple[Kind, ...], budgets: list[Budget], seeds: int, jobs: int
+) -> None:
+    """Measure the fits of the table in `jobs` processes, and record their accuracies.
+
+    The fits of a kind and a seed have the same pseudo-classes, so one process runs them.
+    """
+    groups = [(kind, seed) for kind in kinds for seed in range(seeds)]
+    task = fits
+    if jobs > 1:
+        task = fits.without_results()
+    results = engine("joblib", jobs).map(partial(_fit_group, task, budgets), groups)
+
+    n_fits = len(groups) * len(budgets)
+    with closing(results):
+        for (kind, seed), accuracies in progress(
+            results, "fits on pseudo-classes", n_fits, lambda result: len(result[1])
+        ):
+            for budget, accuracy in zip(budgets, accuracies, strict=True):
+                fits.record(kind, budget, seed, accuracy)
+
+
+def _fit_group(
+    fits: SimulatedFits, budgets: list[Budget], group: Group
+) -> tuple[Group, list[Accuracy]]:
+    """Measure the fits of a kind and a seed at each budget."""
+    kind, seed = group
+    return group, [fits.accuracy(kind, budget, seed) for budget in budgets]
+
+
 def _table(
     fits: SimulatedFits,
     kinds: tuple[Kind, ...],
@@ -218,20 +267,15 @@ def _table(
     seeds: int,
 ) -> tuple[ForecastRow, ...]:
     """Return a row for each kind of pseudo-classes and budget, from a fit for each seed."""
-    cells = [(kind, budget, seed) for kind in kinds for budget in budgets for seed in range(seeds)]
-    accuracies_of: dict[tuple[Kind, Budget], list[Accuracy]] = {}
-    for kind, budget, seed in progress(cells, "fits on pseudo-classes", len(cells)):
-        accuracy = fits.accuracy(kind, budget, seed)
-        accuracies_of.setdefault((kind, budget), []).append(accuracy)
-
-    epsilon_of = dict(zip(budgets, epsilons, strict=True))
     rows = []
-    for (kind, budget), accuracies in accuracies_of.items():
-        mean = _mean(accuracies)
-        sd = math.nan
-        if seeds > 1:
-            sd = float(np.std([accuracy.balanced for accuracy in accuracies], ddof=1))
-        rows.append(ForecastRow(kind, str(budget), epsilon_of[budget], *mean, sd))
+    for kind in kinds:
+        for budget, epsilon in zip(budgets, epsilons, strict=True):
+            accuracies = [fits.accuracy(kind, budget, seed) for seed in range(seeds)]
+            mean = _mean(accuracies)
+            sd = math.nan
+            if seeds > 1:
+                sd = float(np.std([accuracy.balanced for accuracy in accuracies], ddof=1))
+            rows.append(ForecastRow(kind, str(budget), epsilon, *mean, sd))
     return tuple(rows)
 
 

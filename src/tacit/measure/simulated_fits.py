@@ -9,7 +9,7 @@ records, disturbs their means as much, so the budget is multiplied by `scaled`.
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -17,6 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.checkpoint import Checkpoint
+from tacit.compute.engines.workers import one_thread_each
+from tacit.compute.progress import reporting
+from tacit.compute.shared import caching
 from tacit.data.imbalance import class_sizes
 from tacit.learners.common.base import PrivateClassifier
 from tacit.measure.pseudo_classes import (
@@ -94,8 +97,7 @@ class SimulatedFits:
         """Return the accuracy of a fit on a task `factor` times as large, or the one in the
         checkpoint.
         """
-        facts = f"{kind} {budget} {seed} {factor!r}"
-        name = sha256(facts.encode()).hexdigest()[:20] + ".npy"
+        name = result_file(kind, budget, seed, factor)
         if name in self.results:
             return self.results[name]
         if self.checkpoint is not None and self.checkpoint.has(name):
@@ -106,6 +108,14 @@ class SimulatedFits:
                 self.checkpoint.write(name, np.array(accuracy))
         self.results[name] = accuracy
         return accuracy
+
+    def record(self, kind: Kind, budget: Budget, seed: int, accuracy: Accuracy) -> None:
+        """Take the accuracy of a fit of the stated task that another process has measured."""
+        self.results[result_file(kind, budget, seed, 1.0)] = accuracy
+
+    def without_results(self) -> "SimulatedFits":
+        """Return a copy with nothing in memory but the rows, for another process."""
+        return replace(self, results={}, cached={})
 
     def pseudo_classes(self, kind: Kind, seed: int) -> PseudoClasses:
         """Return the pseudo-classes of a seed."""
@@ -133,12 +143,12 @@ class SimulatedFits:
             # records of a person are of any classes
             people = np.arange(len(train)) // self.task.records_per_person
             persons = rng.permutation(people)
-        with warnings.catch_warnings():
+        # fits of one seed have the same public rows, so what is learned from these is cached
+        with one_thread_each(), caching(), reporting(no_report), warnings.catch_warnings():
             # they are about settings of the fit to come, which repeats them
             warnings.simplefilter("ignore", UserWarning)
             learner.fit(pseudo.rows[train], pseudo.labels[train], persons)
-
-        predicted = learner.predict(pseudo.rows[test])
+            predicted = learner.predict(pseudo.rows[test])
         return accuracy_of(pseudo.labels[test], predicted, sizes, self.task.imbalance)
 
     def learner(self, budget: Budget, public: Floats | None, seed: int = 0) -> PrivateClassifier:
@@ -150,6 +160,16 @@ class SimulatedFits:
             values |= {"public": public, "allow_overlap": True}
         values |= {"noise": "research", "random_state": seed}
         return self.learner_class.of_flat(**values, **self.parameters)
+
+
+def no_report(label: str, amount: int, total: int) -> None:
+    """Leave out the progress of a single fit."""
+
+
+def result_file(kind: Kind, budget: Budget, seed: int, factor: float) -> str:
+    """Return the name of the file in the checkpoint that has the accuracy of a fit."""
+    facts = f"{kind} {budget} {seed} {factor!r}"
+    return sha256(facts.encode()).hexdigest()[:20] + ".npy"
 
 
 def accuracy_of(
