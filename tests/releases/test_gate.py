@@ -610,6 +610,21 @@ def test_a_further_file_and_a_link_in_the_folder_are_refused(made):
         decided(made, unit="person", ledger=None)
 
 
+@pytest.mark.parametrize("name", [".git", ".cache", ".gitattributes"])
+def test_what_no_check_reads_does_not_leave_with_a_release(made, name):
+    path = made / "signed" / name
+    if name == ".gitattributes":
+        path.write_text("private")
+    else:
+        path.mkdir()
+        (path / "records.csv").write_text("private")
+    verdict = decided(made, unit="person", ledger=None)
+    met, line = answers(verdict)["verified"]
+    assert not verdict.met
+    assert not met
+    assert not lacking(line, name, "copy")
+
+
 def test_a_ledger_that_no_rule_reads_or_that_is_not_there_is_refused(once):
     with pytest.raises(InputError, match=stating("--ledger", "ledger_since")):
         decided(once, unit="person")

@@ -9,6 +9,7 @@ at before the release verifies. `rules.py` has the rules, `policy.py` the policy
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -20,7 +21,7 @@ from tacit.privacy.history import History
 from tacit.releases.evidence import Evidence, files_of, ledger_evidence, signer_of
 from tacit.releases.policy import Policy
 from tacit.releases.public_labels import PublicLabels
-from tacit.releases.reading import DOCUMENT, LABELS_DOCUMENT
+from tacit.releases.reading import DOCUMENT, LABELS_DOCUMENT, OF_TRANSPORT
 from tacit.releases.release import Release
 from tacit.releases.rules import RULES, Unmet, check_stamp
 
@@ -125,7 +126,7 @@ def decide(
     of_kind = PublicLabels.of_files if is_labels else Release.of_files
     loaded: Release | PublicLabels = of_kind(files, folder)
 
-    verified = _ruling("verified", partial(_verified, loaded))
+    verified = _ruling("verified", partial(_verified, folder, loaded))
     rulings = [verified]
     if verified.met:
         signer, signature_fault = signer_of(folder, files, key)
@@ -170,8 +171,14 @@ def _ruling(rule: str, answer: Callable[[], str]) -> Ruling:
         return Ruling(rule, False, str(unmet))
 
 
-def _verified(loaded: Release | PublicLabels) -> str:
-    """Check hashes, arrays or counts, and every stated number."""
+def _verified(folder: Path, loaded: Release | PublicLabels) -> str:
+    """Check hashes, arrays or counts, every stated number, and that nothing else is beside them."""
+    unread = [name for name in OF_TRANSPORT if os.path.lexists(folder / name)]
+    if unread:
+        raise Unmet(
+            f"{folder} holds {', '.join(unread)}, which no check reads and which may hold anything;"
+            " copy the files of the release alone to a new folder"
+        )
     try:
         loaded.verify()
     except ReleaseError as error:
