@@ -60,6 +60,8 @@ SESSION = {
     "subset all --imbalance 2 --out few": ["few"],
     "overlap parts/public parts/private --out pairs.csv": ["pairs.csv"],
     f"promise auto {PRIVATE} --classes 2": [],
+    "forecast noisy-sum --public parts/public --classes 2 --records 5 --budgets rho=0.5 --seeds 1": [],
+    "audit noisy-sum --budget rho=0.5 --runs 100": [],
     "ledger few --allow rho=1": ["few.ledger.jsonl"],
     "ledger few": [],
     f"fit auto parts/private --public parts/public --classes 2 {PRIVATE} --out release": [
@@ -71,6 +73,7 @@ SESSION = {
     ],
     "inspect release": [],
     "evaluate release parts/test": [],
+    "choose release sums --on parts/test --budget epsilon=0.4": [],
     "predict release parts/test --out labels.csv": ["labels.csv"],
     "label-public release parts/test --at-least .6 --out labelled": ["labelled"],
     "synthesize release --rows 40 --out drawn": ["drawn"],

@@ -146,7 +146,7 @@ def _show(release: "Release", target: Path, store: Path, *, charged: bool, json:
     if not isinstance(sets.threshold, float):
         say(
             "the records are too few for this budget and level, or right classes have too small"
-            " probabilities; give more records, or a larger budget"
+            " probabilities; calibrate on more records"
         )
     say(f"{sets.promise[0].upper()}{sets.promise[1:]}.")
     say(guarantee.statement(opening="The threshold of the sets hides"))

@@ -329,7 +329,7 @@ def _event(budget: Budget) -> Gaussian:
     if budget.kind == "pure":
         raise BudgetError(
             f"budget {budget} is pure, and the coverage of sets is proven for Gaussian noise; pass"
-            f" {budget.hint('approx')} or rho=0.05"
+            f" {budget.hint('approx')}"
         )
     return Gaussian(budget.gaussian())
 

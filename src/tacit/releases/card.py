@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from tacit.models.decisions import Decision
 from tacit.privacy.decimals import noise_rounded_down, rounded_up
 from tacit.privacy.words import rounded_down
+from tacit.releases.fields import Recorded
 from tacit.releases.measured import PredictionSets
 from tacit.releases.opening import Opening
 from tacit.releases.recipe import recipe
@@ -179,6 +180,10 @@ def _noise_text(value: Any) -> Any:
 
 def _field(name: str, value: Any, indent: str = "") -> list[str]:
     """A list entry of a field, with entries below it for the parts of a dict or of models."""
+    # a recorded guarantee is for programs; the field "statement" beside it says the same
+    if isinstance(value, Recorded):
+        return []
+
     label = f"{indent}- {name.replace('_', ' ')}:"
     if isinstance(value, dict):
         parts = [f"{indent}  - {_text(key)}: {_value(key, part)}" for key, part in value.items()]
@@ -236,7 +241,12 @@ def _value(name: str, value: Any) -> str:
     if name == "tree":
         return _tree(value)
     if isinstance(value, dict):
-        return ", ".join(f"{_text(key)} = {_value('', part)}" for key, part in value.items())
+        pairs = []
+        for key, part in value.items():
+            # a parameter that is None was stated: it is none
+            shown = "none" if part is None else _value("", part)
+            pairs.append(f"{_text(key)} = {shown}")
+        return ", ".join(pairs)
     if isinstance(value, tuple | list):
         separator = " x " if name == "shape" else "; "
         return separator.join(_value("", part) for part in value) or "none"

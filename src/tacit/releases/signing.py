@@ -151,6 +151,7 @@ def fingerprint(key: Path, *, private: bool) -> str:
     """The SHA-256 of the PEM file of the public key, which is read from it or from its private
     key.
     """
+    _check_installed()
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 

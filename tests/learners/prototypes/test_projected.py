@@ -24,6 +24,7 @@ from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded
 from tacit.privacy.budget import Budget
+from tacit.privacy.decimals import rounded_up
 from tacit.privacy.events import Exponential, Gaussian, Parallel, compose
 from tacit.privacy.unit import Unit
 
@@ -432,7 +433,7 @@ def test_public_prototypes_can_be_released(tmp_path):
     card = release.card()
     uses = [event.base() for event, _ in model.promise().event.counted()]
     (choice,) = (event for event in uses if isinstance(event, Exponential))
-    assert f"exponential, epsilon {choice.epsilon:g} per class" in card
+    assert f"exponential, epsilon {rounded_up(choice.epsilon)} per class" in card
     assert not lacking(card, "public record", "layer")
 
 
