@@ -62,8 +62,8 @@ def test_the_release_keeps_its_guarantee_and_states_that_of_the_calibration_reco
     assert sets.guarantee.event == {"type": "Gaussian", "noise_multiplier": pytest.approx(1)}
     assert "0.5-zCDP" in sets.statement
     card = CALIBRATED.card()
-    for text in (sets.promise, sets.statement, sets.about, "noise multiplier = 1"):
-        assert text.replace("_", " ") in card.replace("_", " ")
+    for text in (sets.promise, sets.statement, sets.about):
+        assert text in card
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -163,7 +163,7 @@ def test_wrong_arguments_are_refused(arguments, message):
 
 
 def test_a_pure_budget_and_a_foreign_release_are_refused():
-    with pytest.raises(BudgetError, match="pass epsilon=1,delta=1e-6 or rho"):
+    with pytest.raises(BudgetError, match="pass epsilon=1,delta=1e-6"):
         tacit.calibrate_sets(RELEASE, *CALIBRATION, budget="epsilon=1")
     with pytest.raises(InputError, match="must be a Release"):
         tacit.calibrate_sets(LEARNER, *CALIBRATION, budget="rho=1")
