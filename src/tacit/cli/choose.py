@@ -166,17 +166,18 @@ def _ledger(
     if path is not None:
         return ledger_of(path, located(stores[0], split), tables[0])
 
-    found: dict[Path, Ledger] = {}
+    # one for each file, since several stores may share a ledger
+    ledgers: dict[Path, Ledger] = {}
     for data, store in zip(tables, stores, strict=True):
-        book = ledger_of(None, located(store, split), data)
-        if book is not None:
-            found.setdefault(book.path, book)
-    if len(found) > 1:
-        names = ", ".join(map(str, found))
+        ledger = ledger_of(None, located(store, split), data)
+        if ledger is not None:
+            ledgers.setdefault(ledger.path, ledger)
+    if len(ledgers) > 1:
+        names = ", ".join(map(str, ledgers))
         raise InputError(
             f"several ledgers count these records ({names}); name the one to charge with --ledger"
         )
-    return next(iter(found.values()), None)
+    return next(iter(ledgers.values()), None)
 
 
 def _show(

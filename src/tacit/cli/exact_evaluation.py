@@ -152,7 +152,8 @@ def _class_figures(
 
     probabilities = None
     coverage = None
-    if options.at_least is not None or options.out is not None or release.tree is not None:
+    asks_for_coverage = options.at_least is not None or options.out is not None
+    if asks_for_coverage or release.tree is not None:
         probabilities = release.predict_proba(data.x)
         coverage = coverage_of(release, probabilities, truth, options.at_least or USUAL)
 

@@ -180,7 +180,9 @@ def evaluate(
 def _checked_tables(tables: Any) -> tuple[str, ...]:
     """Return the kinds of tables, each once."""
     kinds = (tables,) if isinstance(tables, str) else tuple(tables)
-    if not kinds or len(set(kinds)) < len(kinds) or not set(kinds) <= set(TABLES):
+    is_repeated = len(set(kinds)) < len(kinds)
+    is_unknown = not set(kinds) <= set(TABLES)
+    if not kinds or is_repeated or is_unknown:
         raise InputError(
             f"tables={quoted(tables)} must be one or several of {', '.join(TABLES)}; pass for"
             " example tables='right'"

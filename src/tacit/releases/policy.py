@@ -198,7 +198,9 @@ def _day(value: Any) -> date:
 def _texts(value: Any) -> tuple[str, ...]:
     """Return texts, of which none is empty; a single text may stand without brackets."""
     texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+    if not isinstance(texts, list | tuple):
+        raise ValueError("must be a list of texts")
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError("must be a list of texts")
     if not all(text.strip() for text in texts):
         raise ValueError("holds an empty text")
