@@ -28,6 +28,7 @@ EVENTS = [
     Laplace(1.6),
     Parallel(Gaussian(2.0), "classes"),
     Parallel(Exponential(0.5), "splits"),
+    Parallel(Parallel(Gaussian(2.5), "classes"), "parts"),
     RepeatAndSelect(Gaussian(4.0), 5, 1),
     RepeatAndSelect(Exponential(0.3), 3, 0),
     SampledGaussian(1.1, 0.05),

@@ -12,7 +12,8 @@ class Parallel(Event):
     """The same event on each of several disjoint parts of the data.
 
     If parts are treated differently, `event` is the most expensive event. The parts are separated
-    by the label ("classes"), or by a public property of the record's position ("splits").
+    by the label ("classes"), by a public property of the record's position ("splits"), or by a
+    declared property of the record alone, such as the owner who holds it ("parts").
 
     Notes
     -----
@@ -23,13 +24,14 @@ class Parallel(Event):
     """
 
     event: Event
-    over: Literal["classes", "splits"]
+    over: Literal["classes", "splits", "parts"]
 
     def __post_init__(self) -> None:
         check_event(self.event)
-        if self.over not in ("classes", "splits"):
+        if self.over not in ("classes", "splits", "parts"):
             raise InputError(
-                f"over={self.over!r} must be 'classes' or 'splits'; name what separates the parts"
+                f"over={self.over!r} must be 'classes', 'splits' or 'parts'; name what separates"
+                " the parts"
             )
 
     @property
@@ -60,11 +62,17 @@ class Parallel(Event):
     def for_label_change(self) -> Event:
         """A record with a changed label leaves one class and enters another, but stays in its
         split.
+
+        In its part the label changes at the cost of the event. That covers a record whose part
+        depends on its label too: it leaves one part and enters another, and two events at distance
+        one cost no more.
         """
         if self.over == "classes":
             return 2 * self
+        if self.over == "parts":
+            return Parallel(self.event.for_label_change(), self.over)
         return self.for_group(2)
 
     def describe(self, rounding: Rounding = CAUTIOUS) -> str:
-        part = "class" if self.over == "classes" else "split"
+        part = {"classes": "class", "splits": "split", "parts": "part"}[self.over]
         return f"{self.event.describe(rounding)}, on each {part} separately"
