@@ -96,6 +96,18 @@ def test_bad_files_and_the_table_of_them(raw, run):
     assert "encoded before" in out
 
 
+def test_an_engine_makes_the_store_of_one_process(raw, run):
+    line = "encode pets.zip --encoder edges:8 --classes classes.txt --identity pets"
+    assert run(f"{line} --workers 0 --out here")[0] == 0
+    status, out, err = run(f"{line} --engine joblib --out there")
+    assert (status, err) == (0, "")
+    assert not lacking(out, "there/train", "40 rows", "2 classes")
+    for split in ("train", "test"):
+        here = EmbeddingStore.open(f"here/{split}")
+        there = EmbeddingStore.open(f"there/{split}")
+        assert here.content_hash == there.content_hash
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -120,6 +132,9 @@ def test_bad_files_and_the_table_of_them(raw, run):
             ('Choose from: "float16", "float32"',),
         ),
         ("encode pets.zip --encoder torch:means.Means --batch 0 --out o", ("batch=0",)),
+        ("encode pets.zip --encoder edges:8 --jobs 2 --workers 2 --out o", ("--workers 2", "task")),
+        ("encode t.csv --encoder table --engine ray --out o", ("--engine", "--encoder table")),
+        ("encode --texts c.txt --encoder edges:8 --jobs 2 --out o", ("--jobs 2", "--texts c.txt")),
         ("encode empty --encoder torch:means.Means --out o", ("empty holds no pictures",)),
         ("encode means.py --encoder torch:means.Means --out o", ("unknown ending",)),
         ("encode pets.zip --out o", ("--encoder", "tacit encode --help")),

@@ -65,6 +65,9 @@ def encode(
     batch: int | None = None,
     workers: Annotated[int | None, Parameter(show_default=False)] = None,
     shard_rows: int = 4096,
+    engine: str | None = None,
+    jobs: int = 1,
+    minutes: int | None = None,
     force: bool = False,
 ) -> None:
     """Encode pictures, texts or class names into a store. Run it again after an interrupt, and it
@@ -151,7 +154,7 @@ def encode(
     precision
         auto is bfloat16 where the machine multiplies it natively, else float32.
     device
-        cpu, cuda, or auto.
+        cpu, cuda, or auto: a GPU where there is one, and the processor with --engine.
     dtype
         How rows are stored: by default float16 if the encoder gives rows of length 1 and they are
         not projected, else float32.
@@ -161,6 +164,14 @@ def encode(
         Processes that decode pictures; by default one for each core but one, from 1 to 8.
     shard_rows
         Records in one file, and what an interrupt loses at most.
+    engine
+        Where shards are encoded: joblib, ray, ray:ADDRESS, slurm or slurm:PARTITION, whose workers
+        must see the source, the encoder and the folder of OUT; by default in this process, or by
+        joblib if --jobs is more than 1.
+    jobs
+        Shards that an engine encodes at the same time, each with one thread.
+    minutes
+        For slurm: the limit of a task, for all its shards together.
     force
         Overwrite the output.
     """
@@ -195,6 +206,9 @@ def encode(
                 "projection": projection,
                 "batch": batch,
                 "workers": workers,
+                "engine": engine,
+                "jobs": None if jobs == 1 else jobs,
+                "minutes": minutes,
             },
         )
         return
@@ -222,6 +236,9 @@ def encode(
             "skip-bad": skip_bad,
             "mirror": mirror,
             "long": long,
+            "engine": engine,
+            "jobs": None if jobs == 1 else jobs,
+            "minutes": minutes,
         }
         check_alone(texts, record_options)
     _check_through(through, through_texts, source)
@@ -232,6 +249,15 @@ def encode(
         parts = splits(source)
     check_writable(out, force=force, ours=holds_stores if len(parts) > 1 else is_store)
 
+    uses_engine = engine is not None or jobs != 1
+    if uses_engine and workers:
+        raise InputError(
+            f"--workers {workers} decodes beside an encoder in this process, and each task of"
+            " --engine or --jobs decodes by itself; leave one of them out"
+        )
+    if uses_engine and device == "auto":
+        # a task has one core, and the devices of this machine are not those of the workers
+        device = "cpu"
     options = Options(
         labels="index" if labels == INDEX else "value",
         classes=read_classes(classes),
@@ -290,7 +316,10 @@ def encode(
             names = names_to_carry(sources.values(), options.classes, texts, templates, text_side)
             options = replace(options, names=names)
 
-    outcomes = _encode(sources, features, out, options, identity=identity, force=force)
+    engine_options = {"engine": engine, "jobs": jobs, "minutes": minutes}
+    outcomes = _encode(
+        sources, features, out, options, identity=identity, force=force, **engine_options
+    )
     for name, outcome in outcomes.items():
         files_left_out = [sources[name].shown(file) for file in sources[name].left_out]
         _print_outcome(out / name, outcome, files_left_out, long)

@@ -25,7 +25,7 @@ from compute.engines.items import (
     torch_threads,
 )
 from messages import stating
-from tacit.compute.engines import engine
+from tacit.compute.engines import WorkerDiedError, engine
 from tacit.compute.engines.on_ray import SHORT, next_size
 from tacit.compute.engines.workers import alone, shielding_workers
 from tacit.errors import InputError
@@ -185,10 +185,16 @@ def test_batches_of_ray_grow_while_they_are_short():
     assert next_size(1, 1, 10 * SHORT) == 1
 
 
+def test_a_process_of_joblib_that_died_is_told_in_one_line(tmp_path):
+    with pytest.raises(WorkerDiedError, match=stating("joblib", "fewer jobs")) as error:
+        list(made("joblib", 2, tmp_path).map(partial(dies_once, tmp_path / "died"), range(6)))
+    assert "\n" not in str(error.value)
+
+
 def test_a_slurm_task_that_died_is_named(tmp_path, monkeypatch):
     engine = made("slurm", 2, tmp_path)
     monkeypatch.setattr("submitit.core.core.Job._results_timeout_s", 0)
-    with pytest.raises(RuntimeError, match=r"^task \d+ failed: .*; its log is .*err$"):
+    with pytest.raises(WorkerDiedError, match=r"^task \d+ failed: .*; its log is .*err$"):
         list(engine.map(partial(dies_once, tmp_path / "died"), range(6)))
 
 

@@ -13,6 +13,7 @@ rules:
   where this process does.
 - An exception of the function ends the map and is raised here. To continue after one, catch it
   inside the function.
+- A worker that dies, and is not replaced, ends the map with a `WorkerDiedError`.
 - An item may run again after its worker (Ray) or node (Slurm) has died, so the function must be
   safe to repeat.
 - Closing the generator ends running items and cancels the others; no worker is left.
@@ -39,6 +40,10 @@ ENGINES: dict[str, str] = {
     "ray": "tacit.compute.engines.on_ray:Ray",
     "slurm": "tacit.compute.engines.slurm:Slurm",
 }
+
+
+class WorkerDiedError(InputError, RuntimeError):
+    """A worker was ended from outside, and its items have no results."""
 
 
 class Engine(ABC):
@@ -92,11 +97,14 @@ def engine(name: str, jobs: int, **options: Any) -> Engine:
     return cast(Engine, engine_class(jobs, **options))
 
 
-def engine_from(text: Any, jobs: int, folder: Path | None) -> Engine | None:
+def engine_from(
+    text: Any, jobs: int, folder: Path | None, minutes: int | None = None
+) -> Engine | None:
     """The engine of a learner's parameter: None, an `Engine`, or text such as "ray:ADDRESS" or
     "slurm:PARTITION".
 
-    All workers must see the work folder, which is optional on this machine.
+    All workers must see the work folder, which is optional on this machine. `minutes` is the time
+    limit of a task of Slurm.
     """
     if text is None or isinstance(text, Engine):
         return text
@@ -121,6 +129,7 @@ def engine_from(text: Any, jobs: int, folder: Path | None) -> Engine | None:
         )
     if name == "slurm" and folder is not None:
         options["folder"] = str(Path(folder) / "slurm")
+    options["minutes"] = minutes
     return engine(name, jobs, **options)
 
 

@@ -2,9 +2,10 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from typing import Any
 
-from tacit.compute.engines import Engine
+from tacit.compute.engines import Engine, WorkerDiedError
 from tacit.compute.engines.workers import shielding_workers
 
 
@@ -29,6 +30,11 @@ class Joblib(Engine):
             # `yield from` would close the results before warnings are off
             for result in results:  # noqa: UP028
                 yield result
+        except BrokenExecutor as error:
+            raise WorkerDiedError(
+                "a process of joblib was ended from outside, perhaps for lack of memory; run again,"
+                " with fewer jobs if memory was short"
+            ) from error
         finally:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message=".*(have been cancelled|but not used)")

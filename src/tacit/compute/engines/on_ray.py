@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from tacit.compute.engines import Engine
+from tacit.compute.engines import Engine, WorkerDiedError
 from tacit.compute.engines.workers import Packed, pack, unpack
 from tacit.compute.extras import check_installed
 from tacit.compute.libraries.ray import load_ray
@@ -118,6 +118,11 @@ def _results(task: Packed, items: Sequence[Any], most_batches: int) -> Iterator[
                 results, seconds = ray.get(ready)
             except ray.exceptions.RayTaskError as error:
                 raise error.cause from error
+            except ray.exceptions.RayError as error:
+                raise WorkerDiedError(
+                    f"Ray lost a task {1 + RETRIES} times ({type(error).__name__}), perhaps for"
+                    " lack of memory; run again, with fewer jobs if memory was short"
+                ) from error
             size = next_size(size, len(results), seconds)
             yield from results
     finally:

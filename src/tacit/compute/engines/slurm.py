@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from tacit.compute.engines import Engine, whole
+from tacit.compute.engines import Engine, WorkerDiedError, whole
 from tacit.compute.engines.workers import Packed, pack, shielding_workers, unpack
 from tacit.compute.extras import check_installed
 from tacit.errors import InputError
@@ -147,7 +147,7 @@ def _end(controller: subprocess.Popen[bytes]) -> None:
 def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
     """Return the results of a task, and the exception of the function that ended it early, if any.
 
-    Raises RuntimeError if the task died.
+    Raises WorkerDiedError if the task died.
     """
     from submitit.core.utils import FailedJobError, UncompletedJobError
 
@@ -157,7 +157,7 @@ def _outcome(job: Any) -> tuple[list[Any], Exception | None]:
         # the log may be empty or missing, as of a task that was killed from outside
         log = (job.stderr() or "").strip() or str(error)
         last_line = log.splitlines()[-1]
-        raise RuntimeError(
+        raise WorkerDiedError(
             f"task {job.job_id} failed: {last_line}; its log is {job.paths.stderr}"
         ) from error
 

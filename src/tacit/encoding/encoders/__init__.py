@@ -3,6 +3,7 @@
 A new family is a file with `load(request)`, which returns a `Backbone`, and its line in `FAMILIES`.
 """
 
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -135,7 +136,20 @@ def load_encoder(
         facts["long"] = "mean of the features of windows of the text"
     if projection is not None:
         facts["projection_sha256"] = file_hash(Path(projection))
-    return Features(backbone, mirror, matrix, long is not None, facts)
+    reload = partial(
+        load_encoder,
+        encoder,
+        kind=kind,
+        weights=weights,
+        sidecar=sidecar,
+        # another process may have no GPU, or one where this process has none
+        device=getattr(backbone, "device", device),
+        precision=precision,
+        mirror=mirror,
+        projection=projection,
+        long=long,
+    )
+    return Features(backbone, mirror, matrix, long is not None, facts, reload)
 
 
 def _family_and_name(encoder: str) -> tuple[str, str]:

@@ -90,6 +90,8 @@ class Backbone(ABC):
 class Features:
     """A backbone, then the mean with mirrored pictures or over the windows of a long text, then a
     projection by a public matrix, (dim, new_dim).
+
+    `reload` loads the same again in another process, where `load_encoder` made it.
     """
 
     backbone: Backbone
@@ -97,6 +99,7 @@ class Features:
     projection: NDArray[np.float32] | None = None
     long_mean: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
+    reload: "Callable[[], Features] | None" = field(default=None, repr=False)
     _width: int = field(default=0, init=False, repr=False)
 
     def __call__(

@@ -1,9 +1,10 @@
 """The job of encoding a source: shards are finished one after another, then put together as a
 store.
 
-A finished shard is `00000.npy`, its rows, with `00000.json`, its facts, which is written last. A
-later run takes finished shards over if the encoder, the source and the options are the same, by
-their hash.
+A finished shard is `00000-KEY.npy`, its rows, with `00000-KEY.json`, its facts, which is written
+last. KEY is the beginning of a hash of the encoder, the source and the options. A later run takes
+finished shards over if that hash is the same. It is also in the names, so that a worker which is
+left over from another run replaces no shard of this one.
 """
 
 import json
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -120,14 +121,18 @@ class Shard:
 
 @dataclass(frozen=True)
 class Job:
-    """A source that is encoded in the folder `work`, `size` records at a time."""
+    """A source that is encoded in the folder `work`, `size` records at a time.
+
+    `in_worker` is for workers of an engine, which must find the folder as it was prepared.
+    """
 
     source: Source
     features: Features
     options: Options
     work: Path
     size: int
-    identity: str
+    identity: str = ""
+    in_worker: bool = False
 
     def __post_init__(self) -> None:
         # labels are checked before anything is encoded
@@ -211,8 +216,8 @@ class Job:
         return label_indexes(self.labels, classes, self.label_kind)
 
     @cached_property
-    def checkpoint(self) -> Checkpoint:
-        """Finished shards; those of another encoder, source or layout are removed."""
+    def key(self) -> str:
+        """Hash of everything that decides the shards: encoder, source and layout."""
         facts: list[Any] = [
             __version__,
             self.features.card,
@@ -223,25 +228,26 @@ class Job:
         if self.source.faults:
             # ids may be in another file than the records
             facts.append(sorted(self.source.faults))
-        key = digest([*facts, self.size, self.rows, self.features.backbone.batch])
-        return Checkpoint(self.work, key, replace=True)
+        return digest([*facts, self.size, self.rows, self.features.backbone.batch])
 
-    def run(self) -> int:
-        """Encode from the first shard on that is not finished.
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """Finished shards; those of another encoder, source or layout are removed."""
+        return Checkpoint(self.work, self.key, replace=not self.in_worker)
 
-        Returns the number of records before that shard.
-        """
-        first_shard = 0
-        while first_shard < self.count and self._is_finished(first_shard):
-            first_shard += 1
+    def missing(self) -> list[int]:
+        """Return the numbers of the shards that are not finished."""
+        return [number for number in range(self.count) if not self._is_finished(number)]
 
+    def n_records(self, numbers: Sequence[int]) -> int:
+        """Return the number of records in some shards."""
+        # the last shard may be shorter
         n_records = len(self.source)
-        first_record = min(first_shard * self.rows, n_records)
-        if first_record == n_records:
-            return first_record
+        return sum(min(self.rows, n_records - number * self.rows) for number in numbers)
 
-        n_left = n_records - first_record
-        records = islice(self._records(first_record), n_left)
+    def encode(self, numbers: Sequence[int]) -> None:
+        """Encode shards, whose numbers are in order, in this process."""
+        records = chain.from_iterable(map(self._records, _runs(numbers)))
         batches = encode_batches(
             batches_of(records, self.size),
             self.features,
@@ -251,16 +257,22 @@ class Job:
         )
         with closing(batches):
             batches_with_progress = progress(
-                batches, "encoding", n_left, lambda batch: len(batch.good) + len(batch.faults)
+                batches,
+                "encoding",
+                self.n_records(numbers),
+                lambda batch: len(batch.good) + len(batch.faults),
             )
+            # only the last shard of the source may end with a batch that is not full
             batches_in_shard = self.rows // self.size
-            for number in range(first_shard, self.count):
+            for number in numbers:
                 self._write_shard(number, list(islice(batches_with_progress, batches_in_shard)))
-        return first_record
 
-    def _records(self, start: int) -> Iterator[Record]:
-        """Yield the records from a position on; those that the source leaves out are None."""
-        for place, record in enumerate(self.source.records(start), start):
+    def _records(self, shards: range) -> Iterator[Record]:
+        """Yield the records of consecutive shards; those that the source leaves out are None."""
+        first = shards.start * self.rows
+        last = min(shards.stop * self.rows, len(self.source))
+        records = islice(self.source.records(first), last - first)
+        for place, record in enumerate(records, first):
             yield None if place in self.source.faults else record
 
     def shards(self) -> Iterator[Shard]:
@@ -292,7 +304,7 @@ class Job:
                 continue
             dim = shard.dim
             name = f"shards/{len(files):05d}.npy"
-            _link(self.checkpoint.path(f"{shard.number:05d}.npy"), folder / name)
+            _link(self.checkpoint.path(self._file(shard.number, "npy")), folder / name)
             files.append(stored_file(folder, name, len(shard.good)))
 
         classes, declared = self.classes
@@ -329,15 +341,19 @@ class Job:
         manifest.save(folder)
 
     def _is_finished(self, number: int) -> bool:
-        name = f"{number:05d}"
-        if not self.checkpoint.has(f"{name}.json"):
+        if not self.checkpoint.has(self._file(number, "json")):
             return False
 
         # a shard without good records has no rows
-        return self.checkpoint.has(f"{name}.npy") or not self._shard(number).good
+        return self.checkpoint.has(self._file(number, "npy")) or not self._shard(number).good
+
+    def _file(self, number: int, ending: str) -> str:
+        """Return the name of a file of a shard."""
+        return f"{number:05d}-{self.key[:12]}.{ending}"
 
     def _shard(self, number: int) -> Shard:
-        facts = self.checkpoint.path(f"{number:05d}.json").read_text(encoding="utf-8")
+        path = self.checkpoint.path(self._file(number, "json"))
+        facts = path.read_text(encoding="utf-8")
         return Shard(number, **json.loads(facts))
 
     def _write_shard(self, number: int, batches: Sequence[Batch]) -> None:
@@ -362,10 +378,10 @@ class Job:
             "n_longer": sum(batch.n_longer for batch in batches),
         }
         if rows:
-            self.checkpoint.write(f"{number:05d}.npy", np.concatenate(rows))
+            self.checkpoint.write(self._file(number, "npy"), np.concatenate(rows))
 
         # written last: the facts stand for a finished shard
-        self.checkpoint.write(f"{number:05d}.json", json.dumps(facts).encode())
+        self.checkpoint.write(self._file(number, "json"), json.dumps(facts).encode())
 
     def _write_metadata(self, folder: Path) -> StoredFile:
         """Write label, person, position, name and hash of each record, a shard at a time."""
@@ -406,6 +422,15 @@ class Job:
         if self.persons is not None:
             columns[PERSON] = self.persons[places].tolist()
         return columns | {ROW: places, RECORD: names, CONTENT: shard.contents}
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[range]:
+    """Yield the runs of consecutive numbers."""
+    first = 0
+    for place in range(1, len(numbers) + 1):
+        if place == len(numbers) or numbers[place] != numbers[place - 1] + 1:
+            yield range(numbers[first], numbers[place - 1] + 1)
+            first = place
 
 
 def _as_text(name: str) -> str:

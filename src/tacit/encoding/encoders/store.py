@@ -8,11 +8,14 @@ all are there.
 import csv
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from tacit.compute.atomic import atomic_file, atomic_folder, check_writable, remove_parts
+from tacit.compute.engines import Engine, engine_from, whole
 from tacit.compute.shared import locked
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.manifest import holds_stores, is_store
@@ -20,10 +23,14 @@ from tacit.encoding.encoders.base import Features
 from tacit.encoding.encoders.batches import batch_size
 from tacit.encoding.encoders.job import Job
 from tacit.encoding.encoders.job import Options as Options
+from tacit.encoding.encoders.on_engine import check_reopens, encode_on_engine
 from tacit.encoding.sources.base import Source
 from tacit.errors import InputError
 
 HEADER = "record,reason\n"
+
+# folder of an engine's logs, in that of the job; no split has its name
+ENGINE = ".engine"
 
 # names of bad records in an error
 MOST_EXAMPLES = 3
@@ -49,6 +56,9 @@ def encode_to_stores(
     *,
     identity: str | None = None,
     force: bool = False,
+    engine: Any = None,
+    jobs: int = 1,
+    minutes: int | None = None,
 ) -> dict[str, Outcome]:
     """Encode a source into a store, or several splits into a folder of stores.
 
@@ -66,6 +76,15 @@ def encode_to_stores(
         Declared name of the private data; by default the folder's. Splits add their names.
     force : bool
         Replace what `folder` holds.
+    engine : {"joblib", "ray", "slurm"}, str or Engine, optional
+        Where shards are encoded, each by one thread, with the same bits: "ray:ADDRESS" and
+        "slurm:PARTITION" are understood. All workers must see the source, the encoder and the
+        folder that holds `folder`. By default in this process, or by joblib if `jobs` is more than
+        1.
+    jobs : int
+        Shards that an engine encodes at the same time.
+    minutes : int, optional
+        For slurm: the time limit of a task, for all its shards together.
 
     Returns
     -------
@@ -89,20 +108,21 @@ def encode_to_stores(
             raise InputError("classes are given, and no labels are kept; leave them out")
 
     work = folder.parent / f".{folder.name}.encoding"
-    jobs = _jobs(sources, features, options, work, identity or folder.name)
+    split_jobs = _split_jobs(sources, features, options, work, identity or folder.name)
     work.mkdir(mode=0o700, exist_ok=True)
+    runner = _runner(engine, jobs, minutes, work, split_jobs)
     try:
         with locked(work / ".lock", wait=False):
             # leftovers of a killed run
             remove_parts(folder)
-            n_reused = {name: job.run() for name, job in jobs.items()}
-            faults = {name: job.faults() for name, job in jobs.items()}
-            _check_faults(faults_path, faults, jobs, options.skip_bad)
+            n_reused = {name: _finish(job, runner) for name, job in split_jobs.items()}
+            faults = {name: job.faults() for name, job in split_jobs.items()}
+            _check_faults(faults_path, faults, split_jobs, options.skip_bad)
 
-            n_longer = {name: job.n_longer() for name, job in jobs.items()}
+            n_longer = {name: job.n_longer() for name, job in split_jobs.items()}
             with atomic_folder(folder, force=force, ours=is_replaceable) as temporary:
-                _assemble(jobs, temporary)
-            for job in jobs.values():
+                _assemble(split_jobs, temporary)
+            for job in split_jobs.values():
                 job.checkpoint.clear()
             shutil.rmtree(work)
     except BlockingIOError as error:
@@ -111,7 +131,7 @@ def encode_to_stores(
         ) from error
 
     outcomes = {}
-    for name in jobs:
+    for name in split_jobs:
         store = EmbeddingStore.open(folder / name)
         outcomes[name] = Outcome(
             store, skipped=len(faults[name]), reused=n_reused[name], longer=n_longer[name]
@@ -119,7 +139,40 @@ def encode_to_stores(
     return outcomes
 
 
-def _jobs(
+def _runner(
+    engine: Any, jobs: int, minutes: int | None, work: Path, split_jobs: Mapping[str, Job]
+) -> Engine | None:
+    """Return the engine that encodes shards, or None for this process; an engine that cannot run
+    leaves no empty folder.
+    """
+    try:
+        if engine is None and whole("jobs", jobs) > 1:
+            engine = "joblib"
+        if engine is None and minutes is not None:
+            raise InputError(f"minutes={minutes} is for the engine slurm; leave it out")
+        runner = engine_from(engine, jobs, work / ENGINE, minutes)
+        if runner is not None:
+            for job in split_jobs.values():
+                check_reopens(job)
+    except InputError:
+        # fails if an earlier run has finished shards
+        with suppress(OSError):
+            work.rmdir()
+        raise
+    return runner
+
+
+def _finish(job: Job, runner: Engine | None) -> int:
+    """Encode the shards that are not finished; return the number of records in the others."""
+    missing = job.missing()
+    if missing and runner is None:
+        job.encode(missing)
+    elif missing and runner is not None:
+        encode_on_engine(job, missing, runner)
+    return len(job.source) - job.n_records(missing)
+
+
+def _split_jobs(
     sources: Mapping[str, Source], features: Features, options: Options, work: Path, identity: str
 ) -> dict[str, Job]:
     """Return the job of each source, which keeps finished shards in a folder of its name."""

@@ -5,6 +5,7 @@ A new archive is a file with `splits(files)` and `read(files, split)`, and its n
 """
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,21 @@ def open_source(
     separator = None if public else label_separator
 
     # `persons` names a file of ids, or else a column or array of the source
-    if persons is not None and is_ids_file(persons):
+    has_ids_file = persons is not None and is_ids_file(persons)
+    reopen = partial(
+        open_source,
+        path,
+        split,
+        labels=labels,
+        x=x,
+        y=y,
+        persons=None if has_ids_file else persons,
+        persons_folder=persons_folder,
+        public=public,
+        skip_bad=skip_bad,
+        label_separator=label_separator,
+    )
+    if persons is not None and has_ids_file:
         source = _open(path, split, table, x, y, None, persons_folder, public, faults, separator)
         with places_of_ids(persons).in_errors():
             ids = persons_of(read_ids(persons), len(source), persons, faults)
@@ -103,7 +118,7 @@ def open_source(
         source = _open(path, split, table, x, y, persons, persons_folder, public, faults, separator)
     if path.is_dir():
         source = replace(source, folder=path)
-    return source
+    return replace(source, reopen=reopen)
 
 
 def _check_persons(persons: str | None, folder: int | None, public: bool) -> None:

@@ -78,6 +78,8 @@ class Source:
     hidden : int
         Which folder of each name is such an id, counted from 1, so that messages leave it out; 0
         for none.
+    reopen : callable or None
+        Opens the source again in another process, without the ids of a file; `open_source` sets it.
     """
 
     kind: Kind
@@ -95,6 +97,7 @@ class Source:
     label_kind: LabelKind = "value"
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     places: Places = ROWS
+    reopen: "Callable[[], Source] | None" = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.names)
