@@ -103,6 +103,108 @@ def test_noise_of_sums_and_counts_does_not_bias_the_within_class_share():
     assert noise_forgotten > 40 * error
 
 
+def test_noise_that_differs_by_class_does_not_bias_share_and_grand_mean():
+    rng = np.random.default_rng(1)
+    sizes = np.array([20.0, 50.0, 90.0, 130.0])
+    noise = np.array([0.5, 1.0, 2.0, 3.0])
+    sums = np.stack([rows.sum(axis=0) for rows in unit_records(rng, sizes.astype(int))])
+    exact = NoisySums(sums, 0.0, sizes, 0.0)
+    shares = []
+    energies = []
+    for _ in range(2000):
+        noisy_sums = sums + noise[:, None] * rng.normal(size=sums.shape)
+        counts = sizes + noise * rng.normal(size=4)
+        release = NoisySums(noisy_sums, noise, counts, noise)
+        shares.append(within_share(release))
+        # the energy of the mean, of which that of the noise is taken out
+        grand = grand_mean(replace(release, counts=sizes))
+        energies.append(grand @ noisy_sums.sum(axis=0) / sizes.sum())
+
+    # the share is weighted by noise, and these classes differ
+    lengths = (sums**2).sum(axis=1) - sizes
+    pairs = sizes * (sizes - 1)
+    weights = (pairs.mean() / (pairs.mean() + 15 * noise**2)) ** 2
+    expected = 1 - weights @ lengths / (weights @ pairs)
+    error = np.std(shares) / 2000**0.5
+    assert LEAST_WITHIN < min(shares) < max(shares) < 1
+    assert abs(np.mean(shares) - expected) < 4 * error
+    noise_forgotten = weights @ (15 * noise**2) / (weights @ pairs)
+    assert noise_forgotten > 10 * error
+
+    energy = grand_mean(exact) @ grand_mean(exact)
+    error = np.std(energies) / 2000**0.5
+    assert abs(np.mean(energies) - energy) < 4 * error
+    by_mean = 4 * 15 * noise.mean() ** 2
+    assert (15 * (noise**2).sum() - by_mean) / sizes.sum() ** 2 > 10 * error
+
+
+def test_a_share_by_noise_of_each_class_takes_out_the_noise_of_counts():
+    sums = np.array([[30.0, 0.0], [0.0, 70.0]])
+    noise = np.array([1.0, 2.0])
+    release = NoisySums(sums, noise, np.array([50.0, 100.0]), np.array([10.0, 30.0]))
+    pairs = np.array([50 * 49 - 100.0, 100 * 99 - 900.0])
+    weights = 1 / (pairs.mean() + 2 * noise**2) ** 2
+    energy = np.array([900 - 2 * 1.0 - 50, 4900 - 2 * 4.0 - 100])
+    assert within_share(release) == pytest.approx(1 - weights @ energy / (weights @ pairs))
+    assert within_share(replace(release, count_noise=np.array([10.0, 200.0]))) == 1.0
+
+
+def test_noise_that_is_the_same_for_all_classes_gives_the_same_bits_as_one_number():
+    prior, _, _, release = simulated(50, n_classes=60, noise=7.0, count_noise=5.0)
+    by_class = replace(release, noise=np.full(60, 7.0), count_noise=np.full(60, 5.0))
+    assert (by_class.noise, by_class.count_noise) == (7.0, 5.0)
+    names = RNG.normal(size=release.sums.shape)
+    for names_or_none in (None, names):
+        expected = class_posterior(prior, release, names_or_none)
+        found = class_posterior(prior, by_class, names_or_none)
+        assert np.array_equal(found.mean, expected.mean)
+        assert np.array_equal(found.variance, expected.variance)
+        assert np.array_equal(found.sizes, expected.sizes)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_each_class_has_the_evidence_and_posterior_of_its_own_noise(per_class):
+    prior, means, _, release = simulated(3, n_classes=6, width=5)
+    points = means if per_class else prior.neighbourhoods
+    family = Family(prior, points, ABOUT_NEIGHBOURHOOD, WITHIN, per_class=per_class)
+    sizes = np.geomspace(2, 80, 6)
+    noise = np.geomspace(0.1, 300, 6)
+    found = family.posterior(release.sums, sizes, noise[:, None])
+    found_evidence = family.evidence(release.sums, 40.0, noise[:, None])
+    for c in range(6):
+        expected = family.posterior(release.sums, sizes, noise[c])
+        for found_part, expected_part in zip(found, expected, strict=True):
+            assert np.allclose(found_part[c], expected_part[c], rtol=1e-12)
+        expected_evidence = family.evidence(release.sums, 40.0, noise[c])
+        assert found_evidence[c] == pytest.approx(expected_evidence[c], rel=1e-12)
+
+
+def test_a_class_of_much_noise_is_shrunk_and_the_others_are_not():
+    prior, means, _, release = simulated(0, noise=1.0, count_noise=1.0)
+    noise = np.where(np.arange(200) < 20, 300.0, 1.0)
+    draw = np.random.default_rng(3).normal(size=release.sums.shape)
+    noisy_sums = release.sums + np.sqrt(noise**2 - 1)[:, None] * draw
+    release = replace(release, sums=noisy_sums, noise=noise)
+    found = class_posterior(prior, release)
+    calibrated = ((found.mean - means) ** 2 / found.variance).mean(axis=1)
+    assert calibrated[:20].mean() == pytest.approx(1, abs=0.3)
+    assert calibrated[20:].mean() == pytest.approx(1, abs=0.15)
+    clarity = found.clarity(release.noise)
+    energy = found.sizes**2 * found.between
+    assert np.allclose(clarity, energy / (energy + 60 * noise**2), rtol=1e-9)
+
+
+def test_sizes_are_counts_only_where_all_counts_are_precise():
+    prior, _, _, release = simulated(0, n_classes=50, count_noise=1.0)
+    one_noisy = np.where(np.arange(50) == 0, 60.0, 1.0)
+    assert np.array_equal(class_posterior(prior, release).sizes, release.counts)
+    counts = release.counts + np.where(np.arange(50) == 0, 150.0, 0.0)
+    noisy = replace(release, counts=counts, count_noise=one_noisy)
+    sizes = class_posterior(prior, noisy).sizes
+    assert sizes[0] < 0.6 * counts[0]
+    assert np.allclose(sizes[1:], counts[1:], rtol=0.15)
+
+
 def test_the_within_class_share_is_clipped():
     alike, apart = np.array([[50.0, 0.0]]), np.array([[0.5, 0.0]])
     counts = np.array([50.0])

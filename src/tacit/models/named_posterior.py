@@ -121,7 +121,7 @@ def _precision_of_means(
     are mostly noise would make the sums look precise, so they are reduced by the share of noise in
     their squared total.
     """
-    noise_share = len(sizes) * (release.count_noise / float(sizes.sum())) ** 2
+    noise_share = len(sizes) * (release.mean_count_noise / float(sizes.sum())) ** 2
     certain_sizes = sizes * math.sqrt(max(1 - noise_share, 0.0))
 
     mean_variance = float(prior.variances.mean())
@@ -130,6 +130,6 @@ def _precision_of_means(
 
     # 1 / (about + within/n + (noise/n)^2), which is 0 for a class of size 0
     variance_of_sum = (
-        certain_sizes**2 * about_name + certain_sizes * within_class + release.noise**2
+        certain_sizes**2 * about_name + certain_sizes * within_class + release.noise_column**2
     )
     return np.asarray(certain_sizes**2 / np.maximum(variance_of_sum, 1e-300))

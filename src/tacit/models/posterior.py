@@ -9,6 +9,9 @@ within-class share (`within_share`). A noisy sum and a noisy count of the class 
 
     S_c ~ N(n_c m_c, n_c h w + s^2),    count_c ~ N(n_c, t^2).
 
+The noise, s and t, may differ between classes, as where owners who list other classes add their
+sums.
+
 The prior of m_c is a mixture of three families, whose weights all classes share; g is the mean of
 all private rows (`grand_mean`):
 
@@ -78,13 +81,35 @@ PRECISE_COUNT = 0.1
 @dataclass(frozen=True)
 class NoisySums:
     """Released sums (C, p) along the axes and counts (C,) of classes, with the standard deviations
-    of their noise.
+    of their noise: one for all classes, or one for each, (C,).
     """
 
     sums: Floats
-    noise: float
+    noise: float | Floats
     counts: Floats
-    count_noise: float
+    count_noise: float | Floats
+
+    def __post_init__(self) -> None:
+        """Keep noise that is the same for all classes as one number, so that the bits of what
+        follows do not depend on how it was passed.
+        """
+        object.__setattr__(self, "noise", one_if_equal(self.noise))
+        object.__setattr__(self, "count_noise", one_if_equal(self.count_noise))
+
+    @property
+    def noise_column(self) -> float | Floats:
+        """Noise of the sums that broadcasts with them, (C, 1) if it differs between classes."""
+        return column(self.noise)
+
+    @property
+    def mean_noise(self) -> float:
+        """Root mean square, over the classes, of the noise of a sum on a coordinate."""
+        return root_mean_square(self.noise)
+
+    @property
+    def mean_count_noise(self) -> float:
+        """Root mean square, over the classes, of the noise of a count."""
+        return root_mean_square(self.count_noise)
 
 
 @dataclass(frozen=True)
@@ -107,9 +132,9 @@ class ClassPosterior:
         """Mean squared length of the class means, at least 0.02."""
         return max(1 - self.within, LEAST_BETWEEN)
 
-    def clarity(self, noise: float) -> Floats:
+    def clarity(self, noise: float | Floats) -> Floats:
         """Share of each class's sum, in squared length, that is not noise of this standard
-        deviation; (C,).
+        deviation, one for all classes or one for each; (C,).
         """
         signal = self.sizes**2 * self.between
         return np.asarray(signal / (signal + self.mean.shape[1] * noise**2))
@@ -133,8 +158,30 @@ def within_share(release: NoisySums) -> float:
         # Noise hides the counts: nothing is known of the means.
         return 1.0
 
+    if isinstance(release.noise, np.ndarray):
+        return share_by_weights(release, pairs / len(n))
+
     energy = float((release.sums**2).sum()) - release.sums.size * release.noise**2 - float(n.sum())
     return min(max(1 - energy / pairs, LEAST_WITHIN), 1.0)
+
+
+def share_by_weights(release: NoisySums, mean_pairs: float) -> float:
+    """Return the same share where noise differs between classes, so that a class of much noise does
+    not hide the others.
+
+    The estimate of a class weighs 1 over (mean n (n - 1) + p s^2)^2: the squared length of its sum
+    has about that variance.
+    """
+    n = release.counts
+    noise_energy = release.sums.shape[1] * np.square(release.noise)
+    energy = (release.sums**2).sum(axis=1) - noise_energy - n
+    pairs = n * (n - 1) - np.square(release.count_noise)
+
+    weights = (mean_pairs / (mean_pairs + noise_energy)) ** 2
+    weighted_pairs = float(weights @ pairs)
+    if weighted_pairs <= 0:
+        return 1.0
+    return min(max(1 - float(weights @ energy) / weighted_pairs, LEAST_WITHIN), 1.0)
 
 
 @phase(SOLVING)
@@ -187,20 +234,21 @@ def class_posterior(
 def _size_grid(release: NoisySums, least_size: float) -> Floats:
     """Candidate sizes of a class, (SIZES,), with evenly spaced logarithms."""
     # Beyond the largest count, and beyond what the noise of a count may hide.
-    largest = max(10.0, 2.0 * float(release.counts.max()), 3.0 * release.count_noise)
+    largest = max(10.0, 2.0 * float(release.counts.max()), 3.0 * float(np.max(release.count_noise)))
     return np.geomspace(least_size, largest, SIZES)
 
 
 def _log_evidence(release: NoisySums, families: list[Family], size_grid: Floats) -> Floats:
     """Log likelihood of each class's sum and count, (C, SIZES, families), up to a constant."""
+    noise = release.noise_column
     evidence_by_family = []
     for family in families:
-        evidence_by_size = [family.evidence(release.sums, n, release.noise) for n in size_grid]
+        evidence_by_size = [family.evidence(release.sums, n, noise) for n in size_grid]
         evidence_by_family.append(np.stack(evidence_by_size, axis=1))
     evidence = np.stack(evidence_by_family, axis=2)
 
     # Sizes between two points of the grid must not seem impossible, however precise the counts are.
-    count_sd = np.hypot(release.count_noise, 0.05 * size_grid)
+    count_sd = np.hypot(column(release.count_noise), 0.05 * size_grid)
     deviations = (release.counts[:, None] - size_grid) / count_sd
     evidence += (-0.5 * deviations**2 - np.log(count_sd))[:, :, None]
     return evidence
@@ -210,7 +258,7 @@ def _class_sizes(
     release: NoisySums, size_grid: Floats, size_shares: Floats, least_size: float
 ) -> Floats:
     """Sizes of the classes, (C,), from their posterior shares on the grid."""
-    if release.count_noise < PRECISE_COUNT * np.quantile(release.counts, 0.25):
+    if np.max(release.count_noise) < PRECISE_COUNT * np.quantile(release.counts, 0.25):
         return np.asarray(np.maximum(release.counts, least_size))
 
     # Geometric means: the grid is one of logarithms.
@@ -230,7 +278,8 @@ def _mixture(
     """Mean and variance of each class's mean, (C, p), over all families; over the last one alone in
     the classes (C,) that `by_last_alone` says.
     """
-    posteriors = [family.posterior(release.sums, sizes, release.noise) for family in families]
+    noise = release.noise_column
+    posteriors = [family.posterior(release.sums, sizes, noise) for family in families]
     log_evidence = np.stack([evidence for evidence, _, _ in posteriors], axis=1)
 
     # Posterior weights of the families in each class, (C, families).
@@ -267,7 +316,7 @@ def _total(release: NoisySums) -> float:
     """Total number of rows, at least its noise and one row per class."""
     n_classes = len(release.counts)
     total = float(release.counts.sum())
-    total_noise = release.count_noise * math.sqrt(n_classes)
+    total_noise = release.mean_count_noise * math.sqrt(n_classes)
     return max(total, total_noise, float(n_classes))
 
 
@@ -278,7 +327,7 @@ def grand_mean(release: NoisySums) -> Floats:
     mean = release.sums.sum(axis=0) / total
 
     energy = float(mean @ mean)
-    signal = max(energy - n_classes * width * (release.noise / total) ** 2, 0.0)
+    signal = max(energy - n_classes * width * (release.mean_noise / total) ** 2, 0.0)
     signal_share = 0.0
     if energy > 0:
         signal_share = signal / energy
@@ -289,6 +338,8 @@ def grand_mean(release: NoisySums) -> Floats:
 class Family:
     """A prior of class means: equally likely points (J, p), or one point for each class, with a
     variance about them.
+
+    Noise is one number, or (C, 1) if it differs between classes.
     """
 
     def __init__(
@@ -307,7 +358,9 @@ class Family:
         self.about = spread * prior.variances
         self.within = within * prior.variances
 
-    def _log_likelihood(self, sums: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats]:
+    def _log_likelihood(
+        self, sums: Floats, sizes: Floats, noise: float | Floats
+    ) -> tuple[Floats, Floats]:
         """Log likelihood of sums, in a part by point, (C, J) or (C, 1), and a part of the class,
         (C,).
 
@@ -331,12 +384,14 @@ class Family:
         # All points are equally likely.
         return by_point, by_class - np.log(len(self.points))
 
-    def evidence(self, sums: Floats, size: float, noise: float) -> Floats:
+    def evidence(self, sums: Floats, size: float, noise: float | Floats) -> Floats:
         """Log evidence of each class's sum, (C,), if all classes had this size."""
         by_point, by_class = self._log_likelihood(sums, np.full(len(sums), size), noise)
         return np.asarray(log_sum(by_point) + by_class)
 
-    def posterior(self, sums: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats, Floats]:
+    def posterior(
+        self, sums: Floats, sizes: Floats, noise: float | Floats
+    ) -> tuple[Floats, Floats, Floats]:
         """Log evidence (C,), mean and variance (C, p) of each class's mean."""
         by_point, by_class = self._log_likelihood(sums, sizes, noise)
         evidence = log_sum(by_point) + by_class
@@ -410,3 +465,25 @@ def softmax(logs: Floats, axis: int | tuple[int, ...]) -> Floats:
     """Exponentials, scaled so that they add up to 1 along the axis."""
     shares = np.exp(logs - logs.max(axis=axis, keepdims=True))
     return np.asarray(shares / shares.sum(axis=axis, keepdims=True))
+
+
+def one_if_equal(noise: float | Floats) -> float | Floats:
+    """Noise of all classes as one number if they have the same."""
+    values = np.unique(noise)
+    if len(values) == 1:
+        return float(values[0])
+    return noise
+
+
+def column(noise: float | Floats) -> float | Floats:
+    """Noise of classes that broadcasts with arrays of shape (C, ...); one number stays as it is."""
+    if isinstance(noise, np.ndarray):
+        return noise[:, None]
+    return noise
+
+
+def root_mean_square(noise: float | Floats) -> float:
+    """Root mean square of the noise of classes; one number stays as it is, to the bit."""
+    if isinstance(noise, np.ndarray):
+        return math.sqrt(float(np.mean(noise**2)))
+    return noise

@@ -14,7 +14,6 @@ from tacit.learners.prototypes import auto as module
 from tacit.learners.prototypes.auto import (
     CLEAR,
     COUNT_SHARE,
-    LEFT_OUT,
     LONGEST_START,
     SMALL_CLASSES,
     START,
@@ -25,6 +24,7 @@ from tacit.learners.prototypes.refinement import BALANCE, RIDGE, STEPS, clip_nor
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import noise_source
 from tacit.mechanisms.outer_products import NORM, UNIT
+from tacit.models import deciding
 from tacit.models.calibration import fair_offsets, posterior_probabilities, simulated
 from tacit.models.carried import CarriedPosterior, carried
 from tacit.models.decisions import LinearHead, QuadraticHead
@@ -204,7 +204,7 @@ def test_sums_are_weighted_by_their_precision(monkeypatch, draws, route):
 def test_names_are_directions_along_the_axes_and_meet_the_last_sums(monkeypatch, route):
     take(route, monkeypatch)
     used, releases = [], []
-    monkeypatch.setattr(module, "named_posterior", lambda *given: used.append(given))
+    monkeypatch.setattr(deciding, "named_posterior", lambda *given: used.append(given))
     found = module.class_posterior
     monkeypatch.setattr(
         module,
@@ -223,13 +223,13 @@ def test_names_are_directions_along_the_axes_and_meet_the_last_sums(monkeypatch,
 def test_clarity_is_at_the_noise_of_all_sums(monkeypatch, route):
     take(route, monkeypatch)
     used = []
-    found = module.blended
+    found = deciding.blended
 
     def spy(posterior, variances, rows, clarity, names, *, linear):
         used.append((posterior, clarity))
         return found(posterior, variances, rows, clarity, names, linear=linear)
 
-    monkeypatch.setattr(module, "blended", spy)
+    monkeypatch.setattr(deciding, "blended", spy)
     model = tacit.AutoPrototypes("rho=0.02", names=NAME_ROWS, **FIT).fit(X, Y)
     ((posterior, clarity),) = used
     noise = (0.5 / 0.02 / (route * (1 - COUNT_SHARE))) ** 0.5
@@ -466,7 +466,7 @@ def test_offsets_of_sums_count_less_where_no_names_are_used(monkeypatch, names, 
     take(1, monkeypatch)
     asked = []
     monkeypatch.setattr(
-        module,
+        deciding,
         "fair_offsets",
         lambda *_, sums_alone: asked.append(sums_alone) or np.array([9, 0, 0, 0]),
     )
@@ -494,7 +494,7 @@ def test_names_that_the_sums_contradict_change_nothing(budget):
     right = tacit.AutoPrototypes(budget, names=NAME_ROWS, **FIT).fit(X, Y)
     assert (plain.names_used_, model.names_used_, right.names_used_) == (False, False, True)
     said = [fitted.released_.mechanism["class names"] for fitted in (plain, model, right)]
-    assert said == ["none", LEFT_OUT, "used"]
+    assert said == ["none", deciding.LEFT_OUT, "used"]
     arrays, same = plain.released_.arrays, model.released_.arrays
     assert arrays.keys() == same.keys()
     assert all(np.array_equal(arrays[name], same[name]) for name in arrays)

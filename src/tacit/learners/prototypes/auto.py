@@ -31,20 +31,12 @@ from tacit.learners.prototypes import label_posterior, refinement
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.calibration import (
-    Simulated,
-    Slopes,
-    fair_offsets,
-    posterior_probabilities,
-    simulated,
-    with_doubt_of_names,
-)
+from tacit.models import deciding
+from tacit.models.calibration import Slopes, fair_offsets, posterior_probabilities, simulated
 from tacit.models.carried import IN_RELEASE, CarriedPosterior
-from tacit.models.decisions import LinearHead, QuadraticHead
-from tacit.models.named_posterior import named_posterior
+from tacit.models.decisions import LinearHead
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
 from tacit.models.public_prior import ROWS, PublicPrior, public_prior
-from tacit.models.quadratic import QuadraticScores, blended
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.privacy.budget import Budget
@@ -78,8 +70,6 @@ CLEAR = 0.7
 # its bound
 START = 0.5
 LONGEST_START = 2.0
-
-LEFT_OUT = "left out: the sums contradict them, or all are alike"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -245,12 +235,9 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
             return self._fit_label_sets(prepared, noise)
         with phase(SET_UP):
             prior = public_prior(public_rows(self.public, prepared.width), prepared.centre)
-        names = None
-        if prepared.names is not None:
-            names = prepared.names @ prior.axes
-
         release, plain, sums_share = self._release_sums(prior, prepared, noise)
-        carried = _posterior(prior, release, plain, names)
+        names = deciding.along_axes(prepared.names, prior)
+        carried = deciding.carried_posterior(prior, release, plain, names)
         self.spent_on_sums_ = sums_share
         self.names_used_ = carried.names is not None
         self.prototypes_ = carried.posterior.mean @ prior.axes.T
@@ -258,31 +245,22 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         self.centre_ = prepared.centre
 
         one_release = sums_share == QUARTER or not self.refine
-        name_use = "none"
-        if names is not None:
-            name_use = "used" if self.names_used_ else LEFT_OUT
         facts = {
             "noise multiplier of the sums": self._noise_of_sums(sums_share),
             "releases of the sums": "one" if one_release else "several, averaged",
             "share of the count column": COUNT_SHARE,
             "share of the budget for the sums": sums_share,
-            "class names": name_use,
-            "normalisation": normalisation(self.centre_),
-        }
+        } | deciding.facts_of_decision(carried, names, self.centre_)
 
-        scores = blended(
-            carried.posterior,
-            prior.variances,
-            prior.sample,
-            carried.clarity,
-            carried.names,
-            linear=self.refined_,
-        )
-        with phase(SOLVING):
-            rows = simulated(carried, prior.sample)
         if self.refined_:
-            return self._refined(carried, scores, rows, facts, prepared, noise)
-        return self._unrefined(carried, scores, rows, facts, plain.trust)
+            return self._refined(prior, carried, facts, prepared, noise)
+
+        released = deciding.decision(prior, carried, plain.trust, self.centre_, facts)
+        self.coefficients_ = released.arrays["coefficients"]
+        self.intercepts_ = released.arrays["intercepts"]
+        self.axes_ = released.arrays["axes"]
+        self.squares_ = released.arrays["squares"]
+        return released
 
     def _fit_label_sets(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         """Release linear scores of the posterior where a record may have several labels."""
@@ -290,9 +268,7 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         with phase(SET_UP):
             prior = public_prior(public_rows(self.public, prepared.width), prepared.centre)
             sums = self._label_sums(prepared).released(prepared, multiplier=z, noise=noise)
-        names = None
-        if prepared.names is not None:
-            names = prepared.names @ prior.axes
+        names = deciding.along_axes(prepared.names, prior)
         with phase(SOLVING):
             scores = label_posterior.label_scores(prior, sums, names)
 
@@ -307,7 +283,7 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
 
         name_use = "none"
         if names is not None:
-            name_use = "used" if self.names_used_ else LEFT_OUT
+            name_use = "used" if self.names_used_ else deciding.LEFT_OUT
         facts = facts_of(self.most_labels, z) | {
             "class names": name_use,
             "normalisation": normalisation(self.centre_),
@@ -315,48 +291,21 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         what = "one linear score per label, from noisy sums of the rows of each label"
         return Released(what, self._arrays(), LinearHead(), facts, label_sets=scores.label_sets)
 
-    def _unrefined(
-        self,
-        carried: CarriedPosterior,
-        scores: QuadraticScores,
-        rows: Simulated,
-        facts: dict[str, Any],
-        plain_trust: float,
-    ) -> Released:
-        """Quadratic scores of the posterior, with fair offsets.
-
-        `plain_trust` is the trust of the posterior without names.
-        """
-        with phase(SOLVING):
-            offsets = fair_offsets(
-                carried.clarity, rows, scores.of, sums_alone=carried.names is None
-            )
-            scores = scores.moved(offsets)
-            doubted_rows = with_doubt_of_names(rows, carried, plain_trust)
-            confidence = posterior_probabilities(carried.posterior, doubted_rows, scores.of)
-
-        self.coefficients_ = scores.slopes @ carried.axes.T
-        self.intercepts_ = scores.offsets
-        self.axes_ = carried.axes
-        self.squares_ = scores.squares
-        arrays = self._arrays() | {"axes": self.axes_, "squares": self.squares_}
-        what = f"one quadratic score per class, from noisy class sums{IN_RELEASE}"
-        return Released(what, arrays, QuadraticHead(), facts, carried.arrays(arrays), confidence)
-
     def _refined(
         self,
+        prior: PublicPrior,
         carried: CarriedPosterior,
-        scores: QuadraticScores,
-        rows: Simulated,
         facts: dict[str, Any],
         records: UnitRows,
         noise: NoiseSource,
     ) -> Released:
         """Linear scores of the posterior after noisy gradient descent, with fair offsets."""
         posterior = carried.posterior
+        scores = deciding.scores_of(prior, carried, linear=True)
 
-        # `blended` standardises scores; descent starts from a scale that suits the softmax.
+        # scores are standardised; descent starts from a scale that suits the softmax
         with phase(SOLVING):
+            rows = simulated(carried, prior.sample)
             confidence = posterior_probabilities(posterior, rows, scores.of)
         start = scores.times(min(START * confidence.scale, LONGEST_START))
 
@@ -484,23 +433,3 @@ def rows_with_counts(records: UnitRows, label: str) -> Iterator[Block]:
     for block in records.blocks(label):
         counts = np.full(len(block.rows), COUNT_SCALE)
         yield block._replace(rows=np.column_stack([block.rows * ROW_SCALE, counts]))
-
-
-def _posterior(
-    prior: PublicPrior, release: NoisySums, plain: ClassPosterior, names: Floats | None
-) -> CarriedPosterior:
-    """The posterior with class names, (C, p), or the `plain` one if the sums contradict them or
-    there are none.
-    """
-    posterior = plain
-    used_names = None
-    named = None
-    if names is not None:
-        named = named_posterior(prior, release, plain, names)
-    if named is not None:
-        posterior = named
-        used_names = names
-
-    # clarity belongs to the sums, so names do not change it
-    clarity = plain.clarity(release.noise)
-    return CarriedPosterior(posterior, prior.axes, prior.variances, clarity, used_names)

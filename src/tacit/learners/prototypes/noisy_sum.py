@@ -26,7 +26,8 @@ from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
-from tacit.models.decisions import LinearHead, NearestPrototype
+from tacit.models.deciding import directions_of_sums
+from tacit.models.decisions import LinearHead
 from tacit.models.label_effects import even_spread, public_spread, root_variance
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation, unit_rows_about
@@ -181,12 +182,8 @@ class NoisySumPrototypes(SumsClassifier):
             "row norm": 1.0,
             "noise standard deviation": z,
             "sampling": "none; every record is used once",
-            "normalisation": normalisation(self.centre_),
         }
-        arrays = {"prototypes": self.prototypes_} | centre_array(self.centre_)
-        return Released(
-            "one noisy sum of unit rows per class", arrays, NearestPrototype("cosine"), facts
-        )
+        return directions_of_sums(self.prototypes_, centre=self.centre_, facts=facts)
 
     def _fit_label_sets(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         """Release linear scores where a record may have several labels."""
