@@ -103,22 +103,17 @@ def test_noise_of_sums_and_counts_does_not_bias_the_within_class_share():
     assert noise_forgotten > 40 * error
 
 
-def test_noise_that_differs_by_class_does_not_bias_share_and_grand_mean():
+def test_noise_that_differs_by_class_does_not_bias_the_within_class_share():
     rng = np.random.default_rng(1)
     sizes = np.array([20.0, 50.0, 90.0, 130.0])
     noise = np.array([0.5, 1.0, 2.0, 3.0])
     sums = np.stack([rows.sum(axis=0) for rows in unit_records(rng, sizes.astype(int))])
-    exact = NoisySums(sums, 0.0, sizes, 0.0)
     shares = []
-    energies = []
     for _ in range(2000):
         noisy_sums = sums + noise[:, None] * rng.normal(size=sums.shape)
         counts = sizes + noise * rng.normal(size=4)
         release = NoisySums(noisy_sums, noise, counts, noise)
         shares.append(within_share(release))
-        # the energy of the mean, of which that of the noise is taken out
-        grand = grand_mean(replace(release, counts=sizes))
-        energies.append(grand @ noisy_sums.sum(axis=0) / sizes.sum())
 
     # the share is weighted by noise, and these classes differ
     lengths = (sums**2).sum(axis=1) - sizes
@@ -131,11 +126,15 @@ def test_noise_that_differs_by_class_does_not_bias_share_and_grand_mean():
     noise_forgotten = weights @ (15 * noise**2) / (weights @ pairs)
     assert noise_forgotten > 10 * error
 
-    energy = grand_mean(exact) @ grand_mean(exact)
-    error = np.std(energies) / 2000**0.5
-    assert abs(np.mean(energies) - energy) < 4 * error
-    by_mean = 4 * 15 * noise.mean() ** 2
-    assert (15 * (noise**2).sum() - by_mean) / sizes.sum() ** 2 > 10 * error
+
+def test_the_grand_mean_is_shrunk_by_the_noise_of_all_classes_together():
+    sums = np.array([[30.0, 10.0], [10.0, 70.0]])
+    noise = np.array([1.0, 7.0])
+    grand = grand_mean(NoisySums(sums, noise, np.array([50.0, 100.0]), noise))
+    mean = sums.sum(axis=0) / 150
+    energy = mean @ mean
+    noise_energy = 2 * (noise**2).sum() / 150**2
+    assert np.allclose(grand, mean * (1 - noise_energy / energy), rtol=1e-12)
 
 
 def test_a_share_by_noise_of_each_class_takes_out_the_noise_of_counts():
@@ -184,8 +183,11 @@ def test_a_class_of_much_noise_is_shrunk_and_the_others_are_not():
     noise = np.where(np.arange(200) < 20, 300.0, 1.0)
     draw = np.random.default_rng(3).normal(size=release.sums.shape)
     noisy_sums = release.sums + np.sqrt(noise**2 - 1)[:, None] * draw
+    all_clear = class_posterior(prior, release)
     release = replace(release, sums=noisy_sums, noise=noise)
     found = class_posterior(prior, release)
+    assert np.allclose(found.variance[20:], all_clear.variance[20:], rtol=0.2)
+    assert found.variance[:20].min() > 5 * all_clear.variance[:20].max()
     calibrated = ((found.mean - means) ** 2 / found.variance).mean(axis=1)
     assert calibrated[:20].mean() == pytest.approx(1, abs=0.3)
     assert calibrated[20:].mean() == pytest.approx(1, abs=0.15)
