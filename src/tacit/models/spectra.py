@@ -25,6 +25,15 @@ def eigenvectors(matrix: Floats) -> tuple[Floats, Floats]:
     return values, vectors
 
 
+def spectrum(matrix: Floats) -> tuple[Floats, Floats]:
+    """Return eigenvalues and eigenvectors of the nearest positive semidefinite matrix.
+
+    `matrix` is overwritten.
+    """
+    values, vectors = eigenvectors(matrix)
+    return np.maximum(values, 0.0), vectors
+
+
 def principal_axes(rows: Floats) -> tuple[Floats, Floats]:
     """Principal axes of rows (m, d), in the columns of an array (d, p), and mean squares along
     them, largest first.

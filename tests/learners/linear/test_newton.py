@@ -7,7 +7,7 @@ from learners.blobs import PUBLIC, X, Y, unit
 from messages import stating
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
-from tacit.learners.common.preconditioning import NOISE_IN_LOGIT, spectrum
+from tacit.learners.common.preconditioning import NOISE_IN_LOGIT
 from tacit.learners.common.softmax import logits
 from tacit.learners.linear import newton
 from tacit.learners.linear.newton import (
@@ -20,6 +20,7 @@ from tacit.learners.linear.newton import (
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.mechanisms.outer_products import UNIT, product_sums, rounded, weighted_product_sums
+from tacit.models.spectra import spectrum
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel, compose
 

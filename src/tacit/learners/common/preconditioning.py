@@ -1,4 +1,4 @@
-"""Division of noisy gradients by a noisy matrix: its spectrum, and the damping for the noise."""
+"""Division of noisy gradients by a noisy matrix, by its spectrum, and the damping for the noise."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ import math
 import numpy as np
 
 from tacit.models.rows import Floats
-from tacit.models.spectra import eigenvectors
 
 # standard deviation to which noise may add up in a logit; chosen on CIFAR-10
 NOISE_IN_LOGIT = 0.5
 
 # bisections of the damping: the interval shrinks to 2^-60 of its length, in logarithms
 BISECTIONS = 60
-
-
-def spectrum(matrix: Floats) -> tuple[Floats, Floats]:
-    """Return eigenvalues and eigenvectors of the nearest positive semidefinite matrix.
-
-    `matrix` is overwritten.
-    """
-    values, vectors = eigenvectors(matrix)
-    return np.maximum(values, 0.0), vectors
 
 
 def damping_for(

@@ -13,7 +13,7 @@ from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.budget_split import Part
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import real
-from tacit.learners.common.preconditioning import damping_for, divided, spectrum
+from tacit.learners.common.preconditioning import damping_for, divided
 from tacit.learners.common.softmax import (
     Blocks,
     clip_norm_under,
@@ -28,6 +28,7 @@ from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
+from tacit.models.spectra import spectrum
 from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 

@@ -26,14 +26,16 @@ from tacit.learners.common.label_calibration import calibrated
 from tacit.learners.common.label_sums import LABEL_SUMS, LabelSums, declared_most, facts_of
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import check_optional, declared_counts, flag, real
-from tacit.learners.common.preconditioning import divided, spectrum
+from tacit.learners.common.preconditioning import divided
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows, scores_of_empty
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.discriminants import discriminants, relative_weight
 from tacit.models.label_effects import NoisyLabels, normal_spread, root_variance
 from tacit.models.label_sets import LabelSets
 from tacit.models.released import Released
 from tacit.models.rows import Floats
+from tacit.models.spectra import spectrum
 from tacit.privacy.events import Event
 from tacit.privacy.unit import Unit
 
@@ -47,16 +49,6 @@ SHARE_OF_MOMENTS = 0.3
 
 # The same where a record may have several labels. Chosen on GoEmotions.
 SHARE_OF_MOMENTS_OF_SETS = 0.15
-
-# Rows of a matrix that are computed at once.
-STRIP = 512
-
-# Standard deviations of noise up to which total weights count as equal.
-WITHIN_NOISE = 4.0
-
-# Weight of the variance of a mean's noise, added to the variance within classes. Chosen on
-# CIFAR-10.
-NOISE_IN_MEAN = 4.0
 
 
 class Noises(NamedTuple):
@@ -352,18 +344,6 @@ class LeastSquares(SumsClassifier, UnitRowClassifier):
         return 1.0 + deviation * math.sqrt(width)
 
 
-def relative_weight(
-    weight_in_sums: float, sums_sd: float, weight_in_moments: float, moments_sd: float
-) -> float:
-    """Return the first weight over the second, or 1 if noise of these standard deviations explains
-    the difference.
-    """
-    difference = abs(weight_in_sums - weight_in_moments)
-    if difference <= WITHIN_NOISE * math.hypot(sums_sd, moments_sd):
-        return 1.0
-    return max(weight_in_sums, 1.0) / max(weight_in_moments, moments_sd, 1.0)
-
-
 def moment_queries(
     records: UnitRows, noises: Noises, counts: ClassCounts, n_classes: int
 ) -> MomentQueries:
@@ -429,52 +409,6 @@ def noisy_moments(
     if declared is None:
         raise ValueError("counts are neither bought nor declared")
     return moments, sums, declared, None
-
-
-@phase(SOLVING)
-def discriminants(
-    moments: Floats,
-    sums: Floats,
-    counts: Floats,
-    ridge: float,
-    *,
-    least_count: float,
-    sum_noise: float,
-    normalise: bool,
-) -> tuple[Floats, Floats]:
-    """Return one theta per class, and the intercepts of its scores; `moments` are overwritten.
-
-    Counts are raised to `least_count`, their noise at least, so that no mean is divided by almost
-    0. `sum_noise` is the standard deviation of the noise on an entry of the sums.
-    """
-    counts = np.maximum(counts, least_count)[:, None]  # (C, 1)
-    total = counts.sum()
-    means = sums / counts
-    centre = sums.sum(axis=0) / total
-
-    # W = G - sum_c n_c m_c m_c', in the memory of G, since matrices may be large
-    within = moments
-    for start in range(0, len(within), STRIP):
-        within[start : start + STRIP] -= means[:, start : start + STRIP].T @ sums
-    # noise in the sums raised what was subtracted: on the diagonal by its variance
-    np.einsum("ii->i", within)[:] += sum_noise**2 * np.sum(1 / counts)
-
-    # from here on along the axes of W
-    values, axes = spectrum(within)
-    variances = (values + ridge) / total
-    along_axes = (means - centre) @ axes
-    centre_along_axes = centre @ axes
-    theta = along_axes / (variances + NOISE_IN_MEAN * (sum_noise / counts) ** 2)
-
-    if not normalise:
-        # linear discriminants: the score of a class is largest at its mean
-        intercepts = -np.sum(theta * (along_axes / 2 + centre_along_axes), axis=1)
-        return theta @ axes.T, intercepts
-
-    # scores of standard deviation 1 within classes
-    deviations = np.sqrt(np.sum(theta**2 * variances, axis=1, keepdims=True))
-    theta /= np.where(deviations > 0, deviations, 1.0)
-    return theta @ axes.T, -theta @ centre_along_axes
 
 
 @phase(SOLVING)

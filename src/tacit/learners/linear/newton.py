@@ -14,7 +14,7 @@ from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.learners.common.budget_split import Part
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import check_optional, flag
-from tacit.learners.common.preconditioning import damping_for, divided, spectrum
+from tacit.learners.common.preconditioning import damping_for, divided
 from tacit.learners.common.softmax import Blocks, logits
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.learners.linear.second_order import SecondOrderClassifier
@@ -23,6 +23,7 @@ from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.released import Released
 from tacit.models.rows import Floats
+from tacit.models.spectra import spectrum
 from tacit.privacy.events import Event
 from tacit.privacy.sensitivity import ROOT_TWO
 from tacit.privacy.unit import Unit

@@ -37,7 +37,7 @@ import numpy as np
 from tacit.compute.timing import SOLVING, phase
 from tacit.learners.common.balance import log_shares
 from tacit.learners.common.descent import NOISE_IN_LOGIT, descend
-from tacit.learners.common.preconditioning import damping_for, divided, spectrum
+from tacit.learners.common.preconditioning import damping_for, divided
 from tacit.learners.common.softmax import clip_norm_under, gradient_sensitivity, noisy_gradient
 from tacit.learners.common.sums import second_moments
 from tacit.learners.common.unit_rows import UnitRows
@@ -46,6 +46,7 @@ from tacit.mechanisms.noise import NoiseSource
 from tacit.models.calibration import Slopes
 from tacit.models.posterior import ClassPosterior
 from tacit.models.rows import Floats
+from tacit.models.spectra import spectrum
 from tacit.privacy.unit import Unit
 
 # Where each constant was chosen is said in docs/auto.md.
