@@ -10,7 +10,10 @@ import pytest
 
 from messages import lacking, stating
 from tacit.data.embeddings import EmbeddingStore
+from tacit.privacy.events import ZCDP
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
+from tacit.privacy.unit import Unit
 
 
 def test_the_rule_and_each_charge_are_printed_in_the_currency_of_the_allowance(stores, run):
@@ -287,3 +290,31 @@ def test_a_balance_says_since_when_uses_are_recorded(stores, run):
     assert said in Path("release/CARD.md").read_text()
     shutil.copytree("release", "copy")
     assert run("inspect copy")[0] == 0
+
+
+def test_each_declared_part_has_its_balance(stores, run):
+    status, out, _ = run("ledger private --allow rho=0.1 --parts A,B")
+    assert status == 0
+    assert not lacking(out, "Taken on trust", "no record is in two of", "'B'")
+    assert not lacking(out, "rho=0 of rho=0.1 spent on part 'B' in 0 charges")
+    (file,) = Path().glob("*.ledger.jsonl")
+    ledger = Ledger(file, json.loads(file.read_text().splitlines()[0])["identity"])
+    ledger.charge(Guarantee(Unit.ADD_REMOVE, ZCDP(0.08)), "summary", part="A")
+
+    status, _, err = run("fit noisy-sum private --budget rho=0.05 --out R")
+    assert status == 2
+    assert not lacking(err, "at most rho=0.08 of rho=0.1", "2 declared parts")
+    _, out, _ = run("ledger private")
+    assert not lacking(out, "rho=0.08 of rho=0.1 spent on part 'A' in 1 charge")
+    assert not lacking(out, "summary (part 'A'): rho=0.08")
+    _, out, _ = run("ledger private --json")
+    facts = json.loads(out)
+    assert facts["parts"]["B"]["left"] == "0.1"
+    assert facts["charges"][0]["part"] == "A"
+
+
+def test_parts_belong_to_an_allowance(stores, run):
+    status, _, err = run("ledger private --parts A,B")
+    assert status == 2
+    assert not lacking(err, "parts='A,B'", "--allow")
+    assert run("ledger private --allow rho=1 --parts A,,B")[0] == 2

@@ -206,6 +206,18 @@ def test_charges_after_the_release_count(made):
     assert not decided(made, **MU_1 | {"epsilon": of_two(2.9)}).met
 
 
+@pytest.mark.parametrize(("parts", "mu_squared"), [(["A", "B"], 3.0), ([], 4.0)])
+def test_charges_of_declared_parts_count_at_the_most_expensive_part(made, parts, mu_squared):
+    ledger = Ledger(made / "ledger", "survey")
+    ledger.allow("rho=5", "add-remove-person", most_records=4, parts=parts)
+    for part in ("A", "B"):
+        ledger.charge(Guarantee(Unit.ADD_REMOVE_PERSON, Gaussian(1.0)), "a summary", part)
+    verdict = decided(made, **MU_1 | {"epsilon": of_two(mu_squared) * (1 + 1e-12)})
+    assert verdict.met
+    assert ("declared parts" in answers(verdict)["epsilon"][1]) is bool(parts)
+    assert not decided(made, **MU_1 | {"epsilon": of_two(mu_squared - 0.1)}).met
+
+
 def test_charges_per_record_count_by_the_declared_most_records_of_a_person(made):
     # four records of a person, at noise 4 each, are one person at noise 1
     ledger = Ledger(made / "ledger", "survey")

@@ -22,6 +22,7 @@ def ledger(
     unit: Unit = Unit.ADD_REMOVE,
     currency: Literal["rho", "epsilon", "mu", "renyi"] | None = None,
     most_records: int | None = None,
+    parts: str | None = None,
     file: Path | None = None,
     new: bool = False,
     split: Split = None,
@@ -45,6 +46,10 @@ def ledger(
     most_records
         Under a unit per person: the most records that a person has. Charges per record then count
         as so many; without it they are refused.
+    parts
+        Names of parts of the data that share no record, or nobody's records under a unit per
+        person: "hospital A, hospital B". Each has the whole allowance. Nothing checks this. Later,
+        state the allowance again to name more.
     file
         The ledger's file, which must have entries of these data; by default STORE.ledger.jsonl
         beside the data, which --allow creates.
@@ -55,7 +60,7 @@ def ledger(
     from tacit.data.imports import identity_of
     from tacit.data.locations import located
     from tacit.privacy.account import balance, figure
-    from tacit.privacy.allowance import free
+    from tacit.privacy.parts import declaration
 
     name = identity_of(store, split)
     place = located(store, split)
@@ -67,13 +72,14 @@ def ledger(
     before = _known(place, name) if new else None
     book = _new(file, place, name) if new else _existing(file, place, name)
     if allow is not None:
-        book.allow(allow, unit, currency, most_records)
+        book.allow(allow, unit, currency, most_records, _part_names(parts))
         book.note_in(place)
         if before is not None:
             say(f"{before.path} counts uses of {name!r} too; what both ledgers allow adds up")
-    elif currency is not None or most_records is not None:
-        part = f"most_records={most_records}" if currency is None else f"currency={currency!r}"
-        raise InputError(f"{part} is part of an allowance; pass --allow too, or leave it out")
+    elif currency is not None or most_records is not None or parts is not None:
+        terms = {"currency": currency, "most_records": most_records, "parts": parts}
+        term = next(f"{name}={value!r}" for name, value in terms.items() if value is not None)
+        raise InputError(f"{term} is part of an allowance; pass --allow too, or leave it out")
     elif not book.path.exists():
         remedy = (
             "to start a ledger, state what may be spent with --allow, and --unit if it is not"
@@ -87,12 +93,18 @@ def ledger(
     say(f"{book.path}, identity {name!r}: {balance(account)}")
     if account.allowance is not None:
         say(f"Rule: {account.allowance.rule}.")
-    exact = account.allowance is not None and account.allowance.budget.kind == "approx"
-    for charge in account.charges:
+    if len(account.parts) > 1:
+        say(f"Taken on trust: {declaration(account.parts, account.unit)}.")
+    for part in account.parts:
+        say(f"  {balance(account, part)}")
+    counts_first_exactly = (
+        account.allowance is not None and account.allowance.budget.kind == "approx"
+    )
+    for charge, is_first in zip(account.charges, account.firsts(), strict=True):
         paid = "; ".join(total.describe() for total in charge.guarantee.totals())
-        cost = figure(account, charge.guarantee, exact=exact)
-        say(f"  {excerpt(charge.time)}  {excerpt(charge.what)}: {cost}; {paid}")
-        exact = exact and free(charge.guarantee)
+        cost = figure(account, charge.guarantee, exact=counts_first_exactly and is_first)
+        of_part = "" if charge.part is None else f" (part {charge.part!r})"
+        say(f"  {excerpt(charge.time)}  {excerpt(charge.what)}{of_part}: {cost}; {paid}")
 
 
 def _check_records(place: Path) -> None:
@@ -105,23 +117,39 @@ def _check_records(place: Path) -> None:
         check_not_synthetic(EmbeddingStore.open(place).card, place)
 
 
+def _part_names(text: str | None) -> list[str] | None:
+    """The names of parts, between commas."""
+    if text is None:
+        return None
+    return [name.strip() for name in text.split(",")]
+
+
 def _facts(book: "Ledger", identity: str, account: "Account") -> dict[str, Any]:
     """The ledger as numbers: amounts are decimals as text, in the currency of the allowance."""
     from tacit.privacy.account import balance
 
     allowance = account.allowance
-    return {
+    charges = []
+    for charge in account.charges:
+        facts = {"time": charge.time, "what": charge.what, **guarantee_facts(charge.guarantee)}
+        if charge.part is not None:
+            facts["part"] = charge.part
+        charges.append(facts)
+    document: dict[str, Any] = {
         "ledger": str(book.path),
         "identity": identity,
         "allowance": None if allowance is None else str(allowance),
         "unit": account.unit.value,
         "left": None if account.left is None else str(account.left),
         "balance": balance(account),
-        "charges": [
-            {"time": charge.time, "what": charge.what, **guarantee_facts(charge.guarantee)}
-            for charge in account.charges
-        ],
+        "charges": charges,
     }
+    if account.parts:
+        document["parts"] = {
+            part: {"left": str(account.left_for(part)), "balance": balance(account, part)}
+            for part in account.parts
+        }
+    return document
 
 
 def _known(place: Path, identity: str) -> "Ledger | None":

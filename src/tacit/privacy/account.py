@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from tacit.errors import excerpt, quoted
+from tacit.errors import InputError, excerpt, quoted
 from tacit.privacy.allowance import Allowance, free
 from tacit.privacy.decimals import NONE_LEFT, exceeds, read, rounded_up
 from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.parts import combined, dominating, part_key, part_name
 from tacit.privacy.unit import Unit
 
 # Delta at which epsilon is written where no allowance states a delta.
@@ -27,17 +29,42 @@ class Charge:
     time: str
     what: str
     guarantee: Guarantee
+    part: str | None = None
+    """The part of the records that was used; None for all of them."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """What charges leave of an allowance."""
+
+    least: Decimal
+    """Of the allowance or, with declared parts, of the part with the least left."""
+    of_parts: Mapping[str, Decimal] = field(default_factory=dict)
+    """Of each declared part."""
+
+    @classmethod
+    def of(cls, of_parts: Mapping[str, Decimal]) -> Left:
+        """What is left with declared parts, of which there is at least one."""
+        return cls(min(of_parts.values()), of_parts)
 
 
 @dataclass(frozen=True)
 class Account:
-    """Everything that the ledger says about one identity."""
+    """Everything that the ledger says about one identity.
+
+    Where the allowance declares parts, they share no record, so each has the whole allowance:
+    charges that name a part count for it, and all others count for every part. Without declared
+    parts all charges add up, whatever they name.
+    """
 
     allowance: Allowance | None = None
     """The allowance in force."""
     charges: tuple[Charge, ...] = ()
     left: Decimal | None = None
-    """What the charges leave, in the currency of the allowance; None without an allowance."""
+    """What the charges leave, in the currency of the allowance; None without an allowance. With
+    declared parts it is the least that any part has left."""
+    left_of_parts: Mapping[str, Decimal] = field(default_factory=dict)
+    """What the charges leave of each declared part."""
     first: Allowance | None = None
     """The allowance in force at the first charge that costs something; before it, the latest."""
     others: tuple[str, ...] = ()
@@ -63,21 +90,101 @@ class Account:
         return Unit.ADD_REMOVE
 
     @property
+    def parts(self) -> tuple[str, ...]:
+        """The declared parts, if any."""
+        return tuple(self.left_of_parts)
+
+    @property
     def spent(self) -> Event:
-        """The sum of all charges under the unit of the account.
+        """The sum of all charges under the unit of the account; with declared parts, an event that
+        dominates what was spent on each.
 
         Personal budgets count at the cost of the most expensive group. Raises an InputError if a
         charge cannot be converted to that unit.
         """
+        if not self.parts:
+            return self._sum(self.charges)
+        return dominating(self.spent_on(part) for part in self.parts)
 
+    def spent_on(self, part: str) -> Event:
+        """The sum of the charges that count for a part."""
+        return self._sum(self.charges_of(part))
+
+    def _sum(self, charges: Sequence[Charge]) -> Event:
         def cost(event: Event) -> float:
             """Order groups by their cost."""
             if self.allowance is None:
                 return event.rho
             return self.allowance.cost(event)
 
-        guarantees = [self.converted(charge.guarantee) for charge in self.charges]
+        guarantees = [self.converted(charge.guarantee) for charge in charges]
         return compose(guarantee.without_groups(cost).event for guarantee in guarantees)
+
+    def charges_of(self, part: str) -> tuple[Charge, ...]:
+        """The charges that count for a declared part: those that name it, and those of all
+        records.
+        """
+        return _counting(self.charges, part, self.parts)
+
+    def left_for(self, part: str | None = None) -> Decimal | None:
+        """What is left for a release of this part, or of all records; None without an allowance.
+
+        Raises
+        ------
+        InputError
+            If parts are declared and this is none of them.
+        """
+        declared = self.declared(part)
+        if declared is None:
+            return self.left
+        return self.left_of_parts[declared]
+
+    def declared(self, part: str | None) -> str | None:
+        """The declared part of this name; None for None, or where no parts are declared."""
+        if part is None or not self.parts:
+            return None
+        for declared in self.parts:
+            if part_key(declared) == part_key(part):
+                return declared
+        listing = excerpt(", ".join(self.parts))
+        raise InputError(
+            f"part={quoted(part)} is none of the declared parts {listing}; state the allowance"
+            " again with this part too"
+        )
+
+    def firsts(self) -> list[bool]:
+        """For each charge, whether every earlier charge that adds up with it was free."""
+        firsts = []
+        whole = False
+        parts = set[str]()
+        for charge in self.charges:
+            if charge.part is None or not self.parts:
+                firsts.append(not whole and not parts)
+                whole = whole or not free(charge.guarantee)
+                continue
+            key = part_key(charge.part)
+            firsts.append(not whole and key not in parts)
+            if not free(charge.guarantee):
+                parts.add(key)
+        return firsts
+
+    def adding_up(self, unit: Unit) -> list[Guarantee]:
+        """The guarantees that add up for one record, or one person where `unit` is per person.
+
+        Charges of declared parts count as one guarantee. Parts of a unit per record may share
+        persons, so for persons all charges add up.
+        """
+        of_parts = []
+        whole = []
+        for charge in self.charges:
+            if charge.part is not None and self.parts:
+                of_parts.append((charge.part, self.converted(charge.guarantee)))
+            else:
+                whole.append(charge.guarantee)
+        shared = unit.per_person and not self.unit.per_person
+        if shared or not of_parts:
+            return [charge.guarantee for charge in self.charges]
+        return [*whole, combined(of_parts)]
 
     def converted(self, guarantee: Guarantee) -> Guarantee:
         """Convert a guarantee to the unit of the account, in which charges are added up."""
@@ -107,46 +214,142 @@ class Account:
             return ""
         if self.allowance.kind == self.first.kind:
             # Lowered if the balance is at most what the first allowance would have left.
-            left_of_first = self.first.after([charge.guarantee for charge in self.charges])
+            left_of_first = left_after_all(self.first, self.charges, self.parts)
             if left_of_first is not None and self.left is not None:
-                is_lowered = not exceeds(self.left, left_of_first)
+                is_lowered = not exceeds(self.left, left_of_first.least)
                 if is_lowered:
                     return f"lowered after the first charge; what is guaranteed is {self.first}"
         return (
             f"raised from {self.first} after the first charge, so it is a record and no guarantee"
         )
 
-    def after(self, guarantee: Guarantee) -> Decimal | None:
-        """Return what another charge would leave of the allowance; None if it does not fit."""
-        assert self.allowance is not None
-        if self.untouched:
-            return self.allowance.after_first(guarantee)
-        return self.allowance.after_next(guarantee, self.left or NONE_LEFT)
+    def after(self, guarantee: Guarantee, part: str | None = None) -> Left | None:
+        """Return what another charge would leave of the allowance; None if it does not fit.
 
-    def with_allowance(self, allowance: Allowance, left: Decimal) -> Account:
+        A charge that names no declared part must fit for every part.
+        """
+        if not self.parts:
+            left = self._after(guarantee, self.untouched, self.left or NONE_LEFT)
+            return None if left is None else Left(left)
+
+        declared = self.declared(part)
+        of_parts = dict(self.left_of_parts)
+        # the exact curve of a first charge takes long, and is the same for all parts
+        first: Decimal | None = None
+        for name in self.parts if declared is None else (declared,):
+            untouched = self.untouched_part(name)
+            if untouched and first is not None:
+                left = first
+            else:
+                left = self._after(guarantee, untouched, of_parts[name])
+            if left is None:
+                return None
+            if untouched:
+                first = left
+            of_parts[name] = left
+        return Left.of(of_parts)
+
+    def untouched_part(self, part: str) -> bool:
+        """True if every charge that counts for the part was free."""
+        return all(free(charge.guarantee) for charge in self.charges_of(part))
+
+    def _after(self, guarantee: Guarantee, untouched: bool, left: Decimal) -> Decimal | None:
+        assert self.allowance is not None
+        if untouched:
+            return self.allowance.after_first(guarantee)
+        return self.allowance.after_next(guarantee, left)
+
+    def with_allowance(self, allowance: Allowance, left: Left) -> Account:
         """Return this account with an allowance in force, of which `left` remains."""
         first = allowance if self.untouched else self.first
-        return replace(self, allowance=allowance, left=left, first=first)
+        return replace(
+            self,
+            allowance=allowance,
+            left=left.least,
+            left_of_parts=dict(left.of_parts),
+            first=first,
+        )
 
     def with_entry(self, entry: dict[str, Any]) -> Account:
         """Return this account after another line of the ledger."""
-        left = read(entry["left"]) if "left" in entry else None
-        if left is not None and exceeds(NONE_LEFT, left):
-            raise ValueError(f"left={left} must be zero or positive")
+        least = _read_left(entry["left"]) if "left" in entry else None
         since = self.since or str(entry["time"])
         if entry["kind"] == "allow":
             terms = entry["budget"], entry["unit"], entry["currency"], entry.get("most_records")
-            if left is None:
+            if least is None:
                 raise ValueError(_NO_BALANCE)
+            left = Left(least)
+            if "left_of_parts" in entry:
+                left = _read_parts(entry["left_of_parts"])
             return replace(self, since=since).with_allowance(Allowance.of(*terms), left)
         if entry["kind"] != "charge":
             raise ValueError(f"kind {quoted(entry['kind'])} is not known")
 
-        if left is None and self.allowance is not None:
+        if least is None and self.allowance is not None:
             raise ValueError(_NO_BALANCE)
         guarantee = Guarantee.from_json(entry["guarantee"])
-        charge = Charge(str(entry["time"]), str(entry["what"]), guarantee)
-        return replace(self, charges=(*self.charges, charge), left=left, since=since)
+        part = part_name(entry["part"]) if "part" in entry else None
+        charge = Charge(str(entry["time"]), str(entry["what"]), guarantee, part)
+        of_parts = self.left_of_parts
+        if of_parts:
+            self.declared(part)
+            # a version that knows no parts counts every charge for all of them
+            of_parts = dict.fromkeys(of_parts, least or NONE_LEFT)
+            if "left_of_parts" in entry:
+                of_parts = {**self.left_of_parts, **_read_parts(entry["left_of_parts"]).of_parts}
+            if len(of_parts) > len(self.left_of_parts):
+                raise ValueError("it names a part that is not declared")
+            least = min(of_parts.values())
+        return replace(
+            self,
+            charges=(*self.charges, charge),
+            left=least,
+            left_of_parts=of_parts,
+            since=since,
+        )
+
+
+def left_after_all(
+    allowance: Allowance, charges: Sequence[Charge], parts: Sequence[str]
+) -> Left | None:
+    """Return what these charges leave of an allowance with these declared parts; None if they
+    exceed it.
+    """
+    if not parts:
+        left = allowance.after([charge.guarantee for charge in charges])
+        return None if left is None else Left(left)
+
+    of_parts = {}
+    for part in parts:
+        counting = _counting(charges, part, parts)
+        left = allowance.after([charge.guarantee for charge in counting])
+        if left is None:
+            return None
+        of_parts[part] = left
+    return Left.of(of_parts)
+
+
+def _counting(charges: Sequence[Charge], part: str, parts: Sequence[str]) -> tuple[Charge, ...]:
+    """The charges that count for one of the declared parts: all but those of other parts."""
+    others = {part_key(declared) for declared in parts} - {part_key(part)}
+    return tuple(
+        charge for charge in charges if charge.part is None or part_key(charge.part) not in others
+    )
+
+
+def _read_left(text: Any) -> Decimal:
+    """An amount of a line that is left."""
+    left = read(text)
+    if exceeds(NONE_LEFT, left):
+        raise ValueError(f"left={left} must be zero or positive")
+    return left
+
+
+def _read_parts(document: Any) -> Left:
+    """What a line says is left of each part."""
+    if not isinstance(document, dict) or not document:
+        raise ValueError("left_of_parts is no object of parts")
+    return Left.of({part_name(name): _read_left(text) for name, text in document.items()})
 
 
 def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> str:
@@ -174,9 +377,10 @@ def figure(account: Account, guarantee: Guarantee, *, exact: bool = False) -> st
     return epsilon
 
 
-def balance(account: Account) -> str:
-    """Say in words what is allowed and what was spent."""
-    n_charges = len(account.charges)
+def balance(account: Account, part: str | None = None) -> str:
+    """Say in words what is allowed and what was spent: on this declared part, or at most on any."""
+    charges_of_part = account.charges if part is None else account.charges_of(part)
+    n_charges = len(charges_of_part)
     charges = "1 charge" if n_charges == 1 else f"{n_charges} charges"
     unrecorded = ""
     if not account.empty:
@@ -184,9 +388,13 @@ def balance(account: Account) -> str:
     if account.allowance is None:
         return f"{charges}, no allowance stated{unrecorded}"
 
-    spent = account.allowance.spent(account.left or NONE_LEFT)
+    left = account.left_for(part) or NONE_LEFT
+    spent = f"{account.allowance.spent(left)} of {account.allowance} spent"
+    if part is not None:
+        return f"{spent} on part {part!r} in {charges}"
+    if account.parts:
+        n_parts = len(account.parts)
+        parts = "the only declared part" if n_parts == 1 else f"each of {n_parts} declared parts"
+        spent = f"at most {spent} on {parts}"
     caveat = f" ({account.caveat})" if account.caveat else ""
-    return (
-        f"{spent} of {account.allowance} spent in {charges} under unit {account.unit.value}"
-        f"{caveat}{unrecorded}"
-    )
+    return f"{spent} in {charges} under unit {account.unit.value}{caveat}{unrecorded}"

@@ -7,6 +7,9 @@ and is never refunded. Both record what is left after them, in the currency of t
 privacy parameter that is added up (`allowance.py`). An exclusive lock is held from reading the
 balance to writing the charge, so two processes cannot spend the same allowance. Lines are hashed
 (`chain.py`).
+
+An allowance may declare parts that share no record, or nobody's records under a unit per person. A
+charge that names a part then counts for that part alone, and each part has the whole allowance.
 """
 
 from __future__ import annotations
@@ -16,11 +19,10 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,13 +30,14 @@ from tacit.compute.documents import MOST_BYTES
 from tacit.compute.locks import lock
 from tacit.compute.remote import RemotePath, as_path
 from tacit.errors import InputError, LedgerError, excerpt, quoted
-from tacit.privacy.account import Account, balance, figure
+from tacit.privacy.account import Account, Left, balance, figure, left_after_all
 from tacit.privacy.allowance import Allowance
 from tacit.privacy.budget import Budget
 from tacit.privacy.chain import Chain
 from tacit.privacy.decimals import NONE_LEFT, written
 from tacit.privacy.guarantee import THIS_RUN, Guarantee
 from tacit.privacy.ledger_note import has_note, note
+from tacit.privacy.parts import part_key, part_name
 from tacit.privacy.unit import Unit
 
 ENDING = ".ledger.jsonl"
@@ -171,6 +174,7 @@ class Ledger:
         unit: Unit | str = Unit.ADD_REMOVE,
         currency: str | None = None,
         most_records: int | None = None,
+        parts: Sequence[str] | None = None,
     ) -> None:
         """State the allowance, which must cover what was already spent; create the file if it does
         not exist.
@@ -191,23 +195,33 @@ class Ledger:
         most_records : int, optional
             For a unit per person: the most records that a person has. Charges per record are then
             converted by `Guarantee.per_person`, and are refused without it.
+        parts : sequence of str, optional
+            Names of parts of the data that share no record, or under a unit per person nobody's
+            records (declared, and nothing checks it). Each part has the whole allowance. An
+            allowance that is stated again keeps the parts; more may be named then, and none that
+            was charged may be left out.
 
         Raises
         ------
         LedgerError
-            If more than this was already spent, or charges were made under another unit or
-            currency.
+            If more than this was already spent, charges were made under another unit or currency,
+            or a part that was charged is not among `parts`.
         BudgetError, InputError
-            If the currency does not count the budget, or `most_records` does not fit the unit.
+            If the currency does not count the budget, `most_records` does not fit the unit, or two
+            names of parts differ in case or spaces only.
         """
         allowance = Allowance.of(budget, unit, currency, most_records)
+        names = None if parts is None else _part_names(parts)
         with self._locked(create=True) as file:
             chain, account = self._read(file)
-            self._append(file, chain, account, self._allow_entry(account, allowance))
+            declared = account.parts if names is None else names
+            self._append(file, chain, account, self._allow_entry(account, allowance, declared))
         if self._data is not None:
             self.note_in(self._data)
 
-    def _allow_entry(self, account: Account, allowance: Allowance) -> dict[str, Any]:
+    def _allow_entry(
+        self, account: Account, allowance: Allowance, parts: Sequence[str]
+    ) -> dict[str, Any]:
         """The entry of an allowance, which must cover the charges so far in the same currency."""
         earlier = account.allowance
         if earlier is not None and not account.untouched and earlier.kind != allowance.kind:
@@ -219,9 +233,13 @@ class Ledger:
         for charge in account.charges:
             self._check_unit(allowance, charge.guarantee, charge.what)
 
-        left = allowance.after([charge.guarantee for charge in account.charges])
+        if parts:
+            self._check_charged_parts(account, parts)
+
+        left = left_after_all(allowance, account.charges, parts)
         if left is None:
-            spent = account.with_allowance(allowance, NONE_LEFT).spent
+            none_left = Left(NONE_LEFT, dict.fromkeys(parts, NONE_LEFT))
+            spent = account.with_allowance(allowance, none_left).spent
             figures = Guarantee(allowance.unit, spent).figures()
             raise LedgerError(
                 f"allowance {allowance} is below what {self.path} records as spent: {figures}; it"
@@ -236,8 +254,17 @@ class Ledger:
         }
         if allowance.most_records is not None:
             entry["most_records"] = allowance.most_records
-        entry["left"] = written(left)
-        return entry
+        return entry | _left_members(left)
+
+    def _check_charged_parts(self, account: Account, parts: Sequence[str]) -> None:
+        """Refuse declared parts that leave out one with charges."""
+        keys = {part_key(name) for name in parts}
+        for charge in account.charges:
+            if charge.part is not None and part_key(charge.part) not in keys:
+                raise LedgerError(
+                    f"parts={excerpt(', '.join(parts))} leaves out {charge.part!r}, which"
+                    f" {self.path} has charges of; name it too"
+                )
 
     def note_in(self, data: Path) -> None:
         """Note in the manifest of a store that a ledger counts what is spent on it; warn if it
@@ -255,34 +282,49 @@ class Ledger:
                 f"{fault}; where the store is moved, name the ledger with --ledger", stacklevel=3
             )
 
-    def charge(self, guarantee: Guarantee, what: str) -> None:
+    def charge(self, guarantee: Guarantee, what: str, part: str | None = None) -> None:
         """Record a guarantee before its noise is drawn; personal budgets are charged at the most
         expensive group's cost. If the file states no allowance for any identity, the charge is
         recorded and nothing is limited.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+        what : str
+            Which use of the data it is.
+        part : str, optional
+            The part of the records that was used alone. Where the allowance declares parts it is
+            one of them, and only that part is charged; otherwise the charge counts like all others.
 
         Raises
         ------
         LedgerError
             If the file does not exist or has no entry of this identity, or if the charge would
-            overdraw the allowance or has no finite cost in its currency; nothing is recorded then.
+            overdraw the allowance, has no finite cost in its currency, or is of a part that is not
+            declared; nothing is recorded then.
         """
         with self._locked(create=False) as file:
             chain, account = self._read(file)
-            self._append(file, chain, account, self._charge_entry(account, guarantee, what))
+            self._append(file, chain, account, self._charge_entry(account, guarantee, what, part))
 
-    def check(self, guarantee: Guarantee, what: str) -> None:
+    def check(self, guarantee: Guarantee, what: str, part: str | None = None) -> None:
         """Raise the error that `charge` would raise now, and record nothing."""
         self._check_exists()
-        self._charge_entry(self.account(), guarantee, what)
+        self._charge_entry(self.account(), guarantee, what, part)
 
-    def _charge_entry(self, account: Account, guarantee: Guarantee, what: str) -> dict[str, Any]:
+    def _charge_entry(
+        self, account: Account, guarantee: Guarantee, what: str, part: str | None
+    ) -> dict[str, Any]:
         """The entry of a charge, which must fit the allowance if there is one."""
         what = excerpt(what)
         entry: dict[str, Any] = {"kind": "charge", "what": what, "guarantee": guarantee.to_json()}
+        if part is not None:
+            part = part_name(part)
+            part = self._declared(account, part) or part
+            entry["part"] = part
         if account.allowance is not None:
-            left = self._left_after(account, account.allowance, guarantee, what)
-            entry["left"] = written(left)
-            return entry
+            left = self._left_after(account, account.allowance, guarantee, what, part)
+            return entry | _left_members(left)
 
         # Other data have an allowance in this file, or the file is theirs alone.
         if account.allowed or (account.empty and account.others):
@@ -293,6 +335,13 @@ class Ledger:
                 " DATA --new --file FILE --allow ...)"
             )
         return entry
+
+    def _declared(self, account: Account, part: str) -> str | None:
+        """The declared part of this name, if parts are declared."""
+        try:
+            return account.declared(part)
+        except InputError as error:
+            raise LedgerError(f"{self.path}: {error}") from error
 
     def _check_unit(self, allowance: Allowance, guarantee: Guarantee, what: str) -> None:
         """Refuse a charge that does not convert to the unit of the allowance."""
@@ -312,23 +361,35 @@ class Ledger:
             ) from error
 
     def _left_after(
-        self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str
-    ) -> Decimal:
+        self,
+        account: Account,
+        allowance: Allowance,
+        guarantee: Guarantee,
+        what: str,
+        part: str | None,
+    ) -> Left:
         """Return what the charge leaves of the allowance; an error if it does not fit."""
         self._check_unit(allowance, guarantee, what)
-        left = account.after(guarantee)
+        left = account.after(guarantee, part)
         if left is None:
-            raise self._overdrawn(account, allowance, guarantee, what)
+            raise self._overdrawn(account, allowance, guarantee, what, part)
         return left
 
     def _overdrawn(
-        self, account: Account, allowance: Allowance, guarantee: Guarantee, what: str
+        self,
+        account: Account,
+        allowance: Allowance,
+        guarantee: Guarantee,
+        what: str,
+        part: str | None,
     ) -> LedgerError:
         """The error of a charge that does not fit, or has no finite cost in the currency."""
-        ledger = f"the ledger {self.path}: {balance(account)}"
+        declared = account.declared(part)
+        ledger = f"the ledger {self.path}: {balance(account, declared)}"
 
         # The first charge to an approximate allowance counts by its exact curve.
-        exact = account.untouched and allowance.budget.kind == "approx"
+        untouched = account.untouched if declared is None else account.untouched_part(declared)
+        exact = untouched and allowance.budget.kind == "approx"
         if not exact:
             event = allowance.unpriced(guarantee)
             if event is not None and event.bounded:
@@ -497,6 +558,28 @@ class Ledger:
             f"line {number} of ledger {self.path} is not a complete entry ({excerpt(str(error))});"
             f" {remedy}"
         )
+
+
+def _part_names(parts: Sequence[str]) -> tuple[str, ...]:
+    """Declared names of parts, of which no two are one part."""
+    if isinstance(parts, str):
+        raise InputError(f"parts={quoted(parts)} must be a list; pass for example parts=['A', 'B']")
+    names: dict[str, str] = {}
+    for value in parts:
+        name = part_name(value)
+        key = part_key(name)
+        if key in names:
+            raise InputError(f"parts {quoted(names[key])} and {quoted(name)} are one; name it once")
+        names[key] = name
+    return tuple(names.values())
+
+
+def _left_members(left: Left) -> dict[str, Any]:
+    """What is left, as members of a line; by part too where parts are declared."""
+    members: dict[str, Any] = {"left": written(left.least)}
+    if left.of_parts:
+        members["left_of_parts"] = {name: written(of) for name, of in left.of_parts.items()}
+    return members
 
 
 def _existing(path: str, flags: int) -> int:

@@ -128,7 +128,8 @@ def _counted(policy: Policy, evidence: Evidence) -> tuple[list[Guarantee], str]:
     of what they are.
 
     With a ledger they are those of all its charges, those after the release included: what is spent
-    counts, whether or not it leaves. Paid figures and thresholds are of other records; nothing
+    counts, whether or not it leaves. Charges of declared parts count as one, of the most expensive
+    part. Paid figures and thresholds are of other records; nothing
     proves that nobody is among both, so they are added, unless the ledger has them.
     """
     assert policy.unit is not None
@@ -140,11 +141,13 @@ def _counted(policy: Policy, evidence: Evidence) -> tuple[list[Guarantee], str]:
 
     account = evidence.ledger.account
     if account is not None:
-        guarantees = [charge.guarantee for charge in account.charges]
-        n_charges = len(guarantees)
+        guarantees = account.adding_up(policy.unit)
+        n_charges = len(account.charges)
         counted = f"all {n_charges} charges of the ledger"
         if n_charges == 1:
             counted = "the only charge of the ledger"
+        elif len(guarantees) < n_charges:
+            counted += ", those of declared parts at the most expensive part"
     elif evidence.ledger.given:
         raise Unmet(f"the ledger does not count: {evidence.ledger.fault}")
     else:
