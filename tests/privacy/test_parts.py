@@ -94,11 +94,11 @@ def test_the_order_of_releases_changes_nothing():
 def test_guarantees_convert_to_the_unit_to_which_all_convert():
     persons = of(Gaussian(1.0), Unit.ADD_REMOVE_PERSON)
     records = of(Gaussian(2.0))
-    replaced = of(Gaussian(0.4), Unit.REPLACE)
+    replaced = of(Gaussian(0.6), Unit.REPLACE)
     assert combined([("A", persons), ("B", records)]).unit is Unit.ADD_REMOVE
     together = combined([("A", records), ("B", persons), ("C", replaced)])
     assert together.unit is Unit.REPLACE
-    assert together.event == Parallel(Gaussian(0.4), "parts")
+    assert together.event == Parallel(Gaussian(0.5), "parts")  # two changes at noise 1
 
     costs = [("A", records), ("B", of(Gaussian(1.0), Unit.REPLACE_PERSON)), ("C", records)]
     with pytest.raises(InputError, match=r"'A' \(add-remove\), 'B' \(replace-person\), 'D' \("):
