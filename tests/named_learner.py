@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import tacit
-from tacit.learners.common.names import name_directions
+from tacit.models.name_directions import name_directions
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from problems import Problem
 
 import tacit
-from tacit.learners.common.parameters import public_centre
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import ResearchNoise
 from tacit.models.decisions import NearestPrototype
+from tacit.models.public_rows import public_centre
 from tacit.models.rows import unit_rows_about
 from tacit.privacy.budget import Budget
 from tacit.privacy.unit import Unit

@@ -13,6 +13,7 @@ from tacit.version import __version__ as __version__
 disable_telemetry()
 
 LAZY: dict[str, str] = {
+    "ClassSummary": "tacit.learners.prototypes.class_summary:ClassSummary",
     "DPSGD": "tacit.learners.networks.dp_sgd:DPSGD",
     "Budget": "tacit.privacy.budget:Budget",
     "Encoder": "tacit.encoding.encoders.estimator:Encoder",
@@ -25,6 +26,7 @@ LAZY: dict[str, str] = {
     "PublicScaler": "tacit.models.public_scaler:PublicScaler",
     "RandomSearch": "tacit.learners.search.random:RandomSearch",
     "Release": "tacit.releases.release:Release",
+    "Summary": "tacit.releases.summary:Summary",
     "TableEncoder": "tacit.encoding.table_encoder:TableEncoder",
     "TacitError": "tacit.errors:TacitError",
     "Tree": "tacit.data.trees:Tree",
@@ -34,6 +36,7 @@ LAZY: dict[str, str] = {
     "audit": "tacit.measure.auditing.audit:audit",
     "calibrate_sets": "tacit.measure.prediction_sets:calibrate_sets",
     "choose": "tacit.measure.choosing:choose",
+    "combine": "tacit.releases.combining:combine",
     "encode": "tacit.encoding.encoders.estimator:encode",
     "evaluate": "tacit.measure.evaluating:evaluate",
     "forecast": "tacit.measure.forecasting:forecast",

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit.compute.wide import Wide, added
 from tacit.errors import InputError
 from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import ResearchNoise, SecureNoise
-from tacit.mechanisms.wide import Wide, added, sums_of_runs, with_gaussian_noise
+from tacit.mechanisms.wide import sums_of_runs, with_gaussian_noise
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 

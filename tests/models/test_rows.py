@@ -5,7 +5,7 @@ from learners.blobs import unit
 from messages import stating
 from tacit.compute.shared import caching
 from tacit.errors import InputError
-from tacit.learners.common.parameters import public_centre
+from tacit.models.public_rows import public_centre
 from tacit.models.rows import check_finite, unit_rows, unit_rows_about, with_lengths
 
 RNG = np.random.default_rng(0)

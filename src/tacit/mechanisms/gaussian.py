@@ -46,10 +46,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.threads import in_threads
+from tacit.compute.wide import Totals
 from tacit.mechanisms.blocks import Block, Picked, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.rounding import SLACK, check_width, product_up, sensitivity
-from tacit.mechanisms.wide import Totals, sums_of_runs, with_gaussian_noise
+from tacit.mechanisms.wide import sums_of_runs, with_gaussian_noise
 from tacit.privacy.events import Gaussian, Parallel
 from tacit.privacy.sensitivity import ROOT_TWO, Sensitivity
 
@@ -124,8 +125,18 @@ def with_noise(
     per_person : bool, default=False
         Whether the rows of persons were scaled as one vector; no person may be in two of the sets.
     """
+    integers = noisy_integers(
+        totals, noise_multiplier=noise_multiplier, noise=noise, per_person=per_person
+    )
+    return integers / UNIT
+
+
+def noisy_integers(
+    totals: Totals, *, noise_multiplier: float, noise: NoiseSource, per_person: bool = False
+) -> Totals:
+    """Release what `with_noise` releases, in whole units of 2^-32, which add up exactly."""
     scale = product_up(noise_multiplier, sensitivity(UNIT, totals.size, per_person=per_person))
-    return with_gaussian_noise(totals, scale=scale, noise=noise) / UNIT
+    return with_gaussian_noise(totals, scale=scale, noise=noise)
 
 
 def noisy_sums_and_counts(

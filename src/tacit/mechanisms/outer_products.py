@@ -70,10 +70,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.threads import in_threads
+from tacit.compute.wide import Totals, Wide
 from tacit.mechanisms.blocks import Block, by_person, short_blocks
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.rounding import SLACK, product_up, row_norms, sensitivity, whole_rows
-from tacit.mechanisms.wide import Totals, Wide, sums_of_runs, with_gaussian_noise
+from tacit.mechanisms.wide import sums_of_runs, with_gaussian_noise
 from tacit.privacy.events import Gaussian, Parallel
 from tacit.privacy.sensitivity import ROOT_TWO, Sensitivity
 

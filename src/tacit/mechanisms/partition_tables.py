@@ -32,10 +32,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.wide import Totals, Wide
 from tacit.mechanisms.gaussian import CLASS_COUNTS, UNIT
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.rounding import product_up
-from tacit.mechanisms.wide import Totals, Wide, with_gaussian_noise
+from tacit.mechanisms.wide import with_gaussian_noise
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Laplace
 from tacit.privacy.sensitivity import Sensitivity

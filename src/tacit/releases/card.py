@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from tacit.models.decisions import Decision
 from tacit.privacy.decimals import noise_rounded_down, rounded_up
 from tacit.privacy.words import rounded_down
+from tacit.releases.combination import Combination, part_lines
 from tacit.releases.fields import Recorded
 from tacit.releases.measured import PredictionSets
 from tacit.releases.opening import Opening
@@ -88,14 +89,14 @@ def heading(name: str, document: Document, opening: Opening | None = None) -> li
     lines = _title(name, document)
     if opening is not None:
         for question, sentence in opening.facts().items():
-            lines += [f"**{question}.** {_text(sentence)}", ""]
+            lines += [f"**{question}.** {card_text(sentence)}", ""]
         lines += ["## The guarantee in full", ""]
     return lines + _guarantee(document)
 
 
 def _title(name: str, document: Document) -> list[str]:
     """A name, and the stamp if there is one."""
-    lines = [f"# {_text(name)}", ""]
+    lines = [f"# {card_text(name)}", ""]
     if document.stamp:
         lines += [f"**{document.stamp}**", ""]
     return lines
@@ -103,12 +104,12 @@ def _title(name: str, document: Document) -> list[str]:
 
 def _guarantee(document: Document) -> list[str]:
     """The guarantee as a formal sentence and in words, and what it does not protect."""
-    lines = [_text(document.accounting.statement), ""]
+    lines = [card_text(document.accounting.statement), ""]
     if isinstance(document.accounting, Accounting):
-        lines += [_text(document.accounting.in_words), ""]
+        lines += [card_text(document.accounting.in_words), ""]
         if document.guarantee.unprotected:
             unprotected = ", ".join(document.guarantee.unprotected)
-            lines += [_text(f"Not protected by it: {unprotected}."), ""]
+            lines += [card_text(f"Not protected by it: {unprotected}."), ""]
     return lines
 
 
@@ -142,7 +143,7 @@ def _recipe(document: Document) -> list[str]:
 def item_lines(item: Any) -> list[str]:
     """The lines of one item: a list of its fields, or the text of an item that is not stated."""
     if not isinstance(item, BaseModel):
-        return [f"- {_text(str(item))}"]
+        return [f"- {card_text(str(item))}"]
 
     left_out: tuple[str, ...] = ()
     if isinstance(item, CompleteContents) and not item.columns:
@@ -186,8 +187,16 @@ def _field(name: str, value: Any, indent: str = "") -> list[str]:
 
     label = f"{indent}- {name.replace('_', ' ')}:"
     if isinstance(value, dict):
-        parts = [f"{indent}  - {_text(key)}: {_value(key, part)}" for key, part in value.items()]
+        parts = [
+            f"{indent}  - {card_text(key)}: {_value(key, part)}" for key, part in value.items()
+        ]
         return [label, *parts]
+
+    if isinstance(value, Combination):
+        rows = [f"{indent}  - {card_text(row)}" for row in part_lines(value)]
+        declared = {"overlapping": value.overlapping, "moving": value.moving}
+        lines = [f"{indent}- {what}: {'yes' if true else 'no'}" for what, true in declared.items()]
+        return [*lines, f"{indent}- parts:", *rows]
 
     if isinstance(value, PredictionSets):
         lines = [label]
@@ -237,7 +246,7 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, BaseModel | Decision):
         return _on_one_line(value)
     if name == "classes":
-        return _labels(value)
+        return labels_text(value)
     if name == "tree":
         return _tree(value)
     if isinstance(value, dict):
@@ -245,7 +254,7 @@ def _value(name: str, value: Any) -> str:
         for key, part in value.items():
             # a parameter that is None was stated: it is none
             shown = "none" if part is None else _value("", part)
-            pairs.append(f"{_text(key)} = {shown}")
+            pairs.append(f"{card_text(key)} = {shown}")
         return ", ".join(pairs)
     if isinstance(value, tuple | list):
         separator = " x " if name == "shape" else "; "
@@ -260,13 +269,13 @@ def _value(name: str, value: Any) -> str:
         return "none (no bound holds)"
     if value is None:
         return "not stated"
-    return _text(str(value))
+    return card_text(str(value))
 
 
-def _labels(labels: tuple[Any, ...]) -> str:
+def labels_text(labels: tuple[Any, ...]) -> str:
     """The number of classes, and the first labels as JSON."""
     first_labels = [json.dumps(label, ensure_ascii=False) for label in labels[:_MOST_LABELS]]
-    listing = ", ".join(map(_text, first_labels))
+    listing = ", ".join(map(card_text, first_labels))
     if len(labels) > _MOST_LABELS:
         listing += ", ..."
     return f"{len(labels)}, namely {listing}"
@@ -277,9 +286,9 @@ def _tree(parents: dict[str, str]) -> str:
     if not parents:
         return "none"
     inner_nodes = tuple(dict.fromkeys(parents.values()))
-    return f"{len(parents)} nodes below others; parents are {_labels(inner_nodes)}"
+    return f"{len(parents)} nodes below others; parents are {labels_text(inner_nodes)}"
 
 
-def _text(text: str) -> str:
+def card_text(text: str) -> str:
     """Text that Markdown shows as it is."""
     return _MARKUP.sub(lambda match: "\\" + match.group(), text)

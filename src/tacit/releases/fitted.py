@@ -208,6 +208,16 @@ def with_tree(released: Released, tree: Any, classes: NDArray[Any]) -> Released:
 
 def released_of(clf: Any) -> Released:
     """Return what a fitted learner releases, or refuse a learner without publishable guarantee."""
+    check_publishable(clf)
+    if clf.released_ is None:
+        raise ReleaseError(f"{type(clf).__name__} {clf.no_release}")
+    check_promise(clf)
+    released: Released = clf.released_
+    return released
+
+
+def check_publishable(clf: Any) -> None:
+    """Refuse what is no fitted learner of this version, or states no `Guarantee`."""
     kind = type(clf).__name__
     if not isinstance(clf, Publishable):
         raise ReleaseError(f"clf={kind} is not a tacit learner; pass the fitted learner itself")
@@ -221,12 +231,16 @@ def released_of(clf: Any) -> Released:
     if type(guarantee) is not Guarantee:
         fault = f"guarantee_ of {kind} is a {type(guarantee).__name__}"
         raise ReleaseError(f"{fault}, which may depend on private data; use a Guarantee")
-    if clf.released_ is None:
-        raise ReleaseError(f"{kind} {clf.no_release}")
-    if guarantee != clf.promise():
-        fault = f"parameters of {kind} were changed after fit, so its guarantee is not theirs"
+
+
+def check_promise(clf: Publishable) -> None:
+    """Refuse a learner whose parameters were changed after its fit."""
+    if clf.guarantee_ != clf.promise():
+        fault = (
+            f"parameters of {type(clf).__name__} were changed after fit, so its guarantee is not"
+            " theirs"
+        )
         raise ReleaseError(f"{fault}; fit again")
-    return clf.released_
 
 
 def release_arrays(released: Released) -> dict[str, NDArray[Any]]:
@@ -272,7 +286,7 @@ def of_learner(
     `day` and `least_records` are as in `Release.of`. `scaled` is true if rows are scaled before the
     decision, and `columns` are those of the table that the rows were made of.
     """
-    guarantee = _with_other_fits(clf)
+    guarantee = with_other_fits(clf)
     if scaled:
         guarantee = _with_overlap_unprotected(guarantee)
     if least_records is not None:
@@ -356,7 +370,7 @@ def _implementation(noise: str) -> Implementation:
     )
 
 
-def _with_other_fits(clf: Publishable) -> Guarantee:
+def with_other_fits(clf: Publishable) -> Guarantee:
     """Say in the scope of the guarantee, and warn, if there were more fits than it covers.
 
     A release that is stamped states no guarantee that other fits could break.

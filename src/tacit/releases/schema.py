@@ -5,9 +5,10 @@ adds a version: `Release.verify` computes again what a document says of its guar
 of that version say it (`tacit.privacy.older`). Versions 1 and 2 are no longer read. Version 7
 states the columns of the table that a release takes; a release of rows without named columns was
 still written as version 6. Version 8 states the task where records may have several labels or
-classes form a tree. Version 9, in which all releases are written, states all of this always, and
-also the learner with its public parameters, the head of the ledger, prediction sets, and how many
-records each class was declared to have at least. Secure noise of documents before version 6 is
+classes form a tree. Version 9, in which all releases of a fit are written, states all of this
+always, and also the learner with its public parameters, the head of the ledger, prediction sets,
+and how many records each class was declared to have at least. Version 10 is that of releases that
+were made of summaries, and states their parts. Secure noise of documents before version 6 is
 discrete and came from OpenDP, which is "opendp" since. Documents of version 4 do not say whether
 attacks reach the rates of item 6, nor the recipe of the encoder. Those of version 3 also lack
 epsilon at 1e-5, the advantage and the words of item 9; their cards lack how to predict without
@@ -25,6 +26,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from tacit.models.decisions import AnyDecision
 from tacit.models.label_sets import RareBy
 from tacit.releases.audited import AuditResult
+from tacit.releases.combination import Combination
 from tacit.releases.fields import (
     NOT_STATED,
     Day,
@@ -43,9 +45,12 @@ from tacit.releases.fields import (
 from tacit.releases.measured import PAID_SINCE, PaidUtility, PredictionSets
 
 FORMAT = "tacit-release"
-Version = Literal[3, 4, 5, 6, 7, 8, 9]
+Version = Literal[3, 4, 5, 6, 7, 8, 9, 10]
 VERSIONS = get_args(Version)
-VERSION = VERSIONS[-1]
+VERSION = 9
+"""That of releases of a fit."""
+COMBINED_VERSION = 10
+"""That of releases that were made of summaries."""
 NOT_FOR_RELEASE = "NOT FOR RELEASE"
 
 # the unprotected quantity that a release lists where it states a minority accuracy
@@ -349,6 +354,15 @@ class LedgerPattern(Pattern):
     ledger_head: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | Literal["not stated"]
 
 
+class CombinedPattern(LedgerPattern):
+    """Item 12 of a release that was made of summaries, since version 10.
+
+    Each owner's ledger counts what their summaries cost, so no ledger is stated here.
+    """
+
+    combination: Combination
+
+
 class PostProcessing(Model):
     """Item 13."""
 
@@ -534,7 +548,7 @@ NO_FIGURES = "no figures"
 UTILITY_TAGS = (CLASSES, LABEL_SETS, PAID, NO_FIGURES)
 """Tags of the types of item 15."""
 
-TYPE_NAMES = ("LearnerMechanisms", "Mechanisms", "LedgerPattern", "Pattern")
+TYPE_NAMES = ("LearnerMechanisms", "Mechanisms", "CombinedPattern", "LedgerPattern", "Pattern")
 """Types of items 10 and 12, which pydantic puts into the places of faults too."""
 
 
@@ -581,7 +595,7 @@ class Document(Model):
     accounting: Accounting | OlderAccounting = Field(title="Accounting")
     mechanisms: LearnerMechanisms | Mechanisms = Field(title="Mechanisms")
     data_dependent_bounds: DataDependentBounds = Field(title="Data-dependent bounds")
-    pattern: LedgerPattern | Pattern = Field(title="Release pattern")
+    pattern: CombinedPattern | LedgerPattern | Pattern = Field(title="Release pattern")
     post_processing: Adaptation | PostProcessing = Field(title="Post-processing")
     implementation: Implementation = Field(title="Implementation")
     utility: Annotated[
@@ -633,6 +647,9 @@ class Document(Model):
                 "sets, least_records, the learner and the ledger's head are stated from version 9"
                 " on, and there always"
             )
+
+        if isinstance(self.pattern, CombinedPattern) != (self.version >= COMBINED_VERSION):
+            raise ValueError("parts are stated from version 10 on, and there always")
 
         if isinstance(self.audit, AuditResult) and self.version < 9:
             raise ValueError("bounds of an audit are stated from version 9 on")

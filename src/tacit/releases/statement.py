@@ -30,6 +30,7 @@ from tacit.privacy.older import TO_NEAREST, OlderNumbers, older_words
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE, in_words, most_expensive
 from tacit.releases.audited import AuditResult, audit_fault
+from tacit.releases.combination import untrue as untrue_combination
 from tacit.releases.fields import EpsilonAtDelta, Model, Number
 from tacit.releases.measured import PaidUtility, PredictionSets
 from tacit.releases.reading import read_guarantee
@@ -39,6 +40,7 @@ from tacit.releases.schema import (
     NOT_FOR_RELEASE,
     VERSION,
     Accounting,
+    CombinedPattern,
     Document,
     LabelSetUtility,
     LearnerMechanisms,
@@ -321,6 +323,11 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
         quantity = declared_least_records(least_records)
         if quantity not in guarantee.unprotected:
             return f"least_records is stated and {quantity!r} is not listed as unprotected"
+
+    if isinstance(document.pattern, CombinedPattern):
+        fault = untrue_combination(document.pattern.combination, document.guarantee)
+        if fault:
+            return fault
 
     if isinstance(document.audit, AuditResult):
         fault = audit_fault(document.audit, guarantee)

@@ -8,9 +8,9 @@ import pytest
 from sklearn.base import clone
 
 import tacit
+from tacit.compute.wide import Wide
 from tacit.errors import InputError, LedgerError
 from tacit.learners.common import exact_sums
-from tacit.mechanisms.wide import Wide
 
 RNG = np.random.default_rng(0)
 N, WIDTH = 90, 5

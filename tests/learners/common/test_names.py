@@ -3,7 +3,7 @@ import pytest
 
 from messages import stating
 from tacit.errors import InputError
-from tacit.learners.common.names import name_directions
+from tacit.models.name_directions import name_directions
 
 CENTRE = np.array([0.5, 0.0])
 

@@ -29,7 +29,6 @@ from tacit.data.persons import Persons, persons_under
 from tacit.data.rows import as_rows, refuse_sparse
 from tacit.data.trees import Tree
 from tacit.errors import BudgetError, InputError, PrivacyLeakWarning
-from tacit.learners.common.confidence import reference_scale
 from tacit.learners.common.lineage import Lineage
 from tacit.learners.common.nodes import Nodes
 from tacit.learners.common.notebook import promise_html
@@ -51,6 +50,7 @@ from tacit.learners.methods import name_of
 from tacit.mechanisms.noise import SAMPLERS, Integers, NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
 from tacit.models.probabilities import Probabilities
+from tacit.models.reference_scale import reference_scale
 from tacit.models.released import LearnerFacts, Publishable, Released
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget

@@ -21,6 +21,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.compute.wide import Totals, Wide, added
 from tacit.data.labels import class_indices, clean_labels, listed_classes
 from tacit.data.rows import as_rows
 from tacit.errors import InputError
@@ -32,7 +33,6 @@ from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import NoiseSource, noise_source
 from tacit.mechanisms.rounding import check_width
-from tacit.mechanisms.wide import Totals, Wide, added
 from tacit.models.rows import Floats, check_finite
 from tacit.privacy.budget import Budget
 from tacit.privacy.unit import Unit
@@ -94,6 +94,19 @@ class ClassSums:
             multiplier=multiplier,
             noise=noise,
             unit_rows=self.unit_rows,
+        )
+
+    def noisy_integers(self, records: Prepared, *, multiplier: float, noise: NoiseSource) -> Totals:
+        """Release the sums as integers, in units of `gaussian.UNIT`; `multiplier` is above 0."""
+        if records.sums is not None:
+            totals = records.sums.totals[self.name]
+        else:
+            totals = self.exact(records)
+        return gaussian.noisy_integers(
+            totals,
+            noise_multiplier=multiplier,
+            noise=noise,
+            per_person=records.persons is not None,
         )
 
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit.compute.wide import Totals
 from tacit.data.labels import MOST_CLASSES
 from tacit.learners.common.base import Prepared
 from tacit.learners.common.budget_split import BudgetSplit, Part
@@ -32,7 +33,6 @@ from tacit.learners.common.parameters import whole
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import NoiseSource
-from tacit.mechanisms.wide import Totals
 from tacit.models.label_effects import NoisyLabels
 from tacit.privacy.budget import Budget
 from tacit.privacy.unit import Unit

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.foreign import of_tensor
-from tacit.compute.shared import cached
-from tacit.data.rows import as_rows, checked_blocks, refuse_sparse
+from tacit.data.rows import refuse_sparse
 from tacit.errors import InputError, quoted
-from tacit.models.rows import Floats, unit_rows
+from tacit.models.rows import Floats
 
 
 def real(name: str, value: Any, low: float, high: float) -> float:
@@ -105,35 +104,6 @@ def value_of(name: str, settings: Any, kind: type[Value]) -> Value:
         raise InputError(
             f"{name}={settings!r:.60} must be a dict of {names}; correct it"
         ) from error
-
-
-def public_rows(public: Any, width: int) -> Any:
-    """`public` as rows of shape (m, width); arrays, in memory or mapped, are not copied."""
-    rows = as_rows(public, "public")
-    if rows.shape[1] != width:
-        raise InputError(
-            f"public has shape {rows.shape} and the private rows {width} columns; encode both the"
-            " same way"
-        )
-    return rows
-
-
-def public_centre(public: Any, width: int) -> Floats | None:
-    """Return the mean of the unit public rows, of shape (width,); None without public rows."""
-    if public is None:
-        return None
-    rows = public_rows(public, width)
-    # within an experiment, cells with the same public rows share the mean
-    return cached(_mean_of_unit_rows, rows)
-
-
-def _mean_of_unit_rows(rows: Any) -> Floats:
-    """Return the mean by blocks, since rows may be larger than memory; rows of zeros count."""
-    block_sums = (
-        unit_rows(block).sum(axis=0)
-        for block in checked_blocks(rows, dtype=np.dtype(np.float64), name="public")
-    )
-    return np.asarray(sum(block_sums) / len(rows))
 
 
 def declared_counts(counts: Any, n_classes: int) -> Floats | None:

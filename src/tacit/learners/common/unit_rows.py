@@ -16,9 +16,8 @@ from tacit.learners.common.balance import ClassCounts
 from tacit.learners.common.base import Prepared, PrivateClassifier
 from tacit.learners.common.budget_split import BudgetSplit, Part
 from tacit.learners.common.matrices import Matrices
-from tacit.learners.common.names import name_directions
 from tacit.learners.common.nodes import NodeResiduals, Nodes
-from tacit.learners.common.parameters import declared_counts, public_centre, real
+from tacit.learners.common.parameters import declared_counts, real
 from tacit.learners.common.softmax import ResidualKind, Residuals
 from tacit.learners.common.sums import blocks
 from tacit.mechanisms import outer_products
@@ -27,6 +26,8 @@ from tacit.mechanisms.noise import Integers
 from tacit.mechanisms.outer_products import rounded
 from tacit.mechanisms.rounding import check_width
 from tacit.models.decisions import LinearHead
+from tacit.models.name_directions import name_directions
+from tacit.models.public_rows import public_centre
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation, unit_rows_about
 from tacit.privacy.budget import Budget

@@ -14,7 +14,6 @@ from tacit.data.persons import Persons
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.base import Prepared
 from tacit.learners.common.models import Model, ModelClassifier, View, record_shape
-from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import real, whole
 from tacit.learners.common.training import Training
 from tacit.learners.label_dp import priors
@@ -25,6 +24,7 @@ from tacit.learners.label_dp.priors import Prior
 from tacit.learners.label_dp.randomize import OF_VECTORS, UNITS, dry_run, of_classes
 from tacit.learners.label_dp.structured import length_of_names
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.name_directions import name_directions
 from tacit.models.released import Released
 from tacit.models.rows import Floats, unit_rows, unit_rows_about
 from tacit.privacy.budget import Budget

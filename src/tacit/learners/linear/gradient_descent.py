@@ -15,11 +15,10 @@ from tacit.errors import InputError
 from tacit.learners.common import sigmoid
 from tacit.learners.common.balance import ClassCounts, n_records
 from tacit.learners.common.budget_split import Part
-from tacit.learners.common.confidence import PUBLIC_ROWS
 from tacit.learners.common.descent import descend, learning_rate
 from tacit.learners.common.label_sets import LabelCounts, SetCounts
 from tacit.learners.common.nodes import Nodes
-from tacit.learners.common.parameters import check_optional, public_rows, real, whole
+from tacit.learners.common.parameters import check_optional, real, whole
 from tacit.learners.common.sigmoid import SigmoidResiduals
 from tacit.learners.common.softmax import (
     Blocks,
@@ -33,6 +32,8 @@ from tacit.learners.linear.label_slopes import LabelSlopes
 from tacit.learners.linear.name_centre import Gradient, NameCentre
 from tacit.mechanisms import outer_products
 from tacit.mechanisms.noise import NoiseSource
+from tacit.models.public_rows import public_rows
+from tacit.models.reference_scale import PUBLIC_ROWS
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.models.spectra import spaced

@@ -19,7 +19,7 @@ from tacit.data.labels import class_indices, clean_labels
 from tacit.errors import InputError
 from tacit.learners.common.base import Prepared
 from tacit.learners.common.models import Model, View, finite_rows
-from tacit.learners.common.parameters import array_of, public_centre
+from tacit.learners.common.parameters import array_of
 from tacit.learners.common.training import Training
 from tacit.learners.pate.aggregators import Interactive
 from tacit.learners.pate.ensemble import Ensemble
@@ -28,6 +28,7 @@ from tacit.learners.pate.student import Student, fit_student
 from tacit.learners.pate.teachers import Allocation, Teachers, model_of
 from tacit.learners.pate.voting import Voting
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.public_rows import public_centre
 from tacit.models.rows import Floats
 
 

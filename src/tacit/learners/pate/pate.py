@@ -32,7 +32,6 @@ from tacit.learners.common.models import (
     record_shape,
     shape_of,
 )
-from tacit.learners.common.names import name_directions
 from tacit.learners.common.parameters import array_of, one_of, real, value_of, whole
 from tacit.learners.pate.aggregators import AGGREGATORS, Aggregator, GNMax, Plurality, voting_of
 from tacit.learners.pate.calibrate import Calibration
@@ -74,6 +73,7 @@ from tacit.learners.pate.tables import (
 from tacit.learners.pate.teachers import Allocation, Teachers, allocate, model_of
 from tacit.learners.pate.voting import Voting, check_stopping
 from tacit.mechanisms.noise import SAMPLERS, Integers, NoiseSource, noise_source
+from tacit.models.name_directions import name_directions
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.allowance import Allowance

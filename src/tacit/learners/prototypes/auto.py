@@ -5,7 +5,6 @@ it pays.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.common.budget_split import Part
-from tacit.learners.common.exact_sums import ClassSums, Query, SumsClassifier
+from tacit.learners.common.exact_sums import Query, SumsClassifier
 from tacit.learners.common.label_sums import (
     LABEL_SUMS,
     LabelSums,
@@ -25,11 +24,10 @@ from tacit.learners.common.label_sums import (
 )
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.nodes import sums_of_leaves
-from tacit.learners.common.parameters import flag, public_rows
+from tacit.learners.common.parameters import flag
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
-from tacit.learners.prototypes import label_posterior, refinement
+from tacit.learners.prototypes import class_table, label_posterior, refinement
 from tacit.mechanisms import gaussian
-from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models import deciding
 from tacit.models.calibration import Slopes, fair_offsets, posterior_probabilities, simulated
@@ -37,8 +35,10 @@ from tacit.models.carried import IN_RELEASE, CarriedPosterior
 from tacit.models.decisions import LinearHead
 from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
 from tacit.models.public_prior import ROWS, PublicPrior, public_prior
+from tacit.models.public_rows import public_rows
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
+from tacit.models.summarised import COUNT_SHARE, without_scales
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.sensitivity import Sensitivity
@@ -52,13 +52,6 @@ REST = "rest"
 
 # share of the budget for the first sums, and for the second
 QUARTER = 0.25
-
-# share of the squared norm of a row for its count
-COUNT_SHARE = 0.05
-
-# factors of a row and of its count of 1, so that both together have norm 1
-ROW_SCALE = math.sqrt(1 - COUNT_SHARE)
-COUNT_SCALE = math.sqrt(COUNT_SHARE)
 
 # quantile of the class sizes that stands for a small class
 SMALL_CLASSES = 0.4
@@ -187,7 +180,7 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
     def _queries(self, prepared: UnitRows) -> tuple[Query]:
         if self.most_labels is not None:
             return (self._label_sums(prepared),)
-        return (query_with_counts(prepared, len(self._labels_of_records())),)
+        return (class_table.query(prepared, len(self._labels_of_records())),)
 
     def _parts(self) -> dict[str, Part]:
         # what the rest pays for follows from the first sums; `refinement.refine` splits it
@@ -411,25 +404,8 @@ def sums_with_counts(
 ) -> Floats:
     """Noisy sum of the rows of each class, (C, d + 1); the last column is their number.
 
-    `n_classes` counts inner nodes of a tree too, whose sums are divided among the classes below.
-
-    Each row carries its count of 1 as one more column. Both are scaled down, so that the longer row
-    has norm 1 too; dividing the sums by the scales undoes this.
+    They are the sums of a summary: `tacit.learners.prototypes.class_table`. `n_classes` counts
+    inner nodes of a tree too, whose sums are divided among the classes below.
     """
-    query = query_with_counts(records, n_classes)
-    sums_of_labels = query.released(records, multiplier=multiplier, noise=noise)
-    sums = sums_of_leaves(sums_of_labels, records.nodes, multiplier)
-    scales = np.append(np.full(records.width, ROW_SCALE), COUNT_SCALE)
-    return np.asarray(sums / scales)
-
-
-def query_with_counts(records: UnitRows, n_classes: int) -> ClassSums:
-    """Return what is summed: rows of norm 1 that carry their count."""
-    return ClassSums("class sums", n_classes, records.width + 1, rows_with_counts)
-
-
-def rows_with_counts(records: UnitRows, label: str) -> Iterator[Block]:
-    """Yield unit rows times `ROW_SCALE`, with one more column of `COUNT_SCALE`."""
-    for block in records.blocks(label):
-        counts = np.full(len(block.rows), COUNT_SCALE)
-        yield block._replace(rows=np.column_stack([block.rows * ROW_SCALE, counts]))
+    sums_of_labels = class_table.sums(records, n_classes, multiplier=multiplier, noise=noise)
+    return without_scales(sums_of_leaves(sums_of_labels, records.nodes, multiplier))

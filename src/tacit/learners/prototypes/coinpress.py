@@ -15,18 +15,13 @@ from tacit.errors import InputError, quoted
 from tacit.learners.common.balance import COUNTS
 from tacit.learners.common.base import Prepared, PrivateClassifier
 from tacit.learners.common.budget_split import BudgetSplit, Part
-from tacit.learners.common.parameters import (
-    check_optional,
-    declared_counts,
-    public_rows,
-    real,
-    whole,
-)
+from tacit.learners.common.parameters import check_optional, declared_counts, real, whole
 from tacit.learners.common.sums import blocks, class_counts, class_sums, pieces
 from tacit.mechanisms import gaussian
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype, pooled
+from tacit.models.public_rows import public_rows
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.privacy.budget import Budget

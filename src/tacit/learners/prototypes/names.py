@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from tacit.data.labels import class_list
 from tacit.errors import InputError
 from tacit.learners.common.base import PrivateClassifier
-from tacit.learners.common.names import adapted_directions, name_directions
-from tacit.learners.common.parameters import flag, public_centre, public_rows
+from tacit.learners.common.names import adapted_directions
+from tacit.learners.common.parameters import flag
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype
+from tacit.models.name_directions import name_directions
+from tacit.models.public_rows import public_centre, public_rows
 from tacit.models.released import Released
 from tacit.models.rows import centre_array, normalisation, unit_rows_about
 from tacit.privacy.budget import Budget

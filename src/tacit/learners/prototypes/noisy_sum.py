@@ -20,7 +20,6 @@ from tacit.learners.common.label_sums import (
     sums_alone,
 )
 from tacit.learners.common.nodes import sums_of_leaves
-from tacit.learners.common.parameters import public_centre, public_rows
 from tacit.learners.common.sums import pieces
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms import gaussian
@@ -29,6 +28,7 @@ from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.deciding import directions_of_sums
 from tacit.models.decisions import LinearHead
 from tacit.models.label_effects import even_spread, public_spread, root_variance
+from tacit.models.public_rows import public_centre, public_rows
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation, unit_rows_about
 from tacit.models.spectra import spaced

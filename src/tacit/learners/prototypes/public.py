@@ -19,8 +19,7 @@ from tacit.compute.timing import SELECTION, phase
 from tacit.data.rows import check_rows
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.base import Prepared, PrivateClassifier
-from tacit.learners.common.names import name_directions
-from tacit.learners.common.parameters import flag, public_centre, whole
+from tacit.learners.common.parameters import flag, whole
 from tacit.learners.prototypes.scores import IN_MEMORY, WORK, work_folder
 from tacit.learners.prototypes.scores.arithmetic import AUTO, Scoring, check_name, scoring
 from tacit.learners.prototypes.scores.window import PUBLIC, window, window_needs_public
@@ -28,6 +27,8 @@ from tacit.learners.prototypes.selection import candidates, class_scores, select
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.models.decisions import NearestPrototype
+from tacit.models.name_directions import name_directions
+from tacit.models.public_rows import public_centre
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array
 from tacit.privacy.budget import Budget

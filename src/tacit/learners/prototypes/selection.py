@@ -10,11 +10,11 @@ from typing import Any
 from tacit.compute.shared import shared
 from tacit.errors import InputError
 from tacit.learners.common.base import Prepared
-from tacit.learners.common.parameters import public_rows
 from tacit.learners.prototypes.scores import scores
 from tacit.learners.prototypes.scores.arithmetic import Scoring
 from tacit.mechanisms import exponential, top_k
 from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.models.public_rows import public_rows
 
 
 def candidates(public: Any, width: int) -> Any:

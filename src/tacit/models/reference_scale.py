@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.learners.common.parameters import public_rows
 from tacit.models.probabilities import Probabilities, by_spread
+from tacit.models.public_rows import public_rows
 from tacit.models.released import Released
 from tacit.models.rows import Floats
 from tacit.models.spectra import spaced

@@ -1,0 +1,55 @@
+"""Noisy class sums with counts, as a summary holds them: integers of which sums are exact.
+
+A row of norm 1 is scaled by `ROW_SCALE` and gets one more column, `COUNT_SCALE`, so that the longer
+row has norm 1 too. The sums of such rows, one for each class, get Gaussian noise once, in whole
+units of 2^-32. Dividing by the scales gives back the sum of the rows, and their number.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.compute.wide import Totals
+from tacit.models.rows import Floats
+
+UNIT = 2**32
+"""Integers that stand for 1."""
+
+COUNT_SHARE = 0.05
+"""Share of the squared norm of a row for its count. docs/auto.md says where it was chosen."""
+
+ROW_SCALE = math.sqrt(1 - COUNT_SHARE)
+COUNT_SCALE = math.sqrt(COUNT_SHARE)
+"""Factors of a row and of its count of 1, so that both together have norm 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Summarised:
+    """What a fit of `ClassSummary` releases.
+
+    Attributes
+    ----------
+    sums : array of int64, or Wide, of shape (C, d + 1)
+        Noisy, in units of 2^-32.
+    noise : float
+        Standard deviation of their noise, where 1 is the bound on a record.
+    centre : ndarray of shape (d,) or None
+        The public centre of the rows.
+    part : str
+        The declared name of the records.
+    """
+
+    sums: Totals
+    noise: float
+    centre: Floats | None
+    part: str
+
+
+def without_scales(sums: Floats) -> Floats:
+    """Undo the scales of sums with counts, (C, d + 1): the last column is the number of rows."""
+    scales = np.full(sums.shape[1], ROW_SCALE)
+    scales[-1] = COUNT_SCALE
+    return np.asarray(sums / scales)

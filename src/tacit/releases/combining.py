@@ -1,0 +1,220 @@
+"""Combine summaries to a release that predicts: post-processing of noisy sums and public rows."""
+
+from __future__ import annotations
+
+PATTERN = (
+    "made of released summaries, which can be combined again at no further cost; each owner's"
+    " ledger counts what their summary cost"
+)
+
+
+@dataclass(eq=False)
+class CombinedFit(Publishable):
+    """What `Release.of` reads of a learner, of a decision that follows from a summary."""
+
+    summary: Summary
+    released_: Released | None
+    guarantee_: Guarantee
+    name_rows_: Any = None
+
+    ledger = None
+    no_release = "has nothing to release"
+
+    @property
+    def classes_(self) -> Any:  # type: ignore[override]
+        return np.asarray(self.summary.classes)
+
+    @property
+    def n_features_in_(self) -> int:  # type: ignore[override]
+        return self.summary.recipe.width
+
+    @property
+    def noise_(self) -> str:  # type: ignore[override]
+        return self.summary.document.noise
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def promise(self) -> Guarantee:
+        return self.guarantee_
+
+    def other_fits(self) -> int:
+        return 0
+
+    def has_present_samplers(self) -> bool:
+        # the noise was drawn where the summaries were made, and is stated by them
+        return True
+
+    def learner_facts(self) -> LearnerFacts:
+        return LearnerFacts("", {}, (), ())
+
+    def name_rows(self) -> Any:
+        return self.name_rows_
+
+
+def combine(
+    summaries: Iterable[Summary | Path | str],
+    *,
+    public: Any = None,
+    names: Any = None,
+    overlapping: bool = False,
+    moving: bool = False,
+    name: str | None = None,
+    curator: str | None = None,
+    description: str | None = None,
+    intended_use: str | None = None,
+    facts_of_public: Mapping[str, str] | None = None,
+    facts_of_names: Mapping[str, Any] | None = None,
+    date: date | str | None = None,
+) -> Release:
+    """Make a classifier of the summaries of one or many owners; it costs nothing more.
+
+    Sums add up, and so do the variances of their noise. With public rows the decision is that of
+    `AutoPrototypes` without gradient steps; without them, that of `NoisySumPrototypes`.
+
+    Parameters
+    ----------
+    summaries : iterable of Summary, str or Path
+        Summaries of one recipe, or their folders. One is in memory at a time.
+    public : array of shape (m, d), optional
+        Public rows of the same encoder. Where rows have a public centre, it must be the mean of
+        these.
+    names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
+        Rows of the class names, in the order of the classes of all summaries (`Summary.classes`);
+        they need `public`.
+    overlapping : bool, default=False
+        Whether a record, or a person under a unit per person, may be in several parts, whose costs
+        then add up. Otherwise parts of different names are declared to share none, and the release
+        states this. Summaries of one part always add up.
+    moving : bool, default=False
+        Whether a replaced record may belong to another part than before.
+    name, curator, description, intended_use : str, optional
+        One line each for the card.
+    facts_of_public, facts_of_names : dict, optional
+        What the card says of the public rows and of the class names, as `public` and `names` of
+        `Release.of`.
+    date : date or str, optional
+        Day of publication as YYYY-MM-DD; by default today.
+
+    Returns
+    -------
+    Release
+        Its item 12 has a row for each part.
+
+    Raises
+    ------
+    InputError
+        If recipes differ, the same sums are there twice, or public rows do not fit.
+    ReleaseError
+        If a statement of a summary does not agree, or its sums are beyond what its counts allow.
+
+    Notes
+    -----
+    Guarantee: the maximum over the parts where they are declared disjoint, the sum where they
+    overlap, by the rules of `tacit.privacy.parts`; all else is post-processing.
+    Source: tacit; docs/summaries.md.
+
+    Examples
+    --------
+    >>> import numpy as np, tacit
+    >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat(["cat", "dog"], 500)
+    >>> def summary_of(part):
+    ...     fitted = tacit.ClassSummary("rho=0.5", classes=["cat", "dog"], part=part).fit(X, y)
+    ...     return tacit.Summary.of(fitted)
+    >>> release = tacit.combine([summary_of("clinic A"), summary_of("clinic B")])
+    >>> release.predict([[2.0, 0.1]]), release.guarantee.rho
+    (array(['cat'], dtype='<U3'), 0.5)
+    """
+    summary = added_up(summaries, overlapping=overlapping, moving=moving)
+    return release_of(
+        summary,
+        public=public,
+        names=names,
+        facts={
+            "name": name or "combined release",
+            "curator": curator,
+            "description": description,
+            "intended_use": intended_use,
+        },
+        facts_of_public=facts_of_public,
+        facts_of_names=facts_of_names,
+        day=date,
+    )
+
+
+def release_of(
+    summary: Summary,
+    *,
+    public: Any,
+    names: Any,
+    facts: Mapping[str, str | None],
+    facts_of_public: Mapping[str, str] | None,
+    facts_of_names: Mapping[str, Any] | None,
+    day: date | str | None,
+) -> Release:
+    """Make the release of a summary, with its parts in item 12."""
+    released = decision_of(summary, public=public, names=names)
+    guarantee = summary.guarantee
+    fit = CombinedFit(summary, released, guarantee, names)
+    release = Release.of(
+        fit,
+        public=facts_of_public,
+        names=facts_of_names,
+        encoder=summary.recipe.encoder.model_dump(),
+        date=day,
+        **facts,
+    )
+
+    document = release.document
+    pattern = CombinedPattern(
+        pattern=PATTERN,
+        ledger="none of this release: the ledgers are those of the owners",
+        ledger_since="not stated",
+        ledger_head="not stated",
+        combination=summary.document.combination,
+    )
+    document = document.model_copy(update={"version": COMBINED_VERSION, "pattern": pattern})
+    return Release(document, release.arrays, release.sha256, render_card(document), release.source)
+
+
+def decision_of(summary: Summary, *, public: Any, names: Any) -> Released:
+    """Decide by the sums of a summary, public rows and names of the classes."""
+    sums, noise, counts, count_noise = summary.noisy_sums()
+    centre = summary.centre
+    deviations = [row.noise_of_sums for row in summary.parts]
+    facts = {
+        "noise multiplier of the sums": max(deviations),
+        "summaries": len(summary.parts),
+        "share of the count column": COUNT_SHARE,
+    }
+    if public is None:
+        if names is not None:
+            raise InputError("names=... need public rows beside them; pass public=X_public")
+        released = directions_of_sums(sums, centre=centre, facts=facts)
+        scale = reference_scale(released, summary.recipe.width, None)
+        return replace(released, probabilities=scale)
+
+    rows = public_rows(public, summary.recipe.width)
+    _check_centre(centre, rows)
+    prior = public_prior(rows, centre)
+    release = NoisySums(sums @ prior.axes, _one(noise), counts, _one(count_noise))
+    directions = name_directions(names, summary.classes, summary.recipe.width, centre)
+    return decided(prior, release, names=directions, centre=centre, facts=facts).released
+
+
+def _one(noise: Floats) -> Floats | float:
+    """Return one number where all classes have the same noise."""
+    return float(noise[0]) if (noise == noise[0]).all() else noise
+
+
+def _check_centre(centre: Floats | None, rows: Any) -> None:
+    """Refuse public rows whose mean is not the centre of the summaries."""
+    if centre is None:
+        return
+    mean = public_centre(rows, rows.shape[1])
+    if mean is not None and np.abs(mean - centre).max() <= SAME_CENTRE:
+        return
+    raise InputError(
+        "the mean of the public rows is not the centre of the summaries; pass the public rows by"
+        " which these were made"
+    )

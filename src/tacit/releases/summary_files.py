@@ -1,0 +1,98 @@
+"""Files of a summary, read as if an attacker had written them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from tacit.compute.documents import parse_json
+from tacit.errors import ReleaseError, excerpt, quoted
+from tacit.releases import reading
+from tacit.releases.reading import AGAIN, CARD
+from tacit.releases.summary_document import FORMAT, VERSION, SummaryDocument
+
+DOCUMENT = "summary.json"
+ARRAYS = "sums.safetensors"
+LIMITS = {DOCUMENT: 2**26, ARRAYS: reading.LIMITS[reading.ARRAYS], CARD: 2**26}
+
+SUMS = "sums"
+SUMS_HIGH = "sums_high"
+CENTRE = "centre"
+DTYPES = {SUMS: np.int64, SUMS_HIGH: np.int64, CENTRE: np.float64}
+
+
+def holds_summary(folder: Path, besides: tuple[str, ...] = ()) -> bool:
+    """Tell whether a folder holds a summary, in plain files, and nothing else but `besides`."""
+    return reading.holds(folder, DOCUMENT, besides, tuple(LIMITS))
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Read the bytes of the three files.
+
+    Raises
+    ------
+    ReleaseError
+        If a file is missing, unknown, too large or no plain file.
+    """
+    if not folder.is_dir():
+        raise ReleaseError(f"{folder} is not a folder; give the folder of a summary")
+    if not (folder / DOCUMENT).is_file():
+        fault = f"{folder} holds no {DOCUMENT}"
+        raise ReleaseError(f"{fault}; give a folder that tacit summarise wrote")
+    reading.check_names(folder, reading.NEVER_OPENED, tuple(LIMITS))
+    return {name: reading.read_file(folder / name, limit) for name, limit in LIMITS.items()}
+
+
+def read_document(folder: Path) -> SummaryDocument:
+    """Read `summary.json` alone, without the sums."""
+    if not (folder / DOCUMENT).is_file():
+        fault = f"{folder} holds no {DOCUMENT}"
+        raise ReleaseError(f"{fault}; give a folder that tacit summarise wrote")
+    data = reading.read_file(folder / DOCUMENT, LIMITS[DOCUMENT])
+    return parse_summary(str(folder / DOCUMENT), data)
+
+
+def parse_summary(where: str, data: bytes) -> SummaryDocument:
+    """Parse `summary.json`; ReleaseError if it is not strict JSON, of another version, or off the
+    schema.
+    """
+    try:
+        values = parse_json(data.decode("utf-8"))
+    except ValueError as error:
+        fault = f"{where} is not valid JSON ({excerpt(str(error))})"
+        raise ReleaseError(f"{fault}; {AGAIN}") from error
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        fault = f'{where} does not say "format": "{FORMAT}"'
+        raise ReleaseError(f"{fault}; give a folder that tacit summarise wrote")
+    if values.get("version") != VERSION:
+        version = f"format version {quoted(values.get('version'))}"
+        fault = f"{where} has {version}, this tacit reads {VERSION}"
+        raise ReleaseError(f"{fault}; use the tacit that wrote it")
+    try:
+        return SummaryDocument.model_validate_json(data)
+    except ValidationError as error:
+        raise reading.refusal(where, error, AGAIN) from error
+
+
+def misfit(arrays: dict[str, NDArray[Any]], n_classes: int, width: int) -> str | None:
+    """Describe the first array that does not have the form of a summary's; None if all have."""
+    shapes = {SUMS: (n_classes, width + 1), SUMS_HIGH: (n_classes, width + 1), CENTRE: (width,)}
+    if SUMS not in arrays:
+        return f"array {SUMS!r} is missing"
+    for name, array in arrays.items():
+        if name not in shapes:
+            return f"array {name!r:.60} is not of a summary"
+        if array.dtype != DTYPES[name] or array.shape != shapes[name]:
+            form = f"type {array.dtype} and shape {array.shape}"
+            expected = f"{np.dtype(DTYPES[name])} of shape {shapes[name]}"
+            return f"array {name!r} of {form} must be {expected}"
+    if CENTRE in arrays and not np.isfinite(arrays[CENTRE]).all():
+        return f"array {CENTRE!r} holds values that are not finite"
+    # the low words of pairs
+    if SUMS_HIGH in arrays and (arrays[SUMS].min() < 0 or arrays[SUMS].max() >= 2**32):
+        return f"array {SUMS!r} beside {SUMS_HIGH!r} must lie from 0 to 2^32 - 1"
+    return None
