@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.texts import nfc
 from tacit.compute.wide import Totals, Wide
-from tacit.errors import InputError, ReleaseError, quoted
+from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats
 from tacit.releases import fitted
-from tacit.releases.combination import combination_of, summands_of, united_classes
-from tacit.releases.summary import Summary, assembled, centre_hash, stored_sums
-from tacit.releases.summary_document import SummaryRecipe, united_recipe
-from tacit.releases.summary_files import CENTRE
+from tacit.releases.combination import (
+    Combination,
+    Summand,
+    combination_of,
+    summands_of,
+    united_classes,
+)
+from tacit.releases.schema import Product
+from tacit.releases.summary_document import SummaryDocument, SummaryRecipe, united_recipe
+from tacit.releases.summary_files import CENTRE, centre_hash, stored_sums
 
 # Centres that differ by less are the same mean of the same public rows, which processors round
 # differently.
@@ -25,6 +30,38 @@ SAME_CENTRE = 1e-9
 
 # sources of noise, from the one that promises least
 SOURCES_OF_NOISE = ("research", "opendp", "secure")
+
+
+class Addend(Protocol):
+    """A summary, as it is added."""
+
+    document: SummaryDocument
+    source: str
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The classes of its sums."""
+
+    @property
+    def totals(self) -> Totals:
+        """Its sums as integers, of shape (C, d + 1)."""
+
+    @property
+    def centre(self) -> Floats | None:
+        """The public centre of the rows, of shape (d,), if there is one."""
+
+    def verify(self) -> Any:
+        """Check what it says."""
+
+
+class Total(NamedTuple):
+    """What a summary is assembled from."""
+
+    recipe: SummaryRecipe
+    combination: Combination
+    arrays: Mapping[str, NDArray[Any]]
+    product: Product
+    noise: str
 
 
 class Adding:
@@ -40,14 +77,14 @@ class Adding:
         self.overlapping = overlapping
         self.moving = moving
         self.recipes: list[SummaryRecipe] = []
-        self.summands: list[Any] = []
+        self.summands: list[Summand] = []
         self.noises: set[str] = set()
         self.first = ""
         self.centre: Floats | None = None
         self.positions: dict[Any, int] = {}
-        self.totals: Wide | None = None
+        self.sums: Wide | None = None
 
-    def add(self, summary: Summary) -> None:
+    def add(self, summary: Addend) -> None:
         """Add a summary, which is verified first.
 
         Raises
@@ -64,7 +101,7 @@ class Adding:
         self.summands += summands_of(summary.document.combination)
         self._add_sums(summary.classes, summary.totals)
 
-    def _check_declared(self, summary: Summary) -> None:
+    def _check_declared(self, summary: Addend) -> None:
         """Refuse a combination that was declared otherwise."""
         combination = summary.document.combination
         declared = (combination.overlapping, combination.moving)
@@ -74,15 +111,15 @@ class Adding:
                 f" moving={declared[1]}; declare the same, or combine its parts again"
             )
 
-    def _check_recipe(self, summary: Summary) -> None:
+    def _check_recipe(self, summary: Addend) -> None:
         """Refuse a summary whose sums do not add up with those before it."""
         if not self.recipes:
-            self.recipes.append(summary.recipe)
+            self.recipes.append(summary.document.recipe)
             self.first = summary.source
             self.centre = summary.centre
             return
 
-        difference = self.recipes[0].difference(summary.recipe)
+        difference = self.recipes[0].difference(summary.document.recipe)
         if difference is None:
             difference = self._difference_of_centres(summary.centre)
         if difference is not None:
@@ -91,8 +128,8 @@ class Adding:
                 " recipe"
             )
         # distinct recipes alone, of which there are few
-        if summary.recipe not in self.recipes:
-            self.recipes.append(summary.recipe)
+        if summary.document.recipe not in self.recipes:
+            self.recipes.append(summary.document.recipe)
 
     def _difference_of_centres(self, centre: Floats | None) -> str | None:
         """Compare centres, and keep the one whose hash is first: it depends on no order."""
@@ -109,24 +146,24 @@ class Adding:
     def _add_sums(self, classes: tuple[Any, ...], totals: Totals) -> None:
         """Add sums to those of their classes; new classes get rows of their own."""
         wide = Wide.of(totals)
-        if self.totals is None:
+        if self.sums is None:
             empty = np.zeros((0, wide.shape[1]), dtype=np.int64)
-            self.totals = Wide(empty, empty)
+            self.sums = Wide(empty, empty)
 
         for label in classes:
             self.positions.setdefault(label, len(self.positions))
-        n_new = len(self.positions) - len(self.totals.high)
+        n_new = len(self.positions) - len(self.sums.high)
         if n_new:
-            self.totals = _with_rows(self.totals, n_new)
+            self.sums = _with_rows(self.sums, n_new)
 
         at = np.array([self.positions[label] for label in classes])
-        added = self.totals[at] + wide
-        self.totals.high[at] = added.high
-        self.totals.low[at] = added.low
+        added = self.sums[at] + wide
+        self.sums.high[at] = added.high
+        self.sums.low[at] = added.low
 
-    def summary(self, *, name: str | None = None, date: str | None = None) -> Summary:
+    def total(self, *, name: str | None = None, date: str | None = None) -> Total:
         """Return the sum of what was added, with the latest date of its parts by default."""
-        if self.totals is None:
+        if self.sums is None:
             raise InputError("there are no summaries to add; pass one at least")
         combination = combination_of(
             self.summands, overlapping=self.overlapping, moving=self.moving
@@ -134,53 +171,17 @@ class Adding:
         classes = united_classes(combination)
         _check_alike(classes)
         order = np.array([self.positions[label] for label in classes])
-        arrays: dict[str, NDArray[Any]] = stored_sums(self.totals[order])
+        arrays: dict[str, NDArray[Any]] = stored_sums(self.sums[order])
         if self.centre is not None:
             arrays[CENTRE] = self.centre
 
         recipe = united_recipe(self.recipes, centre_hash(arrays))
         day = date or max(row.date for row in combination.parts)
-        facts = {"name": name or _name(len(combination.parts)), "curator": None}
-        product = fitted.product(
-            "Summary", facts | {"description": None, "intended_use": None}, day
-        )
+        facts: dict[str, str | None] = {"name": name or _name(len(combination.parts))}
+        others = dict.fromkeys(("curator", "description", "intended_use"))
+        product = fitted.product("Summary", facts | others, day)
         noise = next(source for source in SOURCES_OF_NOISE if source in self.noises)
-        return assembled(recipe, combination, arrays, product, noise)
-
-
-def added_up(
-    summaries: Iterable[Summary | Path | str],
-    *,
-    overlapping: bool = False,
-    moving: bool = False,
-    name: str | None = None,
-    date: str | None = None,
-) -> Summary:
-    """Add summaries, or folders of them, up; one is in memory at a time.
-
-    Raises
-    ------
-    ReleaseError
-        If a statement of one does not agree, or its sums are beyond what its counts allow.
-    InputError
-        If recipes differ, or the same sums are there twice.
-    """
-    adding = Adding(overlapping=overlapping, moving=moving)
-    for summary in summaries:
-        adding.add(as_summary(summary))
-    return adding.summary(name=name, date=date)
-
-
-def as_summary(summary: Any) -> Summary:
-    """Return a summary, read from its folder if it is a path."""
-    if isinstance(summary, str | Path):
-        return Summary.load(summary)
-    if not isinstance(summary, Summary):
-        raise InputError(
-            f"summaries hold {quoted(type(summary).__name__)}; pass tacit.Summary objects or their"
-            " folders"
-        )
-    return summary
+        return Total(recipe, combination, arrays, product, noise)
 
 
 def _with_rows(totals: Wide, n_rows: int) -> Wide:
@@ -206,6 +207,3 @@ def _check_alike(classes: tuple[Any, ...]) -> None:
 
 def _name(n_parts: int) -> str:
     return "summary" if n_parts == 1 else f"summary of {n_parts} parts"
-
-
-__all__ = ["Adding", "ReleaseError", "added_up", "as_summary"]

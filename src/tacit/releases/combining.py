@@ -2,10 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tacit.errors import InputError
+from tacit.models.deciding import decided, directions_of_sums
+from tacit.models.name_directions import name_directions
+from tacit.models.posterior import NoisySums
+from tacit.models.public_prior import public_prior
+from tacit.models.public_rows import public_centre, public_rows
+from tacit.models.reference_scale import reference_scale
+from tacit.models.released import LearnerFacts, Publishable, Released
+from tacit.models.rows import Floats
+from tacit.models.summarised import COUNT_SHARE
+from tacit.privacy.guarantee import Guarantee
+from tacit.releases.adding import SAME_CENTRE
+from tacit.releases.card import render_card
+from tacit.releases.release import Release
+from tacit.releases.schema import COMBINED_VERSION, CombinedPattern
+from tacit.releases.summary import Summary, added_up
+
 PATTERN = (
     "made of released summaries, which can be combined again at no further cost; each owner's"
     " ledger counts what their summary cost"
 )
+
+
+class Facts(NamedTuple):
+    """What the card says of the release, one line each."""
+
+    name: str
+    curator: str | None
+    description: str | None
+    intended_use: str | None
 
 
 @dataclass(eq=False)
@@ -130,12 +164,7 @@ def combine(
         summary,
         public=public,
         names=names,
-        facts={
-            "name": name or "combined release",
-            "curator": curator,
-            "description": description,
-            "intended_use": intended_use,
-        },
+        facts=Facts(name or "combined release", curator, description, intended_use),
         facts_of_public=facts_of_public,
         facts_of_names=facts_of_names,
         day=date,
@@ -147,7 +176,7 @@ def release_of(
     *,
     public: Any,
     names: Any,
-    facts: Mapping[str, str | None],
+    facts: Facts,
     facts_of_public: Mapping[str, str] | None,
     facts_of_names: Mapping[str, Any] | None,
     day: date | str | None,
@@ -162,7 +191,10 @@ def release_of(
         names=facts_of_names,
         encoder=summary.recipe.encoder.model_dump(),
         date=day,
-        **facts,
+        name=facts.name,
+        curator=facts.curator,
+        description=facts.description,
+        intended_use=facts.intended_use,
     )
 
     document = release.document

@@ -47,9 +47,9 @@ from tacit.releases.measured import PAID_SINCE, PaidUtility, PredictionSets
 FORMAT = "tacit-release"
 Version = Literal[3, 4, 5, 6, 7, 8, 9, 10]
 VERSIONS = get_args(Version)
-VERSION = 9
+VERSION: Literal[9] = 9
 """That of releases of a fit."""
-COMBINED_VERSION = 10
+COMBINED_VERSION: Literal[10] = 10
 """That of releases that were made of summaries."""
 NOT_FOR_RELEASE = "NOT FOR RELEASE"
 

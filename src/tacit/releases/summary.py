@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from tacit.compute.atomic import atomic_folder
 from tacit.compute.wide import Totals, Wide
-from tacit.errors import ReleaseError
+from tacit.errors import InputError, ReleaseError, quoted
 from tacit.models.rows import Floats
 from tacit.models.summarised import (
     COUNT_SCALE,
@@ -33,6 +33,7 @@ from tacit.models.summarised import (
 )
 from tacit.privacy.guarantee import Guarantee
 from tacit.releases import fitted, reading
+from tacit.releases.adding import Adding
 from tacit.releases.combination import (
     Combination,
     PartCost,
@@ -47,7 +48,7 @@ from tacit.releases.combination import (
 from tacit.releases.fields import NOT_STATED, Recorded
 from tacit.releases.plausible import implausible
 from tacit.releases.reading import AGAIN, CARD, read_guarantee, read_only
-from tacit.releases.schema import Array, EncoderProvenance, Provenance
+from tacit.releases.schema import Array, EncoderProvenance, Product, Provenance
 from tacit.releases.statement import SEEDED, check_work, stamp, statement_of
 from tacit.releases.summary_document import (
     Source,
@@ -63,10 +64,12 @@ from tacit.releases.summary_files import (
     LIMITS,
     SUMS,
     SUMS_HIGH,
+    centre_hash,
     holds_summary,
     misfit,
     parse_summary,
     read_files,
+    stored_sums,
 )
 
 __all__ = ["Summary"]
@@ -296,8 +299,6 @@ class Summary:
 
     def __add__(self, other: Summary) -> Summary:
         """Add a summary of the same recipe; `tacit.combine` adds many."""
-        from tacit.releases.adding import added_up
-
         return added_up([self, other])
 
     @property
@@ -402,7 +403,7 @@ def assembled(
     recipe: SummaryRecipe,
     combination: Combination,
     arrays: Mapping[str, NDArray[Any]],
-    product: Any,
+    product: Product,
     noise: str,
 ) -> Summary:
     """Make a summary of its parts, with all that follows from them."""
@@ -429,26 +430,45 @@ def assembled(
     return Summary(document, kept, sha256, summary_card(document))
 
 
+def added_up(
+    summaries: Iterable[Summary | Path | str],
+    *,
+    overlapping: bool = False,
+    moving: bool = False,
+    name: str | None = None,
+    date: str | None = None,
+) -> Summary:
+    """Add summaries, or folders of them, up; one is in memory at a time.
+
+    Raises
+    ------
+    ReleaseError
+        If a statement of one does not agree, or its sums are beyond what its counts allow.
+    InputError
+        If recipes differ, or the same sums are there twice.
+    """
+    adding = Adding(overlapping=overlapping, moving=moving)
+    for summary in summaries:
+        adding.add(as_summary(summary))
+    return assembled(*adding.total(name=name, date=date))
+
+
+def as_summary(summary: Any) -> Summary:
+    """Return a summary, read from its folder if it is a path."""
+    if isinstance(summary, str | Path):
+        return Summary.load(summary)
+    if not isinstance(summary, Summary):
+        raise InputError(
+            f"summaries hold {quoted(type(summary).__name__)}; pass tacit.Summary objects or their"
+            " folders"
+        )
+    return summary
+
+
 def in_words(guarantee: Guarantee, noise: str) -> str:
     """Say what the guarantee means for one record or person."""
     words = guarantee.in_words()
     return SEEDED + words if noise == "research" else words
-
-
-def stored_sums(totals: Totals) -> dict[str, NDArray[Any]]:
-    """Return integers as arrays: in int64 if these hold them, else as low and high words."""
-    wide = Wide.of(totals)
-    # half of int64, so that two such sums add up in it
-    if np.abs(wide.high).max(initial=0) < 2**30:
-        return {SUMS: (wide.high << 32) + wide.low}
-    return {SUMS: wide.low, SUMS_HIGH: wide.high}
-
-
-def centre_hash(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the hash of the centre among the arrays; "none" if there is none."""
-    if CENTRE not in arrays:
-        return "none"
-    return hashlib.sha256(np.ascontiguousarray(arrays[CENTRE], np.float64).tobytes()).hexdigest()
 
 
 def _rows(centre: Floats | None) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tacit.compute.documents import parse_json
+from tacit.compute.wide import Totals, Wide
 from tacit.errors import ReleaseError, excerpt, quoted
 from tacit.releases import reading
 from tacit.releases.reading import AGAIN, CARD
@@ -96,3 +99,19 @@ def misfit(arrays: dict[str, NDArray[Any]], n_classes: int, width: int) -> str |
     if SUMS_HIGH in arrays and (arrays[SUMS].min() < 0 or arrays[SUMS].max() >= 2**32):
         return f"array {SUMS!r} beside {SUMS_HIGH!r} must lie from 0 to 2^32 - 1"
     return None
+
+
+def stored_sums(totals: Totals) -> dict[str, NDArray[Any]]:
+    """Return integers as arrays: in int64 if these hold them, else as low and high words."""
+    wide = Wide.of(totals)
+    # half of int64, so that two such sums add up in it
+    if np.abs(wide.high).max(initial=0) < 2**30:
+        return {SUMS: (wide.high << 32) + wide.low}
+    return {SUMS: wide.low, SUMS_HIGH: wide.high}
+
+
+def centre_hash(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Return the hash of the centre among the arrays; "none" if there is none."""
+    if CENTRE not in arrays:
+        return "none"
+    return hashlib.sha256(np.ascontiguousarray(arrays[CENTRE], np.float64).tobytes()).hexdigest()
