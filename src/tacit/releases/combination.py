@@ -1,0 +1,260 @@
+"""The parts of a combination: which released sums were added up, and what they cost together.
+
+Sums of several parts of the records add up, and so do the variances of their noise. The rows here
+say of each part its name, its noise, which classes it lists and what it cost its records. They are
+sorted, and lists that repeat are stated once, so that a combination has the same bits in whatever
+order and groups its parts were added.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterable
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from tacit.errors import InputError, quoted
+from tacit.models.rows import Floats
+from tacit.privacy.decimals import noise_rounded_down, rounded_up
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.parts import combined, part_name
+from tacit.releases.fields import Day, Label, Model, Number, Recorded, Share, Text
+
+MOST_PARTS = 100_000
+
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Index = Annotated[int, Field(ge=0, lt=MOST_PARTS)]
+Noise = Annotated[float, Field(ge=0, lt=1e30)]
+ClassList = Annotated[tuple[Label, ...], Field(min_length=1)]
+
+
+DELTA = 1e-6
+"""Delta at which the cost of a part is stated as an epsilon."""
+
+# relative error of a stated number: other processors round otherwise
+TOLERANCE = 1e-6
+
+
+class PartCost(Model):
+    """What sums cost the records of a part: numbers that follow from the recorded guarantee."""
+
+    rho: Number
+    epsilon: Number
+    delta: Share
+    guarantee: Recorded
+
+    @classmethod
+    def of(cls, guarantee: Guarantee) -> PartCost:
+        """State the cost of a guarantee."""
+        recorded = Recorded.model_validate_json(json.dumps(guarantee.to_json()))
+        rho, epsilon = guarantee.rho, guarantee.epsilon(DELTA)
+        return cls(
+            rho="inf" if rho is None else rho,
+            epsilon="inf" if math.isinf(epsilon) else epsilon,
+            delta=DELTA,
+            guarantee=recorded,
+        )
+
+    def recorded(self) -> Guarantee:
+        """Return the guarantee of these sums alone."""
+        return Guarantee.from_json(self.guarantee.model_dump())
+
+    def untrue(self) -> bool:
+        """Tell whether a number is not that of the recorded guarantee."""
+        true = PartCost.of(self.recorded())
+        stated = (float(self.rho), float(self.epsilon), self.delta)
+        expected = (float(true.rho), float(true.epsilon), true.delta)
+        return not np.allclose(stated, expected, rtol=TOLERANCE, atol=0)
+
+
+class PartRow(Model):
+    """One released set of sums of one part of the records.
+
+    `noise_of_sums` is the standard deviation of their noise, where 1 is the bound on a record, and
+    `noise_of_moments` that of its second moments, if it has some. `class_list` and `cost` are
+    positions in the lists of the combination. `sha256` is the hash of the arrays as they were
+    released.
+    """
+
+    name: Text
+    date: Day
+    noise_of_sums: Noise
+    noise_of_moments: Noise | None
+    class_list: Index
+    cost: Index
+    sha256: Sha256
+
+
+class Combination(Model):
+    """Item 12 of a release that was made of summaries: the parts, and what is declared of them.
+
+    With `overlapping`, a record may be in several parts, and their costs add up; otherwise parts of
+    different names are declared to have no record in common, nor a person under a unit per person.
+    With `moving`, a replaced record may belong to another part than before.
+    """
+
+    parts: Annotated[tuple[PartRow, ...], Field(min_length=1, max_length=MOST_PARTS)]
+    class_lists: Annotated[tuple[ClassList, ...], Field(min_length=1)]
+    costs: Annotated[tuple[PartCost, ...], Field(min_length=1)]
+    overlapping: bool
+    moving: bool
+
+    @model_validator(mode="after")
+    def _check_rows(self) -> Combination:
+        """Refuse an index without an entry, entries that no part has, and sums that count twice."""
+        for name, entries in (("class_list", self.class_lists), ("cost", self.costs)):
+            used = {getattr(row, name) for row in self.parts}
+            if used != set(range(len(entries))):
+                raise ValueError(f"{name} of the parts does not go with the list of them")
+        hashes = {row.sha256 for row in self.parts}
+        if len(hashes) < len(self.parts):
+            raise ValueError("the same sums are named twice, and would count twice")
+        return self
+
+
+class Summand(NamedTuple):
+    """A part with what its row refers to."""
+
+    row: PartRow
+    classes: tuple[Any, ...]
+    cost: PartCost
+
+
+def summands_of(combination: Combination) -> list[Summand]:
+    """Return the parts of a combination, each with what it refers to."""
+    return [
+        Summand(row, combination.class_lists[row.class_list], combination.costs[row.cost])
+        for row in combination.parts
+    ]
+
+
+def combination_of(
+    summands: Iterable[Summand], *, overlapping: bool = False, moving: bool = False
+) -> Combination:
+    """Combine parts; the result does not depend on their order.
+
+    Raises
+    ------
+    InputError
+        If the same sums are among them twice, or there are too many.
+    """
+    ordered = sorted(summands, key=lambda part: (part.row.name, part.row.sha256))
+    if len(ordered) > MOST_PARTS:
+        raise InputError(f"{len(ordered)} parts are more than {MOST_PARTS}; combine fewer")
+    for part, following in itertools.pairwise(ordered):
+        if part.row.sha256 == following.row.sha256:
+            raise InputError(
+                f"the summary of part {quoted(part.row.name)} is there twice, and its records"
+                " would count twice; pass it once"
+            )
+
+    # JSON tells the label 1 from the label true
+    lists = {json.dumps(part.classes): part.classes for part in ordered}
+    costs = {part.cost.model_dump_json(): part.cost for part in ordered}
+    list_at = {key: i for i, key in enumerate(sorted(lists))}
+    cost_at = {key: i for i, key in enumerate(sorted(costs))}
+    rows = [
+        part.row.model_copy(
+            update={
+                "class_list": list_at[json.dumps(part.classes)],
+                "cost": cost_at[part.cost.model_dump_json()],
+            }
+        )
+        for part in ordered
+    ]
+    return Combination(
+        parts=tuple(rows),
+        class_lists=tuple(lists[key] for key in sorted(lists)),
+        costs=tuple(costs[key] for key in sorted(costs)),
+        overlapping=overlapping,
+        moving=moving,
+    )
+
+
+def united_classes(combination: Combination) -> tuple[Any, ...]:
+    """Return all classes: in the order of the list if there is one list, else sorted."""
+    lists = combination.class_lists
+    if len(lists) == 1:
+        return lists[0]
+    return tuple(sorted({label for labels in lists for label in labels}))
+
+
+def guarantee_of(combination: Combination) -> Guarantee:
+    """Compute the guarantee of all parts together from that of each."""
+    costs = [cost.recorded() for cost in combination.costs]
+    return combined(
+        [(row.name, costs[row.cost]) for row in combination.parts],
+        overlapping=combination.overlapping,
+        moving=combination.moving,
+    )
+
+
+def noise_of_classes(combination: Combination) -> Floats:
+    """Return the standard deviation of the noise on the sum of each class, of shape (C,).
+
+    A part adds noise to the classes that it lists, and to no others.
+    """
+    # few distinct pairs of list and noise, each with its number of parts
+    variances: dict[tuple[int, float], int] = {}
+    for row in combination.parts:
+        key = row.class_list, row.noise_of_sums
+        variances[key] = variances.get(key, 0) + 1
+
+    listed = [set(labels) for labels in combination.class_lists]
+    deviations = []
+    for label in united_classes(combination):
+        # an exactly rounded sum, so that it depends on no order
+        variance = math.fsum(
+            count * noise**2 for (at, noise), count in variances.items() if label in listed[at]
+        )
+        deviations.append(math.sqrt(variance))
+    return np.array(deviations)
+
+
+def untrue(combination: Combination, stated: Recorded) -> str | None:
+    """Say that the parts do not give the stated guarantee, or are not in order; None if all
+    agrees.
+    """
+    again = combination_of(
+        summands_of(combination),
+        overlapping=combination.overlapping,
+        moving=combination.moving,
+    )
+    if again != combination:
+        return "the parts are not in their order"
+    try:
+        for row in combination.parts:
+            part_name(row.name)
+        if any(cost.untrue() for cost in combination.costs):
+            return "a cost of the parts is not that of its recorded guarantee"
+        guarantee = guarantee_of(combination)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return f"the costs of the parts cannot be combined ({error})"
+    if Recorded.model_validate_json(json.dumps(guarantee.to_json())) != stated:
+        return "the parts do not give the recorded guarantee"
+    return None
+
+
+def part_lines(combination: Combination) -> list[str]:
+    """Write the parts for a card, a row each: classes, noise and cost."""
+    lines = []
+    for row in combination.parts:
+        cost = combination.costs[row.cost]
+        n_classes = len(combination.class_lists[row.class_list])
+        noise = f"noise of its sums {noise_rounded_down(row.noise_of_sums)}"
+        if row.noise_of_moments is not None:
+            noise += f", of its moments {noise_rounded_down(row.noise_of_moments)}"
+        lines.append(
+            f"{row.name}: {n_classes} classes, {noise}, rho = {_price(cost.rho)}, epsilon ="
+            f" {_price(cost.epsilon)} at delta = {cost.delta:g}; released {row.date}, arrays"
+            f" {row.sha256}"
+        )
+    return lines
+
+
+def _price(number: float | str) -> str:
+    return rounded_up(number) if isinstance(number, float) else "none (no bound holds)"
