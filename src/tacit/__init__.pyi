@@ -23,6 +23,7 @@ from tacit.learners.linear.newton import Newton as Newton
 from tacit.learners.networks.dp_sgd import DPSGD as DPSGD
 from tacit.learners.pate.pate import PATE as PATE
 from tacit.learners.prototypes.auto import AutoPrototypes as AutoPrototypes
+from tacit.learners.prototypes.class_summary import ClassSummary as ClassSummary
 from tacit.learners.prototypes.coinpress import CoinPressPrototypes as CoinPressPrototypes
 from tacit.learners.prototypes.names import NamePrototypes as NamePrototypes
 from tacit.learners.prototypes.noisy_sum import NoisySumPrototypes as NoisySumPrototypes
@@ -43,10 +44,12 @@ from tacit.privacy.ledger import Ledger as Ledger
 from tacit.privacy.unit import Unit as Unit
 from tacit.releases import mlflow as mlflow
 from tacit.releases.adapting import adapt as adapt
+from tacit.releases.combining import combine as combine
 from tacit.releases.labelling import label_public as label_public
 from tacit.releases.public_labels import PublicLabels as PublicLabels
 from tacit.releases.publishing import publish as publish
 from tacit.releases.release import Release as Release
+from tacit.releases.summary import Summary as Summary
 
 LAZY: dict[str, str]
 __version__: str

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.learners.common.names import name_directions
 from tacit.learners.prototypes import auto
 from tacit.models import deciding
 from tacit.models.carried import carried
 from tacit.models.deciding import decided, directions_of_sums
+from tacit.models.name_directions import name_directions
 from tacit.models.posterior import class_posterior
 
 RNG = np.random.default_rng(0)

@@ -94,19 +94,20 @@ def test_each_route_is_taken_at_some_budget():
 def draws(monkeypatch):
     """What every release that is drawn adds: kind, multiplier and noise."""
     seen = []
-    class_sums, products = gaussian.noisy_class_sums, outer_products.noisy_products
+    class_sums, noisy_integers = gaussian.class_sums, gaussian.noisy_integers
+    products = outer_products.noisy_products
     second_moments = outer_products.noisy_second_moments
 
-    def noisy_class_sums(blocks, **settings):
+    def exact_class_sums(blocks, **settings):
         blocks = list(blocks)
         assert all((np.linalg.norm(rows, axis=1) < 1 + 1e-9).all() for rows, *_ in blocks)
-        released = class_sums(blocks, **settings)
-        exact = (
-            gaussian.class_sums(blocks, n_classes=settings["n_classes"], width=settings["width"])
-            / 2**32
-        )
+        return class_sums(blocks, **settings)
+
+    def noisy_class_sums(totals, **settings):
+        integers = noisy_integers(totals, **settings)
+        exact, released = totals / 2**32, integers / 2**32
         seen.append(("sums", settings["noise_multiplier"], released - exact, released))
-        return released
+        return integers
 
     def noisy_products(blocks, **settings):
         blocks = list(blocks)
@@ -122,7 +123,8 @@ def draws(monkeypatch):
         seen.append(("moments", settings["noise_multiplier"], noise, released))
         return released
 
-    monkeypatch.setattr(gaussian, "noisy_class_sums", noisy_class_sums)
+    monkeypatch.setattr(gaussian, "class_sums", exact_class_sums)
+    monkeypatch.setattr(gaussian, "noisy_integers", noisy_class_sums)
     monkeypatch.setattr(outer_products, "noisy_second_moments", noisy_second_moments)
     monkeypatch.setattr(outer_products, "noisy_products", noisy_products)
     return seen
@@ -278,14 +280,14 @@ def test_sums_and_counts_are_exact_at_a_huge_budget_and_unbiased_at_others():
 
 def test_a_row_and_its_count_have_norm_1_and_a_row_of_zeros_has_neither(monkeypatch):
     seen = []
-    spied = module.gaussian.noisy_class_sums
+    spied = module.gaussian.class_sums
 
     def spy(blocks, **settings):
         blocks = list(blocks)
         seen.extend(block.rows for block in blocks)
         return spied(blocks, **settings)
 
-    monkeypatch.setattr(module.gaussian, "noisy_class_sums", spy)
+    monkeypatch.setattr(module.gaussian, "class_sums", spy)
     records = UnitRows(np.concatenate([X, np.zeros((3, 12))]), np.append(Y, [0, 1, 2]))
     sums_with_counts(records, n_classes=4, multiplier=1.0, noise=noise_source("research", 0))
     rows = np.concatenate(seen)
