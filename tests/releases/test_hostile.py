@@ -171,7 +171,7 @@ def test_a_malformed_header_is_refused(folder, header):
         ('{"format": "pickle"}', stating('"format": "tacit-release"')),
         (
             '{"format": "tacit-release", "version": 1}',
-            stating("version 1", "3, 4, 5, 6, 7, 8 and 9"),
+            stating("version 1", "3, 4, 5, 6, 7, 8, 9 and 10"),
         ),
         ('{"format": "tacit-release"}', "format version None"),
         ('{"format": "tacit-release", "version": 3}', "Field required"),

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -293,3 +294,12 @@ def test_what_is_no_class_summary_is_refused():
 def test_parameters_that_no_summary_can_have_are_refused(parameters, message):
     with pytest.raises(InputError, match=message):
         tacit.ClassSummary(**({"classes": 3, "part": "A"} | parameters)).promise()
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_a_summary_that_was_written_earlier_verifies_and_adds_up(name):
+    written = Path(__file__).parent / "written" / "summary-1" / name
+    summary = Summary.load(written).verify()
+    for file, data in summary.files().items():
+        assert (written / file).read_bytes() == data
+    assert tacit.combine([written]).verify().guarantee.rho == pytest.approx(0.5)
