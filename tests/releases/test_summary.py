@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 import tacit
 from messages import stating
-from tacit.errors import InputError, ReleaseError
+from tacit.errors import InputError, LedgerError, ReleaseError
 from tacit.models.summarised import COUNT_SCALE, COUNT_SHARE, ROW_SCALE, UNIT
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian
@@ -86,6 +86,8 @@ def test_class_lists_unite_and_a_part_adds_nothing_to_classes_that_it_does_not_l
     }
     assert np.array_equal(both.totals[0], integers["ant"])
     assert np.array_equal(both.totals[2], integers["cow"])
+    again = added_up([*ALL]).document.combination
+    assert noise_of_classes(again) == pytest.approx(2 * ALL[0].parts[0].noise_of_sums)
     assert united_classes(first.document.combination) == ("cow", "bee")
 
 
@@ -303,3 +305,13 @@ def test_a_summary_that_was_written_earlier_verifies_and_adds_up(name):
     for file, data in summary.files().items():
         assert (written / file).read_bytes() == data
     assert tacit.combine([written]).verify().guarantee.rho == pytest.approx(0.5)
+
+
+def test_a_ledger_is_charged_for_the_part(tmp_path):
+    ledger = tacit.Ledger(tmp_path / "l.jsonl", identity="hospital")
+    ledger.allow("rho=1")
+    for part in ("2025", "2026"):
+        tacit.ClassSummary("rho=0.6", classes=3, part=part, ledger=ledger).fit(X, Y)
+    assert [charge.part for charge in ledger.account().charges] == ["2025", "2026"]
+    with pytest.raises(LedgerError):
+        tacit.ClassSummary("rho=0.6", classes=3, part="2025", ledger=ledger).fit(X, Y)

@@ -112,7 +112,7 @@ class ClassSummary(UnitRowClassifier):
         return super()._event()
 
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
-        ledger.charge(promise, what="ClassSummary fit")
+        ledger.charge(promise, what="ClassSummary fit", part=part_name(self.part))
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> NothingPredicts:
         multiplier = self._split().noise(SUMS)
