@@ -309,7 +309,7 @@ def test_a_summary_that_was_written_earlier_verifies_and_adds_up(name):
 
 def test_a_ledger_is_charged_for_the_part(tmp_path):
     ledger = tacit.Ledger(tmp_path / "l.jsonl", identity="hospital")
-    ledger.allow("rho=1")
+    ledger.allow("rho=1", parts=["2025", "2026"])
     for part in ("2025", "2026"):
         tacit.ClassSummary("rho=0.6", classes=3, part=part, ledger=ledger).fit(X, Y)
     assert [charge.part for charge in ledger.account().charges] == ["2025", "2026"]
