@@ -11,6 +11,7 @@ transcript, and each run is a fit as here.
 """
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from contracts.learners import (
     CASES,
     CENTRES,
     CLASSES,
+    PUBLIC,
     SEVERAL_CASES,
     X,
     Y,
@@ -232,6 +234,50 @@ def test_the_route_of_auto_follows_what_was_released_and_nothing_else(monkeypatc
         learner = fit(data, first)
         for other in neighbours("add-remove", data, np.random.default_rng(0), 8):
             check_published(learner, fit(other, Tape(0, first.calls)))
+
+
+def _parts_of(data, unit):
+    """Two masks: parts that follow from the record or person alone, or from a public position."""
+    if Unit(unit).per_person:
+        first = data.persons % 2 == 0
+    elif unit == "add-remove":
+        first = data.X[:, 0] > np.median(X[:, 0])
+    else:
+        first = np.arange(len(data.y)) % 2 == 0
+    return first, ~first
+
+
+@pytest.mark.parametrize("overlapping", [False, True])
+@pytest.mark.parametrize("unit", ["add-remove", "replace", "change-label", "add-remove-person"])
+def test_a_combination_loses_what_it_states(monkeypatch, unit, overlapping):
+    """Two summaries of disjoint parts, or of the same records, and the release that follows."""
+    budgets = {"A": "rho=0.3", "B": "rho=0.5"}
+    rng = np.random.default_rng(11)
+
+    def fit(data, tape):
+        masks = _parts_of(data, unit)
+        summaries = []
+        for (part, budget), mask in zip(budgets.items(), masks, strict=True):
+            records = data if overlapping else data.where(mask)
+            one = tacit.ClassSummary(
+                budget, classes=3, part=part, public=PUBLIC, allow_overlap=True, unit=unit
+            )
+            summaries.append(tacit.Summary.of(fitted(monkeypatch, one, records, tape)))
+        # the posterior takes long, and is the same under every unit
+        rows = PUBLIC if unit == "add-remove" else None
+        release = tacit.combine(summaries, public=rows, overlapping=overlapping)
+        return SimpleNamespace(
+            document_=release.document.model_dump(),
+            arrays_=release.arrays,
+            guarantee_=release.guarantee,
+        )
+
+    data = next(iter(data_sets(40)))
+    combined, first, replays = replay(fit, data, unit, PAIRS // 2, rng)
+    assert combined.guarantee_.rho == pytest.approx(0.8 if overlapping else 0.5)
+    check_pairs(first, replays, combined.guarantee_.event.base())
+    if overlapping:
+        check_each_draw(first, replays, combined.guarantee_.event.base())
 
 
 def check_labels(monkeypatch, variant, unit, pairs, size=60):
