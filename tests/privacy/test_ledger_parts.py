@@ -8,6 +8,7 @@ import pytest
 from messages import stating
 from tacit.errors import InputError, LedgerError
 from tacit.privacy.account import balance
+from tacit.privacy.accounting import epsilon
 from tacit.privacy.chain import Chain
 from tacit.privacy.events import Exponential, Gaussian, Parallel
 from tacit.privacy.guarantee import Guarantee
@@ -139,6 +140,8 @@ def test_the_first_charge_of_each_part_counts_by_its_exact_curve(ledger):
         ledger.charge(first, "choice", part=part)
     of_all, of_a, of_b = left(ledger)
     assert of_all == of_a == of_b > 0
+    rest = Gaussian(of_b**-0.5)
+    assert epsilon(first.event + rest, 1e-5) <= 1
     with pytest.raises(LedgerError, match="overdraw"):
         ledger.charge(first, "choice", part="hospital A")
     ledger.charge(SMALL, "fit")

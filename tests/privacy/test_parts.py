@@ -4,7 +4,6 @@ import itertools
 import math
 import random
 
-import numpy as np
 import pytest
 
 from tacit.errors import InputError
@@ -172,19 +171,19 @@ def test_the_dominating_event_is_one_of_them_where_it_can_be():
     assert dominating([Gaussian(1.1), per_class[0]]) == Gaussian(1.0)
     assert dominating([Exponential(0.5), Laplace(1.0)]) == PureDP(1.0)
     assert dominating([Gaussian(2.0), Laplace(1.0)]) == ZCDP(Laplace(1.0).rho)
+    sample = SampledGaussian(1.0, 0.1)
+    assert dominating([ZCDP(0.1), sample]).counted() == ((sample, 1), (ZCDP(0.1), 1))
     search = RepeatAndSelect(Gaussian(4.0), 5, 1)
     assert dominating([Gaussian(2.0), search]).counted() == ((Gaussian(2.0), 1), (search, 1))
 
 
-def test_searches_in_two_parts_add_up():
-    """The bound for a group within one part is below that of a record in each of two, at low
-    orders.
-    """
+def test_a_person_who_leaves_one_search_and_enters_another_costs_both():
     search = RepeatAndSelect(Gaussian(4.0), 5, 1)
-    together = combined([("A", of(search)), ("B", of(search))])
-    assert together.event == 2 * search
-    orders = np.array([1.1])
-    assert (2 * search).renyi(orders) > search.for_group(2).renyi(orders)
+    for unit, event in (
+        (Unit.ADD_REMOVE, Parallel(search, "parts")),
+        (Unit.ADD_REMOVE_PERSON, 2 * search),
+    ):
+        assert combined([("A", of(search, unit)), ("B", of(search, unit))]).event == event
 
 
 def test_personal_budgets_count_at_the_most_expensive_group():

@@ -54,8 +54,8 @@ MOST_LETTERS = 100
 # The most names of parts, or scopes of releases, that a sentence lists.
 _LISTED = 5
 
-# Kinds of which several uses at distance one are dominated by one use at that distance in all, and
-# of which the use with the larger parameter dominates: more noise is noise added to less noise.
+# Kinds of which the event with less noise or a larger cost dominates: more noise is noise added to
+# less noise, and a larger bound holds too.
 _ORDERED = (Gaussian, Laplace, Exponential, PureDP, ZCDP)
 
 # The change under which a part must stay the same, by unit.
@@ -193,7 +193,7 @@ def dominating(events: Iterable[Event]) -> Event:
 
     It is one of them if that one dominates the others: of sums of Gaussian events, the one with
     the largest mu. Otherwise it is `PureDP` of the largest epsilon, `ZCDP` of the largest rho, or
-    the sum of all, the first of these that is finite.
+    the sum of all, the first of these that is finite; the sum too where a sample is drawn.
 
     Examples
     --------
@@ -318,18 +318,21 @@ def _of_parts(parts: Sequence[Event], unit: Unit, *, overlapping: bool) -> Event
         return event.base() if unit.per_person else event
 
     event = dominating(parts)
-    if not _separable(event):
-        # its cost for groups may cover groups within one part alone
-        event = _bound(parts)
-    if not _separable(event):
-        return event
-    if unit.per_person:
-        return event.base()
-    return Parallel(event, over="parts")
+    if not unit.per_person:
+        return Parallel(event, over="parts")
+    if not all(kind.groups_of_any_size for kind, _ in event.contained()):
+        # a replaced person may leave one search and enter another, at the cost of both
+        return compose(part.base() for part in parts)
+    return event.base()
 
 
 def _bound(events: Sequence[Event]) -> Event:
     """An event of which no more is known than that it costs as much as each of these."""
+    kinds = [kind for event in events for kind, _ in event.contained()]
+    if any(kind.for_record_of_person() != kind for kind in kinds):
+        # one record of a person may cost more than the person: no bound of both is known
+        return compose(event.base() for event in events)
+
     pure = max(event.pure for event in events)
     if math.isfinite(pure):
         return PureDP(pure)
@@ -350,7 +353,7 @@ def _dominates(larger: Event, smaller: Event) -> bool:
     if _is_gaussian(larger) and _is_gaussian(smaller):
         costs_after_change = larger.for_label_change().mu >= smaller.for_label_change().mu
         return larger.mu >= smaller.mu and costs_after_change
-    if not (_separable(larger) and _separable(smaller)):
+    if not (_is_ordered(larger) and _is_ordered(smaller)):
         return False
 
     if larger.base() == larger:
@@ -381,8 +384,8 @@ def _is_gaussian(event: Event) -> bool:
     return all(type(kind) is Gaussian for kind, _ in event.base().counted())
 
 
-def _separable(event: Event) -> bool:
-    """Tell whether the cost of an event for a group covers a group that lies in several parts."""
+def _is_ordered(event: Event) -> bool:
+    """Tell whether an event is a sum of kinds that are ordered by their parameter."""
     return all(type(kind) in _ORDERED for kind, _ in event.base().counted())
 
 

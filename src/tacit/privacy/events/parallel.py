@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tacit.errors import InputError
-from tacit.privacy.events.base import CAUTIOUS, Event, Rounding, check_event
+from tacit.privacy.events.base import CAUTIOUS, Event, Rounding, check_event, compose
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Parallel(Event):
     One record is in one part, so adding or removing it costs `event` once. The records of a group,
     or the old and the new value of a replaced record, may be in one part or in several:
     `event.for_group` covers both, because k events at distance one are dominated by one event at
-    distance k, for every event here.
+    distance k. Searches are an exception: the bound for two of them may exceed that for one search
+    at distance two. So both are added up.
     """
 
     event: Event
@@ -57,7 +58,15 @@ class Parallel(Event):
         return self.event.contained()
 
     def for_group(self, size: int) -> Event:
-        return Parallel(self.event.for_group(size), self.over)
+        group_in_one_part = Parallel(self.event.for_group(size), self.over)
+        if self._one_group_covers_several:
+            return group_in_one_part
+        return compose((group_in_one_part, size * self))
+
+    @property
+    def _one_group_covers_several(self) -> bool:
+        """Tell whether a group in one part costs at least as much as its records in several."""
+        return all(event.groups_of_any_size for event, _ in self.contained())
 
     def for_label_change(self) -> Event:
         """A record with a changed label leaves one class and enters another, but stays in its
@@ -69,7 +78,7 @@ class Parallel(Event):
         """
         if self.over == "classes":
             return 2 * self
-        if self.over == "parts":
+        if self.over == "parts" and self._one_group_covers_several:
             return Parallel(self.event.for_label_change(), self.over)
         return self.for_group(2)
 
