@@ -11,11 +11,10 @@ from safetensors.numpy import save_file
 import tacit
 from messages import stating
 from tacit.errors import InputError, LedgerError, ReleaseError
-from tacit.models.summarised import COUNT_SCALE, COUNT_SHARE, ROW_SCALE, UNIT
+from tacit.models.summarised import COUNT_SCALE, COUNT_SHARE, ROW_SCALE, SAME_CENTRE, UNIT
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian
 from tacit.privacy.parts import combined
-from tacit.releases.adding import SAME_CENTRE
 from tacit.releases.combination import noise_of_classes, united_classes
 from tacit.releases.plausible import implausible
 from tacit.releases.summary import Summary, added_up, assembled

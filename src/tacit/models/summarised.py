@@ -25,6 +25,11 @@ ROW_SCALE = math.sqrt(1 - COUNT_SHARE)
 COUNT_SCALE = math.sqrt(COUNT_SHARE)
 """Factors of a row and of its count of 1, so that both together have norm 1."""
 
+SAME_CENTRE = 1e-9
+"""Centres that differ by less are the same mean of the same public rows, which processors round
+differently.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class Summarised:

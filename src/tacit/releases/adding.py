@@ -12,6 +12,7 @@ from tacit.compute.texts import nfc
 from tacit.compute.wide import Totals, Wide
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats
+from tacit.models.summarised import SAME_CENTRE
 from tacit.releases import fitted
 from tacit.releases.combination import (
     Combination,
@@ -23,10 +24,6 @@ from tacit.releases.combination import (
 from tacit.releases.schema import Product
 from tacit.releases.summary_document import SummaryDocument, SummaryRecipe, united_recipe
 from tacit.releases.summary_files import CENTRE, centre_hash, stored_sums
-
-# Centres that differ by less are the same mean of the same public rows, which processors round
-# differently.
-SAME_CENTRE = 1e-9
 
 # sources of noise, from the one that promises least
 SOURCES_OF_NOISE = ("research", "opendp", "secure")

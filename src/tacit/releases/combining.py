@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,17 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tacit.errors import InputError
-from tacit.models.deciding import decided, directions_of_sums
-from tacit.models.name_directions import name_directions
-from tacit.models.posterior import NoisySums
-from tacit.models.public_prior import public_prior
-from tacit.models.public_rows import public_centre, public_rows
-from tacit.models.reference_scale import reference_scale
+from tacit.models.by_summary import by_directions, by_public_rows
 from tacit.models.released import LearnerFacts, Publishable, Released
-from tacit.models.rows import Floats
-from tacit.models.summarised import COUNT_SHARE
 from tacit.privacy.guarantee import Guarantee
-from tacit.releases.adding import SAME_CENTRE
 from tacit.releases.card import render_card
 from tacit.releases.release import Release
 from tacit.releases.schema import COMBINED_VERSION, CombinedPattern
@@ -211,42 +203,8 @@ def release_of(
 
 def decision_of(summary: Summary, *, public: Any, names: Any) -> Released:
     """Decide by the sums of a summary, public rows and names of the classes."""
-    sums, noise, counts, count_noise = summary.noisy_sums()
-    centre = summary.centre
-    deviations = [row.noise_of_sums for row in summary.parts]
-    facts = {
-        "noise multiplier of the sums": max(deviations),
-        "summaries": len(summary.parts),
-        "share of the count column": COUNT_SHARE,
-    }
-    if public is None:
-        if names is not None:
-            raise InputError("names=... need public rows beside them; pass public=X_public")
-        released = directions_of_sums(sums, centre=centre, facts=facts)
-        scale = reference_scale(released, summary.recipe.width, None)
-        return replace(released, probabilities=scale)
-
-    rows = public_rows(public, summary.recipe.width)
-    _check_centre(centre, rows)
-    prior = public_prior(rows, centre)
-    release = NoisySums(sums @ prior.axes, _one(noise), counts, _one(count_noise))
-    directions = name_directions(names, summary.classes, summary.recipe.width, centre)
-    return decided(prior, release, names=directions, centre=centre, facts=facts).released
-
-
-def _one(noise: Floats) -> Floats | float:
-    """Return one number where all classes have the same noise."""
-    return float(noise[0]) if (noise == noise[0]).all() else noise
-
-
-def _check_centre(centre: Floats | None, rows: Any) -> None:
-    """Refuse public rows whose mean is not the centre of the summaries."""
-    if centre is None:
-        return
-    mean = public_centre(rows, rows.shape[1])
-    if mean is not None and np.abs(mean - centre).max() <= SAME_CENTRE:
-        return
-    raise InputError(
-        "the mean of the public rows is not the centre of the summaries; pass the public rows by"
-        " which these were made"
-    )
+    if public is not None:
+        return by_public_rows(summary, public, names).released
+    if names is not None:
+        raise InputError("names=... need public rows beside them; pass public=X_public")
+    return by_directions(summary)

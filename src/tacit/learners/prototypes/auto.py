@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,9 @@ from tacit.learners.common.parameters import flag
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import class_table, label_posterior, refinement
 from tacit.mechanisms import gaussian
-from tacit.mechanisms.noise import Integers, NoiseSource
+from tacit.mechanisms.noise import SAMPLERS, Integers, NoiseSource
 from tacit.models import deciding
+from tacit.models.by_summary import by_public_rows
 from tacit.models.calibration import Slopes, fair_offsets, posterior_probabilities, simulated
 from tacit.models.carried import IN_RELEASE, CarriedPosterior
 from tacit.models.decisions import LinearHead
@@ -41,6 +42,7 @@ from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.models.summarised import COUNT_SHARE, without_scales
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
+from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.sensitivity import Sensitivity
 from tacit.privacy.unit import Unit
 
@@ -162,6 +164,98 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
     refine: bool = True
     most_labels: int | None = None
 
+    # fits have a release; what `from_summary` returns has none
+    no_release = (
+        "follows from a summary, whose parts a release must state; make it by"
+        " tacit.combine([summary], public=X_public)"
+    )
+
+    @classmethod
+    def from_summary(
+        cls, summary: Any, *, public: Any, names: Any = None, refine: bool = False
+    ) -> Self:
+        """Make a fitted learner of a summary, which costs nothing more.
+
+        It predicts what the release of `tacit.combine([summary], public=public, names=names)` does;
+        that release is what may be handed out.
+
+        Parameters
+        ----------
+        summary : tacit.Summary
+            Of one part of the records, or of several: `a + b`. It is verified.
+        public : array of shape (m, d)
+            Public rows whose mean is the centre of the summary.
+        names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
+            Rows of the class names, in the order of `summary.classes`.
+        refine : bool, default=False
+            Refused if True: gradient steps read the records, which are elsewhere.
+
+        Returns
+        -------
+        AutoPrototypes
+            Its `promise()` and `guarantee_` are the guarantee of the summary, until it is fitted to
+            records.
+
+        Raises
+        ------
+        InputError
+            If it is no summary, public rows or names do not fit, or `refine` is True.
+        ReleaseError
+            If a statement of the summary does not agree.
+
+        Examples
+        --------
+        >>> import numpy as np, tacit
+        >>> X, y = np.repeat(np.eye(2), 500, axis=0), np.repeat([0, 1], 500)
+        >>> public = np.random.default_rng(0).normal(1, 1, (100, 2))
+        >>> fit = tacit.ClassSummary("rho=0.5", classes=2, part="clinic A", public=public).fit(X, y)
+        >>> model = tacit.AutoPrototypes.from_summary(tacit.Summary.of(fit), public=public)
+        >>> model.predict([[2.0, 0.1]]), model.promise().rho
+        (array([0]), 0.5)
+        """
+        _check_summary(summary, public, refine)
+        summary.verify()
+        learner = cls(
+            classes=list(summary.classes),
+            unit=str(summary.guarantee.unit),
+            public=public,
+            names=names,
+            refine=False,
+        )
+        learner._learn_from_summary(summary, by_public_rows(summary, public, names))
+        return learner
+
+    def _learn_from_summary(self, summary: Any, decided: deciding.Decided) -> None:
+        """Set the learned attributes of a decision by a summary."""
+        self.summary_guarantee_ = summary.guarantee
+        self.guarantee_ = summary.guarantee
+        self.spent_ = summary.guarantee
+        self.noise_ = summary.document.noise
+        self.samplers_ = SAMPLERS[self.noise_]
+        self.classes_ = np.asarray(summary.classes)
+        self.n_features_in_ = summary.recipe.width
+        self.centre_ = summary.centre
+
+        self.refined_ = False
+        self.spent_on_sums_ = 1.0
+        self._take_decision(decided.released)
+        self.names_used_ = decided.names_used
+        self.prototypes_ = decided.posterior.mean @ self.axes_.T
+        self.sizes_ = decided.posterior.sizes
+
+        # a release must state the parts, so it is made of the summary
+        self.released_ = None
+        self.predictor_ = decided.released.copy()
+
+    def promise(self) -> Guarantee:
+        """Return the guarantee of `fit`, from public facts alone, or that of the summary which the
+        learner was made of.
+        """
+        of_summary: Guarantee | None = vars(self).get("summary_guarantee_")
+        if of_summary is not None:
+            return of_summary
+        return super().promise()
+
     def _event(self) -> Event:
         flag("refine", self.refine)
         if self.most_labels is not None:
@@ -249,11 +343,15 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
             return self._refined(prior, carried, facts, prepared, noise)
 
         released = deciding.decision(prior, carried, plain.trust, self.centre_, facts)
+        self._take_decision(released)
+        return released
+
+    def _take_decision(self, released: Released) -> None:
+        """Set the learned attributes of quadratic scores."""
         self.coefficients_ = released.arrays["coefficients"]
         self.intercepts_ = released.arrays["intercepts"]
         self.axes_ = released.arrays["axes"]
         self.squares_ = released.arrays["squares"]
-        return released
 
     def _fit_label_sets(self, prepared: UnitRows, noise: NoiseSource) -> Released:
         """Release linear scores of the posterior where a record may have several labels."""
@@ -377,6 +475,22 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
             multiplier / math.sqrt(1 - COUNT_SHARE),
             sums[:, -1],
             multiplier / math.sqrt(COUNT_SHARE),
+        )
+
+
+def _check_summary(summary: Any, public: Any, refine: bool) -> None:
+    """Refuse what is no summary, and what a summary cannot give."""
+    if flag("refine", refine):
+        raise InputError(
+            "refine=True pays for gradient steps, which read the records, and a summary holds sums"
+            " alone; leave refine out"
+        )
+    if not hasattr(summary, "noisy_sums"):
+        raise InputError(f"summary={type(summary).__name__} is no summary; pass a tacit.Summary")
+    if public is None:
+        raise InputError(
+            "public=None must be public rows to learn from; pass public=X_public, or combine the"
+            " summary without them (tacit.combine)"
         )
 
 
