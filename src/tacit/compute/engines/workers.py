@@ -7,8 +7,9 @@ import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from functools import lru_cache, partial
+from pathlib import Path
 from threading import Lock
 from typing import Any, cast
 
@@ -94,6 +95,18 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def in_directory(directory: Path) -> Iterator[None]:
+    """Work in the caller's working folder, in which its relative paths start, if this machine has
+    it; without it, absolute paths may still be found.
+    """
+    if not directory.is_dir() or directory == Path.cwd():
+        yield
+        return
+    with chdir(directory):
+        yield
 
 
 @contextmanager

@@ -6,8 +6,8 @@ keeps no label or person.
 """
 
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir, closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 from tacit.compute.checkpoint import KEY
 from tacit.compute.engines import Engine
-from tacit.compute.engines.workers import environment
+from tacit.compute.engines.workers import environment, in_directory
 from tacit.compute.progress import progress, reporting
 from tacit.encoding.encoders.base import Features
 from tacit.encoding.encoders.batches import batch_size
@@ -101,20 +101,10 @@ def _task(job: Job) -> Task:
 
 def _encode_shard(task: Task, number: int) -> int:
     """Encode a shard in a worker; return the number of its records."""
-    with _in_directory(task.directory), environment(ONE_CORE), reporting(_be_quiet):
+    with in_directory(task.directory), environment(ONE_CORE), reporting(_be_quiet):
         job = _open(task)
         job.encode([number])
         return job.n_records([number])
-
-
-@contextmanager
-def _in_directory(directory: Path) -> Iterator[None]:
-    """Work in a folder if this machine has it: elsewhere, absolute paths may still be found."""
-    if not directory.is_dir() or directory == Path.cwd():
-        yield
-        return
-    with chdir(directory):
-        yield
 
 
 def _open(task: Task) -> Job:
