@@ -78,6 +78,7 @@ bench: $(ENV)/.dev
 	$(BIN)/python benchmarks/history.py run benchmarks/sweep.py
 	$(BIN)/python benchmarks/history.py run benchmarks/encoders.py
 	$(BIN)/python benchmarks/history.py run benchmarks/scale.py
+	$(BIN)/python benchmarks/history.py run benchmarks/combining.py
 	$(BIN)/python benchmarks/history.py draw
 
 # 20 GB of Parquet, made, imported and deleted (SCALE=--quick is a hundredth), and sums of 10^8 streamed rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -16,14 +17,17 @@ from tacit.models.summarised import SAME_CENTRE
 from tacit.releases import fitted
 from tacit.releases.combination import (
     Combination,
+    PartCost,
     Summand,
     combination_of,
-    summands_of,
     united_classes,
 )
 from tacit.releases.schema import Product
 from tacit.releases.summary_document import SummaryDocument, SummaryRecipe, united_recipe
 from tacit.releases.summary_files import CENTRE, centre_hash, stored_sums
+
+# rows that are added at once
+BLOCK_ROWS = 32
 
 # sources of noise, from the one that promises least
 SOURCES_OF_NOISE = ("research", "opendp", "secure")
@@ -61,25 +65,46 @@ class Total(NamedTuple):
     noise: str
 
 
+class Reference(NamedTuple):
+    """The summary whose recipe all others must have: a group is compared with that of the first
+    group.
+    """
+
+    recipe: SummaryRecipe
+    centre: Floats | None
+    source: str
+
+
 class Adding:
-    """A running sum of summaries.
+    """A running sum of summaries, whose memory does not grow with their number, but for a row each.
 
     Parameters
     ----------
     overlapping, moving : bool
         What is declared of the parts: see `tacit.combine`.
+    reference : Reference, optional
+        By default the first summary that is added.
     """
 
-    def __init__(self, *, overlapping: bool = False, moving: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        overlapping: bool = False,
+        moving: bool = False,
+        reference: Reference | None = None,
+    ) -> None:
         self.overlapping = overlapping
         self.moving = moving
+        self.reference = reference
         self.recipes: list[SummaryRecipe] = []
         self.summands: list[Summand] = []
         self.noises: set[str] = set()
-        self.first = ""
         self.centre: Floats | None = None
         self.positions: dict[Any, int] = {}
         self.sums: Wide | None = None
+        # one copy of each, however many summaries have it
+        self.class_lists: dict[str, tuple[Any, ...]] = {}
+        self.costs: dict[str, PartCost] = {}
 
     def add(self, summary: Addend) -> None:
         """Add a summary, which is verified first.
@@ -95,7 +120,7 @@ class Adding:
         self._check_recipe(summary)
         self._check_declared(summary)
         self.noises.add(summary.document.noise)
-        self.summands += summands_of(summary.document.combination)
+        self._add_summands(summary.document.combination)
         self._add_sums(summary.classes, summary.totals)
 
     def _check_declared(self, summary: Addend) -> None:
@@ -110,41 +135,47 @@ class Adding:
 
     def _check_recipe(self, summary: Addend) -> None:
         """Refuse a summary whose sums do not add up with those before it."""
-        if not self.recipes:
-            self.recipes.append(summary.document.recipe)
-            self.first = summary.source
-            self.centre = summary.centre
-            return
-
-        difference = self.recipes[0].difference(summary.document.recipe)
+        if self.reference is None:
+            self.reference = Reference(summary.document.recipe, summary.centre, summary.source)
+        difference = self.reference.recipe.difference(summary.document.recipe)
         if difference is None:
-            difference = self._difference_of_centres(summary.centre)
+            difference = self._difference_of_centres(self.reference.centre, summary.centre)
         if difference is not None:
             raise InputError(
-                f"{self.first} and {summary.source} do not add up: {difference}; make both by one"
-                " recipe"
+                f"{self.reference.source} and {summary.source} do not add up: {difference}; make"
+                " both by one recipe"
             )
         # distinct recipes alone, of which there are few
         if summary.document.recipe not in self.recipes:
             self.recipes.append(summary.document.recipe)
 
-    def _difference_of_centres(self, centre: Floats | None) -> str | None:
+    def _difference_of_centres(self, reference: Floats | None, centre: Floats | None) -> str | None:
         """Compare centres, and keep the one whose hash is first: it depends on no order."""
-        if self.centre is None or centre is None:
+        if reference is None or centre is None:
             return None
-        if np.array_equal(self.centre, centre):
-            return None
-        if np.abs(self.centre - centre).max() > SAME_CENTRE:
-            hashes = [centre_hash({CENTRE: one}) for one in (self.centre, centre)]
+        if np.abs(reference - centre).max() > SAME_CENTRE:
+            hashes = [centre_hash({CENTRE: one}) for one in (reference, centre)]
             return f"the hash of the centre is {hashes[0]!r} and {hashes[1]!r}"
-        self.centre = min(self.centre, centre, key=lambda one: centre_hash({CENTRE: one}))
+        if self.centre is None:
+            self.centre = centre
+        elif not np.array_equal(self.centre, centre):
+            self.centre = min(self.centre, centre, key=lambda one: centre_hash({CENTRE: one}))
         return None
+
+    def _add_summands(self, combination: Combination) -> None:
+        """Append the parts, whose class lists and costs are kept once."""
+        lists = [
+            self.class_lists.setdefault(json.dumps(labels), labels)
+            for labels in combination.class_lists
+        ]
+        costs = [self.costs.setdefault(cost.model_dump_json(), cost) for cost in combination.costs]
+        for row in combination.parts:
+            self.summands.append(Summand(row, lists[row.class_list], costs[row.cost]))
 
     def _add_sums(self, classes: tuple[Any, ...], totals: Totals) -> None:
         """Add sums to those of their classes; new classes get rows of their own."""
-        wide = Wide.of(totals)
         if self.sums is None:
-            empty = np.zeros((0, wide.shape[1]), dtype=np.int64)
+            empty = np.zeros((0, totals.shape[1]), dtype=np.int64)
             self.sums = Wide(empty, empty)
 
         for label in classes:
@@ -153,10 +184,13 @@ class Adding:
         if n_new:
             self.sums = _with_rows(self.sums, n_new)
 
-        at = np.array([self.positions[label] for label in classes])
-        added = self.sums[at] + wide
-        self.sums.high[at] = added.high
-        self.sums.low[at] = added.low
+        # Blocks fit the cache. Low words are carried at the end: 64 bits hold 2^31 of them.
+        rows = [self.positions[label] for label in classes]
+        for first in range(0, len(rows), BLOCK_ROWS):
+            at = _slice_if_consecutive(rows[first : first + BLOCK_ROWS])
+            block = Wide.of(totals[first : first + BLOCK_ROWS])
+            self.sums.high[at] += block.high
+            self.sums.low[at] += block.low
 
     def total(self, *, name: str | None = None, date: str | None = None) -> Total:
         """Return the sum of what was added, with the latest date of its parts by default."""
@@ -168,7 +202,8 @@ class Adding:
         classes = united_classes(combination)
         _check_alike(classes)
         order = np.array([self.positions[label] for label in classes])
-        arrays: dict[str, NDArray[Any]] = stored_sums(self.sums[order])
+        carried = self.sums[order] + np.zeros((), np.int64)
+        arrays: dict[str, NDArray[Any]] = stored_sums(carried)
         if self.centre is not None:
             arrays[CENTRE] = self.centre
 
@@ -185,6 +220,12 @@ def _with_rows(totals: Wide, n_rows: int) -> Wide:
     """Append rows of zeros, and copy."""
     zeros = np.zeros((n_rows, totals.shape[1]), dtype=np.int64)
     return Wide(np.concatenate([totals.high, zeros]), np.concatenate([totals.low, zeros]))
+
+
+def _slice_if_consecutive(rows: list[int]) -> slice | list[int]:
+    """Return an index of rows, by which numpy copies nothing where they follow each other."""
+    last = rows[0] + len(rows)
+    return slice(rows[0], last) if rows == list(range(rows[0], last)) else rows
 
 
 def _check_alike(classes: tuple[Any, ...]) -> None:

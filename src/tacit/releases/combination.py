@@ -152,16 +152,22 @@ def combination_of(
                 " would count twice; pass it once"
             )
 
-    # JSON tells the label 1 from the label true
-    lists = {json.dumps(part.classes): part.classes for part in ordered}
-    costs = {part.cost.model_dump_json(): part.cost for part in ordered}
+    # thousands of parts share a list: each object is written once
+    list_texts = {id(part.classes): "" for part in ordered}
+    cost_texts = {id(part.cost): "" for part in ordered}
+    for part in ordered:
+        # JSON tells the label 1 from the label true
+        list_texts[id(part.classes)] = list_texts[id(part.classes)] or json.dumps(part.classes)
+        cost_texts[id(part.cost)] = cost_texts[id(part.cost)] or part.cost.model_dump_json()
+    lists = {list_texts[id(part.classes)]: part.classes for part in ordered}
+    costs = {cost_texts[id(part.cost)]: part.cost for part in ordered}
     list_at = {key: i for i, key in enumerate(sorted(lists))}
     cost_at = {key: i for i, key in enumerate(sorted(costs))}
     rows = [
         part.row.model_copy(
             update={
-                "class_list": list_at[json.dumps(part.classes)],
-                "cost": cost_at[part.cost.model_dump_json()],
+                "class_list": list_at[list_texts[id(part.classes)]],
+                "cost": cost_at[cost_texts[id(part.cost)]],
             }
         )
         for part in ordered

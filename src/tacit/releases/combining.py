@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tacit.compute.engines import whole
 from tacit.errors import InputError
 from tacit.models.by_summary import by_directions, by_public_rows
 from tacit.models.released import LearnerFacts, Publishable, Released
 from tacit.privacy.guarantee import Guarantee
+from tacit.releases.adding_tree import added_on_engine
 from tacit.releases.card import render_card
 from tacit.releases.release import Release
 from tacit.releases.schema import COMBINED_VERSION, CombinedPattern
@@ -92,6 +94,9 @@ def combine(
     facts_of_public: Mapping[str, str] | None = None,
     facts_of_names: Mapping[str, Any] | None = None,
     date: date | str | None = None,
+    engine: Any = None,
+    jobs: int = 1,
+    folder: Path | str | None = None,
 ) -> Release:
     """Make a classifier of the summaries of one or many owners; it costs nothing more.
 
@@ -121,6 +126,14 @@ def combine(
         `Release.of`.
     date : date or str, optional
         Day of publication as YYYY-MM-DD; by default today.
+    engine : {"joblib", "ray", "slurm"}, str or Engine, optional
+        Where groups of summaries are added up, with the same bits: "ray:ADDRESS" and
+        "slurm:PARTITION" are understood. Summaries are then folders, which all workers must see. By
+        default in this process, or by joblib if `jobs` is more than 1 or `folder` is passed.
+    jobs : int, default=1
+        Groups that an engine adds up at the same time.
+    folder : str or Path, optional
+        For sums of groups, from which a run that was killed goes on; all workers must see it.
 
     Returns
     -------
@@ -151,7 +164,19 @@ def combine(
     >>> release.predict([[2.0, 0.1]]), release.guarantee.rho
     (array(['cat'], dtype='<U3'), 0.5)
     """
-    summary = added_up(summaries, overlapping=overlapping, moving=moving)
+    if engine is None and (whole("jobs", jobs) > 1 or folder is not None):
+        engine = "joblib"
+    if engine is None:
+        summary = added_up(summaries, overlapping=overlapping, moving=moving)
+    else:
+        summary = added_on_engine(
+            summaries,
+            engine=engine,
+            jobs=jobs,
+            folder=folder,
+            overlapping=overlapping,
+            moving=moving,
+        )
     return release_of(
         summary,
         public=public,

@@ -33,7 +33,7 @@ from tacit.models.summarised import (
 )
 from tacit.privacy.guarantee import Guarantee
 from tacit.releases import fitted, reading
-from tacit.releases.adding import Adding
+from tacit.releases.adding import Adding, Reference
 from tacit.releases.combination import (
     Combination,
     PartCost,
@@ -437,8 +437,11 @@ def added_up(
     moving: bool = False,
     name: str | None = None,
     date: str | None = None,
+    reference: Reference | None = None,
 ) -> Summary:
     """Add summaries, or folders of them, up; one is in memory at a time.
+
+    All must have the recipe of the `reference`, by default of the first.
 
     Raises
     ------
@@ -447,7 +450,7 @@ def added_up(
     InputError
         If recipes differ, or the same sums are there twice.
     """
-    adding = Adding(overlapping=overlapping, moving=moving)
+    adding = Adding(overlapping=overlapping, moving=moving, reference=reference)
     for summary in summaries:
         adding.add(as_summary(summary))
     return assembled(*adding.total(name=name, date=date))

@@ -50,6 +50,16 @@ def read_files(folder: Path) -> dict[str, bytes]:
     return {name: reading.read_file(folder / name, limit) for name, limit in LIMITS.items()}
 
 
+def stamp_of_files(folder: Path) -> list[tuple[int, int]]:
+    """Return sizes and times of the three files, which change when a file does."""
+    try:
+        found = [(folder / name).stat() for name in LIMITS]
+    except OSError as error:
+        fault = f"{folder} is no folder of a summary ({error.strerror})"
+        raise ReleaseError(f"{fault}; give a folder that tacit summarise wrote") from error
+    return [(status.st_size, status.st_mtime_ns) for status in found]
+
+
 def read_document(folder: Path) -> SummaryDocument:
     """Read `summary.json` alone, without the sums."""
     if not (folder / DOCUMENT).is_file():
