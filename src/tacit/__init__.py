@@ -18,6 +18,7 @@ LAZY: dict[str, str] = {
     "Budget": "tacit.privacy.budget:Budget",
     "Encoder": "tacit.encoding.encoders.estimator:Encoder",
     "EmbeddingStore": "tacit.data.embeddings:EmbeddingStore",
+    "Evaluation": "tacit.measure.evaluation:Evaluation",
     "GridSearch": "tacit.learners.search.grid:GridSearch",
     "Guarantee": "tacit.privacy.guarantee:Guarantee",
     "Ledger": "tacit.privacy.ledger:Ledger",

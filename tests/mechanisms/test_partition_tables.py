@@ -105,7 +105,7 @@ def test_noise_has_the_scale_of_the_event_under_the_unit(noise, cost, unit, q, l
     table = tables.cell_counts(np.arange(n), n)
     noisy = tables.noisy_tables([table] * q, cost, unit, noise)
     assert len(noisy) == q
-    values = np.concatenate(noisy) - 1
+    values = np.concatenate([table / UNIT for table in noisy]) - 1
     assert stats.kstest(values, law.cdf).pvalue > 1e-6
     assert len(np.unique(values)) == len(values)
 
@@ -114,4 +114,4 @@ def test_without_a_bound_the_tables_are_exact():
     table = tables.cell_counts(np.array([0, 0, 1]), N_CELLS)
     for cost in (Gaussian(0.0), Laplace(0.0)):
         (exact,) = tables.noisy_tables([table], cost, Unit.ADD_REMOVE, SecureNoise())
-        assert exact.tolist() == [2, 1, 0, 0]
+        assert (exact / UNIT).tolist() == [2, 1, 0, 0]

@@ -17,25 +17,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.compute.texts import nfc
+from tacit.compute.wide import Wide
 from tacit.data.labels import class_indices
 from tacit.data.persons import persons_under
 from tacit.errors import InputError, quoted
 from tacit.learners.common.validation import has_label_sets
-from tacit.measure.evaluation import CONFIDENCE_EDGES, Evaluation
-from tacit.measure.intervals import Floats, Noise
+from tacit.measure.evaluation import Evaluation
+from tacit.measure.intervals import Floats
 from tacit.measure.labelled_records import (
     Classifier,
     check_label_of_each,
     label_positions,
     predicts_several,
 )
+from tacit.measure.part_tables import CONFIDENCE_EDGES, noise_of_cost, part_of, shape_of
 from tacit.mechanisms import partition_tables
 from tacit.mechanisms.noise import Seed, noise_source
 from tacit.privacy.budget import Budget
-from tacit.privacy.events import Laplace
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, check_ledger, scope_of
+from tacit.privacy.parts import part_name
 from tacit.privacy.unit import Unit, checked_unit
+from tacit.releases.fields import NOT_STATED
+from tacit.releases.release import Release
 
 TABLES = ("right", "predicted", "confidence")
 """Outcomes of a record: right or wrong, the predicted class, or right or wrong by the probability
@@ -70,6 +74,7 @@ def evaluate(
     ledger: Ledger | None = None,
     noise: str = "secure",
     random_state: Seed = None,
+    part: str | None = None,
 ) -> Evaluation:
     """Measure a classifier on private test records, at a price.
 
@@ -104,6 +109,10 @@ def evaluate(
     noise : {"secure", "opendp", "research"}, default="secure"
     random_state : int, optional
         Seed of research noise, whose results are not for release.
+    part : str, optional
+        Declared name of the part of all records that these are, such as "hospital A". Tables of
+        several parts add up, and may be written to a file for that (`Evaluation.save`). It needs a
+        `Release`, whose hash the tables carry.
 
     Returns
     -------
@@ -145,6 +154,10 @@ def evaluate(
     check_ledger(ledger)
     source = noise_source(noise, random_state)
     group_names = _checked_groups(by, groups)
+    sha256 = NOT_STATED
+    if part is not None:
+        part = part_name(part)
+        sha256 = _hash_of(release)
 
     truth, outcomes = _outcomes(release, X, y, kinds)
     groups_of_records = _groups_of_records(by, group_names, len(truth))
@@ -160,20 +173,34 @@ def evaluate(
         counts.append(partition_tables.cell_counts(cells, math.prod(shape), sizes))
 
     if ledger is not None:
-        ledger.charge(guarantee, what="evaluation of a classifier")
+        ledger.charge(guarantee, what="evaluation of a classifier", part=part)
     noisy = partition_tables.noisy_tables(counts, event, unit, source)
 
     released = {}
     for (kind, shape), values in zip(shapes.items(), noisy, strict=True):
-        released[kind] = values.reshape(shape)
-    scale = partition_tables.noise_of_cells(event, unit, len(kinds))
+        released[kind] = Wide(values.high.reshape(shape), values.low.reshape(shape))
+    combination = None
+    if part is not None:
+        combination = part_of(part, released, classes.tolist(), guarantee)
     return Evaluation(
         classes=classes,
         group_names=group_names,
-        tables=released,
-        cell_noise=Noise(scale, isinstance(event, Laplace)),
+        counts=released,
+        cell_noise=noise_of_cost(guarantee, len(kinds)),
         guarantee_=guarantee,
         noise=noise,
+        release_sha256=sha256,
+        combination=combination,
+    )
+
+
+def _hash_of(release: Any) -> str:
+    """Return the hash of the arrays of a release; an error if it is a learner."""
+    if isinstance(release, Release):
+        return release.sha256
+    raise InputError(
+        f"release={release!r:.60} must be a Release where a part is named, since tables of several"
+        " parts must be of one; pass tacit.Release.of(model)"
     )
 
 
@@ -192,12 +219,7 @@ def _checked_tables(tables: Any) -> tuple[str, ...]:
 
 def _shapes(kinds: tuple[str, ...], n_groups: int, n_classes: int) -> dict[str, tuple[int, ...]]:
     """Return the shape of each table: groups, classes, and outcomes."""
-    outcomes: dict[str, tuple[int, ...]] = {
-        "right": (2,),
-        "predicted": (n_classes,),
-        "confidence": (2, len(CONFIDENCE_EDGES) - 1),
-    }
-    shapes = {kind: (n_groups, n_classes, *outcomes[kind]) for kind in kinds}
+    shapes = {kind: shape_of(kind, n_groups, n_classes) for kind in kinds}
     if sum(map(math.prod, shapes.values())) > MOST_CELLS:
         raise InputError(
             f"the tables have more than {MOST_CELLS} cells; declare fewer groups, or leave"

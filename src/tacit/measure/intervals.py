@@ -89,6 +89,17 @@ class Noise:
         """Variance of the noise of one cell."""
         return (2.0 if self.laplace else 1.0) * self.scale**2
 
+    @property
+    def is_normal(self) -> bool:
+        """True if sums of this noise have a normal law."""
+        return not self.laplace or self.scale == 0
+
+    def tails(
+        self, a: Floats, cells_a: Floats, b: Floats, cells_b: Floats
+    ) -> Callable[[Floats], Floats]:
+        """Return the function of x that `tail` is, for rows of x or for single values."""
+        return lambda x: self.tail(x, a, cells_a, b, cells_b)
+
     def tail(self, x: Floats, a: Floats, cells_a: Floats, b: Floats, cells_b: Floats) -> Floats:
         """Probability that `a` times the noise of `cells_a` cells less `b` times that of `cells_b`
         is x or more.
@@ -178,12 +189,13 @@ def sizes(counts: Counts, noise: Noise, error: float) -> tuple[Floats, Floats]:
     0.
     """
     one = np.ones_like(counts.right)
-    if noise.laplace and noise.scale > 0:
+    if not noise.is_normal:
+        tail = noise.tails(one, counts.right_cells, one, counts.wrong_cells)
         low = np.zeros_like(one)
         high = counts.deviation(noise) * 40
         for _ in range(60):
             middle = (low + high) / 2
-            above = noise.tail(middle, one, counts.right_cells, one, counts.wrong_cells)
+            above = tail(middle)
             high = np.where(above < error / 2, middle, high)
             low = np.where(above < error / 2, low, middle)
         reach = high
@@ -251,6 +263,8 @@ def largest_tails(counts: Counts, within: tuple[Floats, Floats], noise: Noise, p
     cells = (counts.right_cells[:, None], counts.wrong_cells[:, None])
     column = p[:, None]
 
+    tail = noise.tails(1 - column, cells[0], column, cells[1])
+
     # without noise there is one size
     shares = np.linspace(0, 1, _MOST_SIZES) if (largest > smallest).any() else [0.0]
     tails = np.zeros_like(p)
@@ -259,8 +273,7 @@ def largest_tails(counts: Counts, within: tuple[Floats, Floats], noise: Noise, p
         k, probability = _binomial(n, p)
         # T is as large as observed if its noise is this or more
         rest = right - k - column * (right + wrong - n[:, None])
-        beyond = noise.tail(rest, 1 - column, cells[0], column, cells[1])
-        tails = np.maximum(tails, (probability * beyond).sum(axis=1))
+        tails = np.maximum(tails, (probability * tail(rest)).sum(axis=1))
     return tails
 
 

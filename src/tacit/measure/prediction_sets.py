@@ -75,6 +75,7 @@ from tacit.errors import BudgetError, InputError, quoted
 from tacit.learners.common.validation import has_label_sets
 from tacit.measure.labelled_records import check_label_of_each, label_positions
 from tacit.mechanisms import partition_tables
+from tacit.mechanisms.gaussian import UNIT
 from tacit.mechanisms.noise import NoiseSource, Seed, noise_source
 from tacit.models.prediction_sets import SCORES, Score, edges, scores_of_labels
 from tacit.models.rows import Floats
@@ -182,7 +183,7 @@ def paid_threshold(
     counts = partition_tables.cell_counts(cells_of(scores, edge_list), len(edge_list) + 1, sizes)
     (table,) = partition_tables.noisy_tables([counts], cost, unit, noise)
     deviation = partition_tables.noise_of_cells(cost, unit) if cost.bounded else 0.0
-    place = Threshold(level, deviation, len(edge_list)).chosen(table)
+    place = Threshold(level, deviation, len(edge_list)).chosen(table / UNIT)
     if place == len(edge_list):
         return None
     return float(edge_list[place])

@@ -30,9 +30,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.compute.wide import Totals, Wide
+from tacit.compute.wide import Wide
 from tacit.mechanisms.gaussian import CLASS_COUNTS, UNIT
 from tacit.mechanisms.noise import Integers, NoiseSource
 from tacit.mechanisms.rounding import product_up
@@ -67,20 +66,21 @@ def cell_counts(cells: Integers, n_cells: int, sizes: Integers | None = None) ->
 
 def noisy_tables(
     tables: Sequence[Wide], cost: Gaussian | Laplace, unit: Unit, noise: NoiseSource
-) -> list[NDArray[np.float64]]:
-    """Release tables of `cell_counts` of the same records, each cell with independent noise.
+) -> list[Wide]:
+    """Release tables of `cell_counts` of the same records, each cell with independent noise, in
+    units of 2^-32.
 
     `cost` is from `event`; without a bound the tables are exact.
     """
     scale = noise_of_cells(cost, unit, len(tables)) * UNIT
-    return [np.asarray(_noisy(table, cost, scale, noise) / UNIT) for table in tables]
+    return [_noisy(table, cost, scale, noise) for table in tables]
 
 
-def _noisy(table: Wide, cost: Gaussian | Laplace, scale: float, noise: NoiseSource) -> Totals:
+def _noisy(table: Wide, cost: Gaussian | Laplace, scale: float, noise: NoiseSource) -> Wide:
     if not cost.bounded:
         return table
     if isinstance(cost, Gaussian):
-        return with_gaussian_noise(table, scale=scale, noise=noise)
+        return Wide.of(with_gaussian_noise(table, scale=scale, noise=noise))
     return table + noise.laplace(np.zeros(table.shape, dtype=np.int64), scale=scale)
 
 
