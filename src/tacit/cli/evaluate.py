@@ -19,7 +19,14 @@ from tacit.cli.options import (
     Persons,
     Split,
 )
-from tacit.cli.paid_evaluation import Paid, check_paid, evaluate_paid
+from tacit.cli.paid_evaluation import (
+    Paid,
+    check_paid,
+    check_table_file,
+    evaluate_paid,
+    is_table_file,
+)
+from tacit.cli.paid_tables import check_of_tables, evaluate_tables
 from tacit.cli.prediction_sets import (
     calibrate,
     check_alone,
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     release: Path,
-    store: Path,
+    store: Path | None = None,
     /,
     *,
     class_sizes: Path | None = None,
@@ -64,7 +71,8 @@ def evaluate(
     for their owner alone: a line, and `outside_guarantee` of --json, say so.
     With --budget they are noisy and protect the test rows, at a price that the ledger of these rows
     counts: accuracy, balanced accuracy and accuracy per class, and by group with --by and --groups,
-    with intervals that cover the noise.
+    with intervals that cover the noise. Owners of several parts of the records each write a table
+    of noisy counts (--part, --out T.json), and --tables T1.json T2.json adds them up.
 
     Of exact figures only those on public rows are recorded: rows of a store that was declared
     public when it was made, or of a plain file that --public-test declares public. Rows that a
@@ -79,7 +87,8 @@ def evaluate(
         Folder of a release.
     store
         The test set: a store's folder, or any file that `tacit import` reads. If the release states
-        the columns of a table, a table, whose columns are matched by name.
+        the columns of a table, a table, whose columns are matched by name. Left out with --tables
+        T1.json T2.json, which adds up the paid tables of several owners.
     class_sizes
         The private training data, whose class sizes decide which classes are small. The minority
         accuracy then shown depends on them; recorded in the card, they are listed as unprotected.
@@ -107,12 +116,26 @@ def evaluate(
         With --sets: write sets with research noise, by which the release is stamped.
     out
         A picture of coverage against accuracy, over probabilities from 0.51 to 0.99: a file .svg,
-        .pdf or .png. With --budget: a picture of the figures by group. With --sets: folder of the
-        new release.
+        .pdf or .png. With --budget: a picture of the figures by group, or a file .json of the noisy
+        tables, for others to add up. With --sets: folder of the new release.
     """
     from tacit.models.answers import checked_share
 
     reading = {"x": x, "y": y, "persons": persons, "split": split, "any_encoder": any_encoder}
+    if store is None:
+        check_of_tables(
+            paid or Paid(),
+            **reading,
+            class_sizes=class_sizes,
+            public_test=public_test,
+            label_separator=label_separator,
+            at_least=at_least,
+            foreign=foreign,
+            sets=sets,
+            allow_research=allow_research,
+        )
+        evaluate_tables(release, paid or Paid(), record=record, out=out, force=force, json=json)
+        return
     if sets is not None:
         check_alone(
             class_sizes=class_sizes,
@@ -146,7 +169,10 @@ def evaluate(
 
     if at_least is not None:
         checked_share(at_least)
-    check_picture(out, force=force)
+    if out is not None and is_table_file(out):
+        check_table_file(out, paid or Paid(), force=force)
+    else:
+        check_picture(out, force=force)
     if paid is not None and check_paid(
         paid,
         class_sizes=class_sizes,

@@ -23,6 +23,9 @@ from tacit.compute.progress_display import shown_progress
 from tacit.data.locations import located
 from tacit.errors import InputError
 
+TABLE_ENDING = ".json"
+"""Of a file of noisy tables."""
+
 if TYPE_CHECKING:
     from tacit.data.imports import Data
     from tacit.measure.evaluation import Evaluation, Figures
@@ -47,7 +50,17 @@ class Paid:
         them. Rows of any other value are the group "other".
     tables
         What is counted in each class: right, predicted (the confusion table) or confidence (the
-        calibration), with commas between them; all share the budget.
+        calibration), with commas between them; all share the budget. Without test rows: files of
+        tables that --out wrote, to add up.
+    part
+        Declared name of the part of all records that the test rows are, such as "hospital A". It is
+        charged to the ledger by that name, and --out T.json writes a table for others to add up.
+    overlapping
+        With --tables T1.json T2.json: a record may be in several parts, so their costs add up.
+        Otherwise parts of different names are declared to have no record (under a unit per person:
+        no person) in common.
+    moving
+        With --tables T1.json T2.json: a replaced record may belong to another part than before.
     ledger
         The ledger of the test rows to charge; by default the one beside them, if there is one.
     seed
@@ -57,7 +70,12 @@ class Paid:
     budget: PriceBudget = None
     by: str | None = None
     groups: str | None = None
-    tables: Annotated[str | None, Parameter(name="--tables")] = None
+    tables: Annotated[
+        tuple[str, ...] | None, Parameter(name="--tables", consume_multiple=True)
+    ] = None
+    part: str | None = None
+    overlapping: bool = False
+    moving: bool = False
     unit: PriceUnit = None
     ledger: Path | None = None
     noise: Noise = "secure"
@@ -84,9 +102,49 @@ def check_paid(paid: Paid, **unpaid: Any) -> bool:
                 f"--{name.replace('_', '-')} does not go with --budget, whose figures are those of"
                 " one paid table; leave one of them out"
             )
+    for name in ("overlapping", "moving"):
+        if getattr(paid, name):
+            raise InputError(
+                f"--{name} is for tables of several parts; leave it out, and give it with --tables"
+                " T1.json T2.json"
+            )
     if paid.noise == "research" and paid.seed is None:
         raise InputError("--noise research needs a seed; add --seed 0")
     return True
+
+
+def is_table_file(out: Path | None) -> bool:
+    """Tell whether an output is a file of noisy tables, and no picture."""
+    return out is not None and out.suffix == TABLE_ENDING
+
+
+def check_table_file(out: Path, paid: Paid, *, force: bool) -> None:
+    """Refuse a file of tables that could not be written or added up, before anything is read."""
+    from tacit.compute.atomic import check_writable
+
+    if paid.budget is None:
+        raise InputError(
+            f"--out {out} is a file of noisy tables, which are paid for; add --budget, such as"
+            " --budget rho=.05"
+        )
+    if paid.part is None:
+        raise InputError(
+            f"--out {out} is a file of tables for others to add up, which names the part of the"
+            ' records; add --part, such as --part "hospital A"'
+        )
+    if _is_not_for_release(paid):
+        raise InputError(
+            f"--out {out} needs a finite budget and noise that is not seeded; leave it out, or give"
+            " --budget rho=.05 without --noise research"
+        )
+    check_writable(out, force=force)
+
+
+def _is_not_for_release(paid: Paid) -> bool:
+    """Tell whether figures would have seeded noise, or none."""
+    from tacit.privacy.budget import Budget as PrivacyBudget
+
+    return paid.noise == "research" or PrivacyBudget.parse(paid.budget or "").infinite
 
 
 def check_recordable(release: Path) -> None:
@@ -144,14 +202,33 @@ def evaluate_paid(
         utility = utility_of(result, data.identity, paid.by)
         loaded.with_utility(utility).save(release, force=True, allow_research=True)
     heading = f"{release} on {store}: private rows, {len(loaded.classes)} classes"
-    if out is not None:
-        _draw(result, out, force=force)
-    show_paid(result, heading, store, charged=ledger is not None, json=json)
+    write_output(result, out, force=force)
+    charged = ledger is not None
+    show_paid(result, heading, charged=charged, json=json)
     if not json:
-        if record:
-            tell_of_record(release)
-        if out is not None:
-            say(f"{out}: the figures by group")
+        if not charged:
+            tell_of_no_ledger(store)
+        tell_of_outputs(release, out, record=record)
+
+
+def write_output(result: "Evaluation", out: Path | None, *, force: bool) -> None:
+    """Write the noisy tables, or draw the figures by group."""
+    if out is None:
+        return
+    if is_table_file(out):
+        result.save(out, force=force)
+    else:
+        _draw(result, out, force=force)
+
+
+def tell_of_outputs(release: Path, out: Path | None, *, record: bool) -> None:
+    """Say what was written."""
+    if record:
+        tell_of_record(release)
+    if is_table_file(out):
+        say(f"{out}: the noisy tables; tacit evaluate {release} --tables {out} ... adds them up")
+    elif out is not None:
+        say(f"{out}: the figures by group")
 
 
 def tell_of_record(release: Path) -> None:
@@ -170,7 +247,16 @@ def _draw(result: "Evaluation", out: Path, *, force: bool) -> None:
 
 def _check_record(loaded: "Release", folder: Path, paid: Paid) -> None:
     """Refuse, before a charge, to record what a release cannot state."""
-    from tacit.privacy.budget import Budget as PrivacyBudget
+    check_states_paid_figures(loaded, folder)
+    if _is_not_for_release(paid):
+        raise InputError(
+            "--record needs a finite budget and noise that is not seeded; leave --record out, or"
+            " give --budget rho=.05 without --noise research"
+        )
+
+
+def check_states_paid_figures(loaded: "Release", folder: Path) -> None:
+    """Refuse to record figures in a release that was published, or that cannot state them."""
     from tacit.releases.measured import PAID_SINCE
 
     check_recordable(folder)
@@ -178,11 +264,6 @@ def _check_record(loaded: "Release", folder: Path, paid: Paid) -> None:
         raise InputError(
             f"{folder} is of version {loaded.document.version}, and figures that were paid for are"
             f" stated from version {PAID_SINCE} on; fit it again, or leave --record out"
-        )
-    if paid.noise == "research" or PrivacyBudget.parse(paid.budget or "").infinite:
-        raise InputError(
-            "--record needs a finite budget and noise that is not seeded; leave --record out, or"
-            " give --budget rho=.05 without --noise research"
         )
 
 
@@ -244,12 +325,20 @@ def paid_figures(
         persons=data.persons,
         by=by,
         groups=None if paid.groups is None else _declared_groups(paid.groups),
-        tables="right" if paid.tables is None else paid.tables.split(","),
+        tables=_kinds_of_tables(paid),
         unit=paid.unit or "add-remove",
         ledger=ledger,
         noise=paid.noise,
         random_state=paid.seed,
+        part=paid.part,
     )
+
+
+def _kinds_of_tables(paid: Paid) -> list[str]:
+    """Return what `--tables` counts in each class."""
+    if paid.tables is None:
+        return ["right"]
+    return ",".join(paid.tables).split(",")
 
 
 def _data_and_groups(
@@ -309,13 +398,13 @@ def _lines(path: Path, option: str) -> list[str]:
         ) from error
 
 
-def show_paid(
-    result: "Evaluation", heading: str, store: Path, *, charged: bool, json: bool
-) -> None:
+def show_paid(result: "Evaluation", heading: str, *, charged: bool, json: bool) -> None:
     """Print the figures with their intervals, then what they cost."""
     if json:
         facts = _facts(result.overall)
         facts["groups"] = {name: _facts(figures) for name, figures in result.groups.items()}
+        if result.parts:
+            facts["parts"] = [row.name for row in result.parts]
         facts["noise"] = result.noise
         facts["charged"] = charged
         print_json(facts | guarantee_facts(result.guarantee_))
@@ -337,8 +426,6 @@ def show_paid(
         _print_figures(figures, f"{name}: ")
     say("intervals at 95 % cover the sampling of the test rows and the noise")
     say(result.statement())
-    if not charged:
-        tell_of_no_ledger(store)
 
 
 def _print_figures(figures: "Figures", prefix: str) -> None:

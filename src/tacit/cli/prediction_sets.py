@@ -51,7 +51,8 @@ def calibrate(
     from tacit.releases.release import Release, check_takes_sets
 
     target = _target(release, record=record, out=out, force=force)
-    check_alone(by=paid.by, groups=paid.groups, tables=paid.tables)
+    check_alone(by=paid.by, groups=paid.groups, tables=paid.tables, part=paid.part)
+    check_alone(overlapping=paid.overlapping, moving=paid.moving)
     if paid.budget is None:
         raise InputError(
             f"--sets {level:g} reads private calibration records, which is paid for; add"
