@@ -35,6 +35,7 @@ from tacit.learners.search.unpaid import UnpaidSearch as UnpaidSearch
 from tacit.measure.auditing.audit import audit as audit
 from tacit.measure.choosing import choose as choose
 from tacit.measure.evaluating import evaluate as evaluate
+from tacit.measure.evaluation import Evaluation as Evaluation
 from tacit.measure.forecasting import forecast as forecast
 from tacit.measure.prediction_sets import calibrate_sets as calibrate_sets
 from tacit.models.public_scaler import PublicScaler as PublicScaler

@@ -20,9 +20,7 @@ def tables(stores, run):
     for seed, owner in enumerate(("A", "B")):
         x, y = rows(np.random.default_rng(seed), 300)
         wards = np.array(["a", "b"])[np.arange(300) % 2]
-        EmbeddingStore.write(
-            owner, x, y, classes=CLASSES, labels="index", metadata={"ward": wards}
-        )
+        EmbeddingStore.write(owner, x, y, classes=CLASSES, labels="index", metadata={"ward": wards})
         assert run(f"ledger {owner} --allow rho=1")[0] == 0
         status, out, err = run(
             f"evaluate release {owner} --budget rho=.{seed + 1} --part {owner} {GROUPS}"
@@ -75,7 +73,7 @@ REFUSED = [
     ("", "there is no test set"),
     ("A --tables A.json B.json", "--tables is for figures that are paid for"),
     ("A --budget rho=.1 --out T.json", 'add --part, such as --part "hospital A"'),
-    ("A --part A --out T.json", "add --budget"),
+    ("A --part A --out T.json", "say by --budget"),
     ("A --part A --budget rho=.1 --noise research --seed 1 --out T.json", "finite budget"),
     ("A --budget rho=.1 --overlapping", "--overlapping is for tables of several parts"),
     ("A --budget rho=.1 --sets .9 --part A --record", "--part"),

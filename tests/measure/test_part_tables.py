@@ -13,6 +13,11 @@ from tacit.errors import InputError, ReleaseError
 from tacit.measure.intervals import Noise
 from tacit.measure.part_tables import misfit, sha256_of
 from tacit.measure.summed_noise import SummedNoise
+from tacit.mechanisms.partition_tables import cell_counts, noise_of_cells
+from tacit.privacy.events import Gaussian
+from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.parts import combined
+from tacit.privacy.unit import Unit
 
 CLASSES = ["cat", "dog", "eel"]
 ROWS = np.repeat(np.eye(3), 40, axis=0)
@@ -27,7 +32,9 @@ def table(part, budget="rho=0.5", release=RELEASE, **changes):
 
 
 def words(evaluation):
-    return {kind: (wide.high.tolist(), wide.low.tolist()) for kind, wide in evaluation.counts.items()}
+    return {
+        kind: (wide.high.tolist(), wide.low.tolist()) for kind, wide in evaluation.counts.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +82,59 @@ def test_the_noise_of_a_sum_is_that_of_all_parts_and_the_price_that_of_the_deare
     assert words(overlapping) == words(a + b)
     again = table("hospital A", tables=["right", "confidence"], by=WARDS, groups=["a"])
     assert (a + again + b).guarantee_.rho == pytest.approx(1.0)
+
+
+N_CELLS = 3
+MULTIPLIERS = {"A": 2.0, "B": 1.0}
+
+
+def distances(unit, pairs):
+    """The mu of both noisy tables, exactly, for each pair of data sets that differ in one record.
+
+    A record is the set of its cells: of a part and a place in the table of this part.
+    """
+    others = [("A", 0), ("B", 0), ("B", 1)]
+    found = []
+    for pair in pairs:
+        squares = 0.0
+        for part, multiplier in MULTIPLIERS.items():
+            old, new = (
+                cell_counts(
+                    np.array([cell for at, cell in [*others, *record] if at == part]), N_CELLS
+                )
+                for record in pair
+            )
+            moved = (new.high - old.high).astype(float)
+            scale = noise_of_cells(Gaussian(multiplier), unit)
+            squares += float((moved**2).sum()) / scale**2
+        found.append(math.sqrt(squares))
+    return found
+
+
+def test_the_price_of_a_sum_holds_for_all_neighbours_and_some_reach_it():
+    """All records, added or replaced, in one part or in both."""
+    places = list(itertools.product(MULTIPLIERS, range(N_CELLS)))
+    single = [(place,) for place in places]
+    double = [pair for pair in itertools.product(places[:3], places[3:])]
+
+    def price(unit, **declared):
+        costs = [(part, Guarantee(unit, Gaussian(z))) for part, z in MULTIPLIERS.items()]
+        return combined(costs, **declared)
+
+    added = [((), record) for record in single]
+    both = [((), record) for record in single + double]
+    disjoint = price(Unit.ADD_REMOVE)
+    overlapping = price(Unit.ADD_REMOVE, overlapping=True)
+    assert max(distances(Unit.ADD_REMOVE, added)) == pytest.approx(disjoint.mu)
+    assert max(distances(Unit.ADD_REMOVE, both)) == pytest.approx(overlapping.mu)
+    assert overlapping.mu > disjoint.mu
+
+    # a replaced record stays in its part, or moves to another one
+    replaced = list(itertools.product(single, single))
+    staying = [(old, new) for old, new in replaced if old[0][0] == new[0][0]]
+    assert max(distances(Unit.REPLACE, staying)) == pytest.approx(price(Unit.REPLACE).mu)
+    moving = price(Unit.ADD_REMOVE, moving=True).to(Unit.REPLACE)
+    assert max(distances(Unit.ADD_REMOVE, replaced)) <= moving.mu
 
 
 def test_a_file_gives_the_same_evaluation(tables, tmp_path):
@@ -130,7 +190,7 @@ def test_tables_of_another_kind_are_refused_with_the_difference(changes, fault):
 
 def test_what_cannot_be_added_is_refused(tmp_path):
     a = table("A")
-    with pytest.raises(InputError, match="is there twice, and its records would count twice"):
+    with pytest.raises(InputError, match="table of part 'A' is there twice, and its records"):
         (a + table("B")) + a
     without = tacit.evaluate(MODEL, ROWS, LABELS, budget="rho=0.5")
     for refused in (lambda: a + without, lambda: without.save(tmp_path / "t.json")):
@@ -149,7 +209,9 @@ def test_what_cannot_be_added_is_refused(tmp_path):
         a + persons
 
 
-@pytest.mark.parametrize("changes", [{"noise": "research", "random_state": 0}, {"budget": "mu=inf"}])
+@pytest.mark.parametrize(
+    "changes", [{"noise": "research", "random_state": 0}, {"budget": "mu=inf"}]
+)
 def test_tables_that_are_not_for_release_are_stamped(changes, tmp_path):
     one = table("A", **changes)
     with pytest.raises(ReleaseError, match="stamped NOT FOR RELEASE"):
@@ -213,7 +275,9 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value", "fault"), FORGED, ids=[f"{p[-1]}" for p, _, _ in FORGED])
+@pytest.mark.parametrize(
+    ("place", "value", "fault"), FORGED, ids=[f"{p[-1]}" for p, _, _ in FORGED]
+)
 def test_forged_files_are_refused_in_one_line(tmp_path, place, value, fault):
     file = table("A", tables=["right", "confidence"]).save(tmp_path / "t.json")
     values = json.loads(file.read_text())

@@ -70,9 +70,9 @@ class Paid:
     budget: PriceBudget = None
     by: str | None = None
     groups: str | None = None
-    tables: Annotated[
-        tuple[str, ...] | None, Parameter(name="--tables", consume_multiple=True)
-    ] = None
+    tables: Annotated[tuple[str, ...] | None, Parameter(name="--tables", consume_multiple=True)] = (
+        None
+    )
     part: str | None = None
     overlapping: bool = False
     moving: bool = False
@@ -124,8 +124,8 @@ def check_table_file(out: Path, paid: Paid, *, force: bool) -> None:
 
     if paid.budget is None:
         raise InputError(
-            f"--out {out} is a file of noisy tables, which are paid for; add --budget, such as"
-            " --budget rho=.05"
+            f"--out {out} is a file of noisy tables, which are paid for; say by --budget what they"
+            " may cost"
         )
     if paid.part is None:
         raise InputError(
@@ -134,8 +134,8 @@ def check_table_file(out: Path, paid: Paid, *, force: bool) -> None:
         )
     if _is_not_for_release(paid):
         raise InputError(
-            f"--out {out} needs a finite budget and noise that is not seeded; leave it out, or give"
-            " --budget rho=.05 without --noise research"
+            f"--out {out} needs a finite budget and noise that is not seeded; leave it out, or pay"
+            " for tables that may be handed out"
         )
     check_writable(out, force=force)
 
@@ -270,13 +270,13 @@ def check_states_paid_figures(loaded: "Release", folder: Path) -> None:
 def utility_of(result: "Evaluation", identity: str, by: str | None) -> "PaidUtility":
     """Return the figures of a paid evaluation as a release states them."""
     from tacit.releases.fields import NOT_STATED, Recorded
-    from tacit.releases.measured import GroupUtility, PaidUtility
+    from tacit.releases.measured import CombinedUtility, GroupUtility, PaidUtility
     from tacit.releases.provenance import one_line
     from tacit.releases.statement import statement_of
 
     overall = result.overall
     intervals = overall.class_intervals()
-    return PaidUtility(
+    utility = PaidUtility(
         **_stated(overall),
         test_set=one_line(identity),
         per_class=present_figures(overall.per_class),
@@ -291,6 +291,10 @@ def utility_of(result: "Evaluation", identity: str, by: str | None) -> "PaidUtil
         guarantee=Recorded.model_validate(result.guarantee_.to_json(), strict=False),
         statement=statement_of(result.guarantee_, result.noise),
     )
+    # a document states the parts where figures are of several
+    if result.combination is None or len(result.parts) == 1:
+        return utility
+    return CombinedUtility(**dict(utility), combination=result.combination)
 
 
 def _stated(figures: "Figures") -> dict[str, Any]:

@@ -103,7 +103,9 @@ def _tables(loaded: "Release", folder: Path, files: Sequence[Path]) -> "Iterator
         table = Evaluation.load(file)
         fault = difference("class", table.classes.tolist(), loaded.classes.tolist())
         if table.release_sha256 != loaded.sha256:
-            fault = f"its arrays have the hash {table.release_sha256[:16]}, not {loaded.sha256[:16]}"
+            fault = (
+                f"its arrays have the hash {table.release_sha256[:16]}, not {loaded.sha256[:16]}"
+            )
         if fault is not None:
             raise InputError(
                 f"{file} is of another release than {folder} ({excerpt(fault)}); evaluate this"

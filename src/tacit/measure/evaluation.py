@@ -292,9 +292,7 @@ class Evaluation:
             combination=document.combination,
         )
 
-    def save(
-        self, file: Path | str, *, force: bool = False, allow_research: bool = False
-    ) -> Path:
+    def save(self, file: Path | str, *, force: bool = False, allow_research: bool = False) -> Path:
         """Write the noisy tables, for whoever adds them to those of other parts.
 
         Parameters

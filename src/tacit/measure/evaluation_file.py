@@ -70,7 +70,7 @@ class EvaluationDocument(Model):
     @property
     def counts(self) -> dict[str, Wide]:
         """The noisy tables, by kind."""
-        counts = {}
+        counts: dict[str, Wide] = {}
         for table in self.tables:
             high = np.array([count >> 32 for count in table.counts], dtype=np.int64)
             low = np.array([count & (2**32 - 1) for count in table.counts], dtype=np.int64)
@@ -144,7 +144,9 @@ def _parsed(path: Path) -> EvaluationDocument:
     """Parse the file by its schema."""
     try:
         if not path.is_file():
-            raise ReleaseError(f"{path} is not a file; give a table that tacit evaluate --out wrote")
+            raise ReleaseError(
+                f"{path} is not a file; give a table that tacit evaluate --out wrote"
+            )
         text = read_text(path, MOST_BYTES)
         values = parse_json(text)
     except OSError as error:

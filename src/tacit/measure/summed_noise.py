@@ -41,10 +41,10 @@ from tacit.measure.intervals import Floats, Noise
 REACH = 32.0
 """Standard deviations beyond which no tail is computed; aliases are below 1e-13."""
 
-NODES = 4096
+NODES = 2048
 
 # values of x in a period of 2 REACH
-_POINTS = 8192
+_POINTS = 4096
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from tacit.models.prediction_sets import Score
+from tacit.releases.combination import Combination
 from tacit.releases.fields import Model, Recorded, Share, Text
 
 ALL_CLASSES: Literal["every set holds all classes"] = "every set holds all classes"
@@ -146,3 +147,11 @@ class PaidUtility(AccuracyFigures):
         if len(set(names)) < len(names):
             raise ValueError("two groups have one name")
         return self
+
+
+class CombinedUtility(PaidUtility):
+    """Item 15: what the paid tables of several parts of the test records give together, since
+    version 10. Each part has a row with its noise, its price and the hash of its table.
+    """
+
+    combination: Combination

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tacit.releases.measured import HIDDEN, PaidUtility
+from tacit.privacy.decimals import noise_rounded_down, rounded_up
+from tacit.releases.measured import HIDDEN, CombinedUtility, PaidUtility
 from tacit.releases.opening import (
     utility_words,
 )
@@ -25,7 +26,7 @@ from tacit.report.dossier_parts import (
 )
 
 # fields of item 15 that a table shows, or that other sections do
-_IN_TABLES = {"per_class", "per_label", "per_class_intervals", "groups", "guarantee"}
+_IN_TABLES = {"per_class", "per_label", "per_class_intervals", "groups", "guarantee", "combination"}
 
 
 def utility_section(document: Document) -> Section:
@@ -49,6 +50,8 @@ def utility_section(document: Document) -> Section:
         tables = [_per_paid_class(utility)]
         if utility.groups:
             tables.append(_by_group(utility))
+    if isinstance(utility, CombinedUtility):
+        tables.append(_by_part(utility))
     facts = tuple(
         Fact(words_of_name(name).capitalize(), value_text(value, name), "item 15")
         for name, value in stated.items()
@@ -111,3 +114,18 @@ def _by_group(utility: PaidUtility) -> Table:
         rows.append((group.name, shown, f"{100 * low:.1f} to {100 * high:.1f}"))
     caption = f"Groups by {utility.grouped_by} (item 15)"
     return Table(caption, ("group", "right, of 100", "95% interval"), tuple(rows))
+
+
+def _by_part(utility: CombinedUtility) -> Table:
+    """The parts of the test records: the noise of each cell and the price of each."""
+    parts = utility.combination.parts
+    rows = []
+    for row in parts[:MOST_CLASSES]:
+        cost = utility.combination.costs[row.cost]
+        noise = noise_rounded_down(row.noise_of_sums)
+        price = rounded_up(float(cost.epsilon))
+        rows.append((row.name, noise, f"{price} at delta {cost.delta:g}", row.date))
+    caption = "Parts of the test records (item 15)"
+    if len(parts) > MOST_CLASSES:
+        caption += f"; {MOST_CLASSES} of {len(parts)}"
+    return Table(caption, ("part", "noise of a count", "epsilon", "released"), tuple(rows))
