@@ -88,3 +88,48 @@ def test_what_does_not_go_together_is_refused_in_one_line(tables, run):
         assert fault in err
         assert err.count("\n") == 1
     assert len(tacit.Ledger.beside("A", "A").account().charges) == 1
+
+
+def test_figures_of_parts_are_recorded_and_verified(tables, run):
+    line = "evaluate release --tables A.json B.json --record --by ward"
+    status, out, err = run(line)
+    assert (status, err) == (0, "")
+    assert out.endswith("release: the figures are recorded in item 15 of its card\n")
+    loaded = tacit.Release.load("release").verify()
+    document = loaded.document
+    assert document.version == 10
+    utility = document.utility
+    assert [row.name for row in utility.combination.parts] == ["A", "B"]
+    assert utility.grouped_by == "ward"
+    assert utility.test_set == "2 parts (A, B)"
+    card = Path("release/CARD.md").read_text()
+    assert "A: 3 classes, noise of its sums" in card
+    assert run("inspect release --dossier dossier.html")[0] == 0
+    assert "Parts of the test records" in Path("dossier.html").read_text()
+    assert run("inspect release --registry entry.yaml")[0] == 0
+
+    file = Path("release/release.json")
+    original = file.read_text()
+    for place, value, fault in (
+        (("guarantee", "unprotected"), [], "do not give the recorded guarantee"),
+        (("combination", "overlapping"), True, "do not give the recorded guarantee"),
+        (("combination", "costs", 0, "rho"), 0.01, "is not that of its recorded guarantee"),
+        (("combination", "class_lists"), [["ant"]], "parts of other classes"),
+    ):
+        values = json.loads(original)
+        part = values["utility"]
+        for key in place[:-1]:
+            part = part[key]
+        part[place[-1]] = value
+        file.write_text(json.dumps(values))
+        status, _, err = run("inspect release")
+        assert status == 2
+        assert fault in err
+    file.write_text(original.replace('"version": 10', '"version": 9'))
+    assert "from version 10 on" in run("inspect release")[2]
+    file.write_text(original)
+
+    # figures of one part, or of one evaluation, need no parts
+    assert run("evaluate release --tables A.json --record")[0] == 0
+    document = tacit.Release.load("release").verify().document
+    assert (document.version, document.utility.test_set) == (9, "1 part (A)")

@@ -34,7 +34,12 @@ from tacit.releases.audited import AuditResult, audit_fault
 from tacit.releases.card import render_card
 from tacit.releases.code_tree import tree_misfit
 from tacit.releases.columns import TableColumns, columns_misfit
-from tacit.releases.measured import PAID_SINCE, PaidUtility, PredictionSets
+from tacit.releases.measured import (
+    PAID_SINCE,
+    CombinedUtility,
+    PaidUtility,
+    PredictionSets,
+)
 from tacit.releases.onnx_graph import Head, head_model
 from tacit.releases.predicting import PredictingClassifier
 from tacit.releases.reading import (
@@ -52,6 +57,7 @@ from tacit.releases.reading import (
 from tacit.releases.sampling import Sampler
 from tacit.releases.schema import (
     CLASS_SIZES,
+    COMBINED_VERSION,
     FOREIGN_UTILITY,
     LABEL_COUNTS,
     VERSION,
@@ -61,6 +67,7 @@ from tacit.releases.schema import (
     Utility,
     has_several_labels,
     sets_of,
+    states_parts,
 )
 from tacit.releases.statement import check_statements, check_work, privacy_items, stamp_of
 
@@ -70,7 +77,7 @@ if TYPE_CHECKING:
     from tacit.data.trees import Tree
 
 # the kinds of utility are arguments of `Release.with_utility`
-__all__ = ["LabelSetUtility", "PaidUtility", "Release", "Utility"]
+__all__ = ["CombinedUtility", "LabelSetUtility", "PaidUtility", "Release", "Utility"]
 
 
 @dataclass(eq=False, repr=False)
@@ -314,6 +321,9 @@ class Release(PredictingClassifier):
             names = {str(label) for label in self.classes.tolist()}
             if set(utility.per_class_intervals) != names:
                 return "utility states figures of other classes than those of the release"
+        if isinstance(utility, CombinedUtility):
+            if utility.combination.class_lists != (self.document.contents.classes,):
+                return "utility states parts of other classes than those of the release"
 
         sets = self.prediction_sets
         if sets is not None and isinstance(sets.threshold, float):
@@ -478,8 +488,12 @@ class Release(PredictingClassifier):
             guarantee = guarantee.model_copy(update={"unprotected": unprotected})
 
         # the items about privacy (2, and 4 to 7) also list what is unprotected
-        items = privacy_items(read_guarantee(guarantee, self.source), self.document.version)
-        changes = {"guarantee": guarantee, "utility": utility, **items}
+        version = self.document.version
+        if version >= VERSION:
+            has_parts = states_parts(self.document.pattern, utility)
+            version = COMBINED_VERSION if has_parts else VERSION
+        items = privacy_items(read_guarantee(guarantee, self.source), version)
+        changes = {"version": version, "guarantee": guarantee, "utility": utility, **items}
         document = self.document.model_copy(update=changes)
         return Release(document, self.arrays, self.sha256, render_card(document), self.source)
 

@@ -42,7 +42,12 @@ from tacit.releases.fields import (
     Text,
     UnitName,
 )
-from tacit.releases.measured import PAID_SINCE, PaidUtility, PredictionSets
+from tacit.releases.measured import (
+    PAID_SINCE,
+    CombinedUtility,
+    PaidUtility,
+    PredictionSets,
+)
 
 FORMAT = "tacit-release"
 Version = Literal[3, 4, 5, 6, 7, 8, 9, 10]
@@ -50,7 +55,7 @@ VERSIONS = get_args(Version)
 VERSION: Literal[9] = 9
 """That of releases of a fit."""
 COMBINED_VERSION: Literal[10] = 10
-"""That of releases that were made of summaries."""
+"""That of releases that were made of summaries, or state paid figures of several parts."""
 NOT_FOR_RELEASE = "NOT FOR RELEASE"
 
 # the unprotected quantity that a release lists where it states a minority accuracy
@@ -544,8 +549,9 @@ def _takes(contents: Any) -> str:
 CLASSES = "figures of classes"
 LABEL_SETS = "figures of label sets"
 PAID = "figures that were paid for"
+PAID_BY_PARTS = "figures that several parts paid for"
 NO_FIGURES = "no figures"
-UTILITY_TAGS = (CLASSES, LABEL_SETS, PAID, NO_FIGURES)
+UTILITY_TAGS = (CLASSES, LABEL_SETS, PAID, PAID_BY_PARTS, NO_FIGURES)
 """Tags of the types of item 15."""
 
 TYPE_NAMES = ("LearnerMechanisms", "Mechanisms", "CombinedPattern", "LedgerPattern", "Pattern")
@@ -558,10 +564,14 @@ def _measured(utility: Any) -> str:
         return LABEL_SETS
     if isinstance(utility, Utility):
         return CLASSES
+    if isinstance(utility, CombinedUtility):
+        return PAID_BY_PARTS
     if isinstance(utility, PaidUtility):
         return PAID
     if not isinstance(utility, dict):
         return NO_FIGURES
+    if "combination" in utility:
+        return PAID_BY_PARTS
     if "guarantee" in utility:
         return PAID
     return LABEL_SETS if "mean_average_precision" in utility else CLASSES
@@ -602,6 +612,7 @@ class Document(Model):
         Annotated[LabelSetUtility, Tag(LABEL_SETS)]
         | Annotated[Utility, Tag(CLASSES)]
         | Annotated[PaidUtility, Tag(PAID)]
+        | Annotated[CombinedUtility, Tag(PAID_BY_PARTS)]
         | Annotated[Literal["not stated"], Tag(NO_FIGURES)],
         Discriminator(_measured),
     ] = Field(title="Utility")
@@ -648,7 +659,7 @@ class Document(Model):
                 " on, and there always"
             )
 
-        if isinstance(self.pattern, CombinedPattern) != (self.version >= COMBINED_VERSION):
+        if states_parts(self.pattern, self.utility) != (self.version >= COMBINED_VERSION):
             raise ValueError("parts are stated from version 10 on, and there always")
 
         if isinstance(self.audit, AuditResult) and self.version < 9:
@@ -665,6 +676,11 @@ class Document(Model):
         if isinstance(self.utility, foreign):
             raise ValueError(FOREIGN_UTILITY)
         return self
+
+
+def states_parts(pattern: Pattern, utility: Any) -> bool:
+    """Tell whether item 12 or item 15 states parts, as documents since version 10 do."""
+    return isinstance(pattern, CombinedPattern) or isinstance(utility, CombinedUtility)
 
 
 # the title of each item, by its field's name

@@ -32,7 +32,7 @@ from tacit.privacy.words import DECISIVE, in_words, most_expensive
 from tacit.releases.audited import AuditResult, audit_fault
 from tacit.releases.combination import untrue as untrue_combination
 from tacit.releases.fields import EpsilonAtDelta, Model, Number
-from tacit.releases.measured import PaidUtility, PredictionSets
+from tacit.releases.measured import CombinedUtility, PaidUtility, PredictionSets
 from tacit.releases.reading import read_guarantee
 from tacit.releases.schema import (
     CLASS_SIZES,
@@ -389,7 +389,17 @@ def _untrue_of_others(document: Document) -> str | None:
         fault = untrue_statement("contents.sets", sets)
     if isinstance(document.utility, PaidUtility):
         fault = fault or untrue_statement("utility", document.utility)
+    if isinstance(document.utility, CombinedUtility):
+        fault = fault or _untrue_parts(document.utility)
     return fault
+
+
+def _untrue_parts(utility: CombinedUtility) -> str | None:
+    """Say how the guarantee of paid figures differs from what their parts give; None if not."""
+    for cost in utility.combination.costs:
+        check_work(read_guarantee(cost.guarantee, "utility"))
+    fault = untrue_combination(utility.combination, utility.guarantee)
+    return None if fault is None else f"utility: {fault}"
 
 
 def untrue_statement(place: str, measured: PredictionSets | PaidUtility) -> str | None:
