@@ -104,6 +104,7 @@ def test_figures_of_parts_are_recorded_and_verified(tables, run):
     assert utility.test_set == "2 parts (A, B)"
     card = Path("release/CARD.md").read_text()
     assert "A: 3 classes, noise of its sums" in card
+    assert "Not protected: that no record is in two of the 2 parts 'A', 'B'" in card
     assert run("inspect release --dossier dossier.html")[0] == 0
     assert "Parts of the test records" in Path("dossier.html").read_text()
     assert run("inspect release --registry entry.yaml")[0] == 0
@@ -111,7 +112,7 @@ def test_figures_of_parts_are_recorded_and_verified(tables, run):
     file = Path("release/release.json")
     original = file.read_text()
     for place, value, fault in (
-        (("guarantee", "unprotected"), [], "do not give the recorded guarantee"),
+        (("guarantee", "unprotected"), [], "utility.statement is stated as"),
         (("combination", "overlapping"), True, "do not give the recorded guarantee"),
         (("combination", "costs", 0, "rho"), 0.01, "is not that of its recorded guarantee"),
         (("combination", "class_lists"), [["ant"]], "parts of other classes"),

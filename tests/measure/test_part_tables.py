@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -313,3 +314,11 @@ def test_noise_alone_is_never_taken_for_poison():
         assert misfit(counts, noise) is None
         assert misfit(counts, Noise(noise.scale / 20, noise.laplace)) is not None
     assert sha256_of(counts) != sha256_of(dict(reversed(counts.items())))
+
+
+@pytest.mark.parametrize("name", ["one.json", "two.json"])
+def test_tables_that_were_written_earlier_are_read_and_add_up(name, tmp_path):
+    written = Path(__file__).parents[1] / "releases" / "written" / "evaluation-1" / name
+    evaluation = tacit.Evaluation.load(written)
+    assert evaluation.save(tmp_path / name).read_bytes() == written.read_bytes()
+    assert evaluation.guarantee_.rho == pytest.approx(0.5)

@@ -272,7 +272,7 @@ def utility_of(result: "Evaluation", identity: str, by: str | None) -> "PaidUtil
     from tacit.releases.fields import NOT_STATED, Recorded
     from tacit.releases.measured import CombinedUtility, GroupUtility, PaidUtility
     from tacit.releases.provenance import one_line
-    from tacit.releases.statement import statement_of
+    from tacit.releases.statement import statement_of_figures
 
     overall = result.overall
     intervals = overall.class_intervals()
@@ -289,7 +289,7 @@ def utility_of(result: "Evaluation", identity: str, by: str | None) -> "PaidUtil
         # research noise is refused beforehand
         noise="opendp" if result.noise == "opendp" else "secure",
         guarantee=Recorded.model_validate(result.guarantee_.to_json(), strict=False),
-        statement=statement_of(result.guarantee_, result.noise),
+        statement=statement_of_figures(result.guarantee_, result.noise),
     )
     # a document states the parts where figures are of several
     if result.combination is None or len(result.parts) == 1:

@@ -28,7 +28,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.releases.combination import ClassList, Combination, Sha256, untrue
 from tacit.releases.fields import Model, Recorded, Text
 from tacit.releases.reading import document_file, read_guarantee, refusal
-from tacit.releases.statement import check_work, stamp, statement_of
+from tacit.releases.statement import check_work, stamp, statement_of_figures
 
 FORMAT = "tacit-evaluation"
 VERSION = 1
@@ -106,7 +106,7 @@ def document_of(
             noise=noise,  # type: ignore[arg-type]
             combination=combination,
             guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
-            statement=statement_of(guarantee, noise),
+            statement=statement_of_figures(guarantee, noise),
         )
     except ValidationError as error:
         remedy = "give classes and groups that are one line of text"
@@ -236,6 +236,6 @@ def _fault_of_price(document: EvaluationDocument, source: str) -> str | None:
     check_work(guarantee)
     if document.stamp != stamp(guarantee, document.noise):
         return f"stamp {document.stamp!r} does not agree with {document.noise} noise"
-    if document.statement != statement_of(guarantee, document.noise):
+    if document.statement != statement_of_figures(guarantee, document.noise):
         return "the statement is not what the recorded events give"
     return None

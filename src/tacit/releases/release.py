@@ -321,9 +321,9 @@ class Release(PredictingClassifier):
             names = {str(label) for label in self.classes.tolist()}
             if set(utility.per_class_intervals) != names:
                 return "utility states figures of other classes than those of the release"
-        if isinstance(utility, CombinedUtility):
-            if utility.combination.class_lists != (self.document.contents.classes,):
-                return "utility states parts of other classes than those of the release"
+        lists = (self.document.contents.classes,)
+        if isinstance(utility, CombinedUtility) and utility.combination.class_lists != lists:
+            return "utility states parts of other classes than those of the release"
 
         sets = self.prediction_sets
         if sets is not None and isinstance(sets.threshold, float):

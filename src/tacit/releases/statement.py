@@ -242,6 +242,16 @@ def statement_of(guarantee: Guarantee, noise: str) -> str:
     return formal_statement(guarantee.unit, parameters, noise)
 
 
+def statement_of_figures(guarantee: Guarantee, noise: str) -> str:
+    """Compute the guarantee of the test records of paid figures: a formal sentence, and what is
+    declared of the parts of these records, if there are several.
+    """
+    sentence = statement_of(guarantee, noise)
+    if not guarantee.unprotected:
+        return sentence
+    return f"{sentence} Not protected: {', '.join(guarantee.unprotected)}."
+
+
 def stamp_of(document: Document, guarantee: Guarantee) -> str | None:
     """Return the stamp of a document, by its guarantee and that of its prediction sets."""
     stamps = [stamp(guarantee, document.mechanisms.noise)]
@@ -410,7 +420,10 @@ def untrue_statement(place: str, measured: PredictionSets | PaidUtility) -> str 
     check_work(guarantee)
     if isinstance(measured, PaidUtility) and not guarantee.bounded:
         return f"{place} states figures that were paid for, and no bound holds"
-    true = statement_of(guarantee, measured.noise)
+    if isinstance(measured, PaidUtility):
+        true = statement_of_figures(guarantee, measured.noise)
+    else:
+        true = statement_of(guarantee, measured.noise)
     if measured.statement == true:
         return None
     stated = f"{place}.statement is stated as {measured.statement!r:.80}"
