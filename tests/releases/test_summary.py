@@ -70,6 +70,14 @@ def test_bits_depend_on_no_order_and_no_grouping():
         assert grouped.verify().files() == expected
 
 
+def test_records_that_move_are_covered_under_add_remove_alone():
+    """Under replace the number of records of a part is public, and a move changes it."""
+    assert added_up(ALL, moving=True).guarantee == added_up(ALL).guarantee
+    fits = [tacit.ClassSummary(classes=3, part=part, unit="replace").fit(X, Y) for part in "AB"]
+    with pytest.raises(InputError, match=r"moving=True.*under unit=add-remove"):
+        added_up([Summary.of(fit) for fit in fits], moving=True)
+
+
 def test_class_lists_unite_and_a_part_adds_nothing_to_classes_that_it_does_not_list():
     names = np.array(["ant", "bee", "cow"])
     first = summary_of("A", classes=["cow", "bee"], x=X[40:], y=names[Y[40:]])

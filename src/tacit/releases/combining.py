@@ -118,7 +118,8 @@ def combine(
         then add up. Otherwise parts of different names are declared to share none, and the release
         states this. Summaries of one part always add up.
     moving : bool, default=False
-        Whether a replaced record may belong to another part than before.
+        Whether a replaced record may belong to another part than before. Summaries under add-remove
+        or add-remove-person cover that, and those under other units are refused.
     name, curator, description, intended_use : str, optional
         One line each for the card.
     facts_of_public, facts_of_names : dict, optional
