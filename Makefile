@@ -19,7 +19,8 @@ test test-all check quick-tests coverage: export PYTHONDONTWRITEBYTECODE =
 test: lint
 	$(BIN)/pytest -n auto --dist worksteal -m "not thorough"
 
-# what `make test` leaves out: the fuzzer, the audit, slow statistics, and the mutants
+# what `make test` leaves out: the fuzzer, the audit, slow statistics, Flower and FLARE (in environments of their own, which
+# are kept), and the mutants
 test-all: $(ENV)/.dev
 	$(BIN)/pytest -n auto --dist worksteal -m thorough --durations=20
 	$(BIN)/python tests/mutants/run.py
@@ -138,7 +139,7 @@ release: $(ENV)/bin/python
 	$(BIN)/python tools/release.py $(TAG) --notes dist/notes.md
 
 clean:
-	rm -rf .venv .venv-lowest .venv-lowest.txt .venv-newest coverage .coverage demo dist docs/_build docs/generated
+	rm -rf .venv .venv-lowest .venv-lowest.txt .venv-newest .venv-flower .venv-flare coverage .coverage demo dist docs/_build docs/generated
 
 # hatchling builds tacit, and setuptools PySpark, which comes as an archive of sources
 $(ENV)/bin/python:

@@ -1,0 +1,1 @@
+"""A Flower app: one round of private summaries."""

@@ -1,0 +1,105 @@
+"""The server's side of a round, whatever carries the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tacit
+from recipe import FILE, PUBLIC, Recipe
+
+RECEIVED = "received"
+RELEASE = "release"
+
+
+def request(folder: Path) -> str:
+    """Return the text that every owner is sent: the recipe."""
+    return (folder / FILE).read_text(encoding="utf-8")
+
+
+def combine(replies: Mapping[str, Any], folder: Path, *, asked: int) -> str:
+    """Combine the summaries that arrived, now and in earlier rounds of the same recipe.
+
+    Parameters
+    ----------
+    replies : dict
+        By the name of the sender, which is for the report alone: the files of a summary by
+        name, one entry `refused`, or anything.
+    folder : Path
+        The server's folder. It keeps the summaries in `received`; delete that of an owner who
+        withdraws. The release is written to `release`, in place of an earlier one.
+    asked : int
+        To how many owners the request went.
+
+    Returns
+    -------
+    str
+        Who replied, what was left out and why, and what the release guarantees.
+    """
+    recipe = Recipe.of_json(request(folder))
+    received = folder / RECEIVED / recipe.digest
+    received.mkdir(parents=True, exist_ok=True)
+
+    public = np.load(folder / PUBLIC)
+    expected = of_public_rows(public, recipe)
+    report = [f"{len(replies)} of {asked} owners replied"]
+    hashes = set[str]()
+    for sender, files in sorted(replies.items()):
+        try:
+            summary = checked(files, expected, hashes)
+        except (tacit.TacitError, Rejected) as error:
+            report.append(f"{sender}: left out: {error}")
+            continue
+        # a summary that is replayed is there already
+        summary.save(received / summary.sha256[:16], force=True)
+        hashes.add(summary.sha256)
+        parts = ", ".join(part.name for part in summary.parts)
+        report.append(f"{sender}: a summary of {parts}")
+
+    summaries = sorted(received.iterdir())
+    if not summaries:
+        return "\n".join([*report, "nothing to combine"])
+    release = tacit.combine(summaries, public=public, name=recipe.study)
+    release.save(folder / RELEASE, force=True)
+    combined = f"{len(summaries)} summaries combined: {release.guarantee.statement()}"
+    return "\n".join([*report, combined])
+
+
+class Rejected(Exception):
+    """A reply that cannot be combined."""
+
+
+def of_public_rows(public: np.ndarray, recipe: Recipe) -> tacit.Summary:
+    """Return a summary of public rows, with labels of no meaning: one of the expected form."""
+    labels = np.resize(recipe.classes, len(public))
+    return recipe.summary_of(public, labels, part="public rows", public=public, allow_overlap=True)
+
+
+def checked(files: Any, expected: tacit.Summary, hashes: Collection[str]) -> tacit.Summary:
+    """Read and verify a reply; whoever sent it may have sent anything.
+
+    Raises
+    ------
+    TacitError, Rejected
+        If it is no summary, or one that is malformed, altered, poisoned, of another recipe, or has
+        one of these hashes.
+    """
+    if not isinstance(files, dict) or not all(isinstance(data, bytes) for data in files.values()):
+        raise Rejected("the reply holds no files")
+    if "refused" in files:
+        reason = files["refused"].decode(errors="replace")
+        raise Rejected(f"the owner refused: {reason!r:.500}")
+
+    summary = tacit.Summary.of_files(files).verify()
+    # raises if they do not add up; the sum is not used
+    expected + summary
+    if summary.classes != expected.classes:
+        raise Rejected(f"its classes are {summary.classes!r:.200}")
+    if summary.guarantee.unit != expected.guarantee.unit:
+        raise Rejected(f"it is private under {summary.guarantee.unit}")
+    if summary.sha256 in hashes:
+        raise Rejected("the summary was sent twice")
+    return summary
