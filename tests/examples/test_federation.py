@@ -238,8 +238,7 @@ def environment(name):
     """The folder of programs of an environment that is made once."""
     folder = ROOT / f".venv-{name}"
     requirements = EXAMPLE / f"requirements-{name}.txt"
-    content = requirements.read_bytes() + (ROOT / "pyproject.toml").read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
+    digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
     stamp = folder / ".complete"
     if not stamp.exists() or stamp.read_text() != digest:
         shutil.rmtree(folder, ignore_errors=True)
