@@ -355,12 +355,12 @@ def wait_for(url, process):
 
 @contextmanager
 def rounds_of_flare(folder, home):
-    """Yield a function that runs a round by FLARE's simulator, which waits a minute for an owner
+    """Yield a function that runs a round by FLARE's simulator, which waits two minutes for an owner
     that died.
     """
     programs = environment("flare")
     yield lambda: run(
-        [programs / "python", EXAMPLE / "flare/job.py", folder, "--timeout", "60"],
+        [programs / "python", EXAMPLE / "flare/job.py", folder, "--timeout", "120"],
         variables(programs, HOME=str(home)),
         home,
     )
