@@ -53,14 +53,50 @@ class Task:
     reference: Reference
     directory: Path
 
-    def add(self, folders: Sequence[Path]) -> Summary:
+    def add(
+        self, folders: Sequence[Path], name: str | None = None, date: str | None = None
+    ) -> Summary:
         """Add summaries up in this process."""
         return added_up(
             folders,
+            name=name,
+            date=date,
             overlapping=self.overlapping,
             moving=self.moving,
             reference=self.reference,
         )
+
+
+def added_anywhere(
+    summaries: Iterable[Summary | Path | str],
+    *,
+    engine: Any = None,
+    jobs: int = 1,
+    folder: Path | str | None = None,
+    overlapping: bool = False,
+    moving: bool = False,
+    name: str | None = None,
+    date: str | None = None,
+) -> Summary:
+    """Add summaries up in this process, or where an engine runs; parameters are those of
+    `added_on_engine`.
+
+    By default joblib is the engine if `jobs` is more than 1 or `folder` is passed.
+    """
+    if engine is None and (whole("jobs", jobs) > 1 or folder is not None):
+        engine = "joblib"
+    if engine is None:
+        return added_up(summaries, overlapping=overlapping, moving=moving, name=name, date=date)
+    return added_on_engine(
+        summaries,
+        engine=engine,
+        jobs=jobs,
+        folder=folder,
+        overlapping=overlapping,
+        moving=moving,
+        name=name,
+        date=date,
+    )
 
 
 def added_on_engine(
@@ -71,6 +107,8 @@ def added_on_engine(
     folder: Path | str | None,
     overlapping: bool = False,
     moving: bool = False,
+    name: str | None = None,
+    date: str | None = None,
 ) -> Summary:
     """Add folders of summaries up where an engine runs; the result is that of `added_up`.
 
@@ -87,6 +125,8 @@ def added_on_engine(
         temporary folder of this machine.
     overlapping, moving : bool
         What is declared of the parts.
+    name, date : str, optional
+        Of the sum.
     """
     folders = [_folder_of(summary) for summary in summaries]
     if not folders:
@@ -103,7 +143,7 @@ def added_on_engine(
         while level == 0 or len(folders) > MOST_AT_LAST:
             folders = _added_level(folders, level, task, checkpoint, runner)
             level += 1
-        return task.add(folders)
+        return task.add(folders, name, date)
 
 
 def group_size(n_summaries: int) -> int:

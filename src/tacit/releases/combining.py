@@ -10,16 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tacit.compute.engines import whole
 from tacit.errors import InputError
 from tacit.models.by_summary import by_directions, by_public_rows
 from tacit.models.released import LearnerFacts, Publishable, Released
 from tacit.privacy.guarantee import Guarantee
-from tacit.releases.adding_tree import added_on_engine
+from tacit.releases.adding_tree import added_anywhere
 from tacit.releases.card import render_card
 from tacit.releases.release import Release
 from tacit.releases.schema import COMBINED_VERSION, CombinedPattern
-from tacit.releases.summary import Summary, added_up
+from tacit.releases.summary import Summary
 
 PATTERN = (
     "made of released summaries, which can be combined again at no further cost; each owner's"
@@ -165,19 +164,14 @@ def combine(
     >>> release.predict([[2.0, 0.1]]), release.guarantee.rho
     (array(['cat'], dtype='<U3'), 0.5)
     """
-    if engine is None and (whole("jobs", jobs) > 1 or folder is not None):
-        engine = "joblib"
-    if engine is None:
-        summary = added_up(summaries, overlapping=overlapping, moving=moving)
-    else:
-        summary = added_on_engine(
-            summaries,
-            engine=engine,
-            jobs=jobs,
-            folder=folder,
-            overlapping=overlapping,
-            moving=moving,
-        )
+    summary = added_anywhere(
+        summaries,
+        engine=engine,
+        jobs=jobs,
+        folder=folder,
+        overlapping=overlapping,
+        moving=moving,
+    )
     return release_of(
         summary,
         public=public,
