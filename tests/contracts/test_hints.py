@@ -43,6 +43,7 @@ REVIEWED = {
         "write epsilon=1 (pure)",
     ): "the forms of a budget, where what was passed is none",
     ("cli/learner.py", "--budget is missing"): "no budget was passed",
+    ("cli/summarise.py", "--budget is missing"): "no budget was passed",
     ("cli/options.py", "For a method: epsilon=1"): "the help of --budget",
     ("cli/options.py", "What may be spent of the test rows"): "the help of --budget",
     ("cli/choose.py", "a choice has a price"): "no budget was passed",

@@ -71,6 +71,10 @@ SESSION = {
     f"fit pate parts/private --public parts/public --classes 2 {PRIVATE} --n-teachers 5 --out student": [
         "student"
     ],
+    f"summarise few --classes 2 {PRIVATE} --part north --public parts/public --out summary": [
+        "summary"
+    ],
+    "combine summary --public parts/public --out combined": ["combined"],
     "inspect release": [],
     "evaluate release parts/test": [],
     "choose release sums --on parts/test --budget epsilon=0.4": [],

@@ -139,7 +139,7 @@ def fit(
         Further parameters of the method, such as --k 5; `tacit fit METHOD --help` lists them.
     """
     from tacit.compute.atomic import check_writable
-    from tacit.data.imports import read_data, split_within
+    from tacit.data.imports import read_data
     from tacit.data.locations import located
     from tacit.data.synthetic import check_not_synthetic
     from tacit.privacy.unit import Unit as KnownUnit
@@ -175,16 +175,8 @@ def fit(
     declared = read_classes(classes)
 
     private = located(store, split)
-    public_may_be_private = allow_overlap or KnownUnit(learner.unit).rows_public
-    if public is not None and not public_may_be_private:
-        # two splits of one file are different arrays, whose rows are compared at the fit
-        private_part = None
-        if x is None and y is None:
-            private_part = split_within(store, split, "train")
-        public_part = split_within(public, public_split, "train")
-        are_splits = private_part is not None and public_part is not None
-        if not are_splits or private_part == public_part:
-            check_apart("public", located(public, public_split), private, UNPROTECTED)
+    if public is not None and not (allow_overlap or KnownUnit(learner.unit).rows_public):
+        check_public_apart(public, public_split, store, split, named=x is not None or y is not None)
 
     with shown_progress(), _resumable(learner, out):
         data = read_data(
@@ -206,8 +198,8 @@ def fit(
         learner.set_params(classes=class_list, ledger=ledger_of(ledger, private, data))
         _set_shape(learner, data)
         class_names = _set_names(learner, names, data, class_list, private)
-        public_data = _set_public(learner, public, public_split, data)
-        _check_persons(learner, data, store)
+        public_data = set_public(learner, public, public_split, data)
+        check_persons(learner, data, store)
 
         arguments = _fit_arguments(learner, data, groups, test, public_data, class_list)
         learner.fit(data.x, y_of_class, **arguments)
@@ -233,6 +225,23 @@ def fit(
     if class_names is not None:
         source = f"the names that {store} carries" if names is None else names
         _print_names(learner, class_names.count, source)
+
+
+def check_public_apart(
+    public: Path, public_split: str | None, store: Path, split: str | None, *, named: bool
+) -> None:
+    """Refuse the private data as public rows, by their place; `named` tells that arrays of the
+    private data are named.
+    """
+    from tacit.data.imports import split_within
+    from tacit.data.locations import located
+
+    # two splits of one file are different arrays, whose rows are compared at the fit
+    private_part = None if named else split_within(store, split, "train")
+    public_part = split_within(public, public_split, "train")
+    are_splits = private_part is not None and public_part is not None
+    if not are_splits or private_part == public_part:
+        check_apart("public", located(public, public_split), located(store, split), UNPROTECTED)
 
 
 def _card_facts(card: CardFacts | str | None, out: Path) -> dict[str, Any]:
@@ -292,7 +301,7 @@ def _set_names(
     return class_names
 
 
-def _set_public(
+def set_public(
     learner: Any, public: Path | None, split: str | None, private: "Data"
 ) -> "Data | None":
     """Set the public rows, which are as wide as the private ones, and return their data."""
@@ -311,7 +320,7 @@ def _set_public(
     return public_data
 
 
-def _check_persons(learner: Any, data: "Data", store: Path) -> None:
+def check_persons(learner: Any, data: "Data", store: Path) -> None:
     """Refuse a unit of persons for data without person ids."""
     from tacit.privacy.unit import Unit as KnownUnit
 
@@ -427,13 +436,18 @@ def _print_fit(method: str, learner: Any, store: Path, out: Path) -> None:
     say(learner.guarantee_.statement())
 
     if learner.ledger is None:
-        limit = _cost_as_limit(learner)
-        advice = ""
-        if limit is not None:
-            advice = f"; to limit further runs, start one: tacit ledger {store} --allow {limit}"
-            if isinstance(store, RemotePath):
-                advice += " --new --file FILE"
-        say(f"No ledger counts this run{advice}")
+        tell_of_cost(learner, store)
+
+
+def tell_of_cost(learner: Any, store: Path) -> None:
+    """Say that no ledger counts a fit, and which allowance would cover it."""
+    limit = _cost_as_limit(learner)
+    advice = ""
+    if limit is not None:
+        advice = f"; to limit further runs, start one: tacit ledger {store} --allow {limit}"
+        if isinstance(store, RemotePath):
+            advice += " --new --file FILE"
+    say(f"No ledger counts this run{advice}")
 
 
 def _print_names(learner: Any, n_rows: int, source: str) -> None:

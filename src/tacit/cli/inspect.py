@@ -30,7 +30,8 @@ def inspect(
     Parameters
     ----------
     release
-        Folder of a release, or of labels of public rows (tacit label-public).
+        Folder of a release, of a summary (tacit summarise), or of labels of public rows (tacit
+        label-public).
     key
         Also check that the owner of this public key, a PEM file, signed all files; needs the extra
         hub.
@@ -51,6 +52,7 @@ def inspect(
         _check_dossier(dossier, release, force=force)
     if require is not None:
         _check_alone(registry)
+        _check_no_summary("--require", release)
         _require(release, require, ledger, key, dossier, json=json, force=force)
         return
     if ledger is not None:
@@ -58,7 +60,7 @@ def inspect(
             f"--ledger {ledger} is for a policy; give one with --require FILE, or see tacit ledger"
         )
     from tacit.compute.atomic import atomic_file
-    from tacit.releases.reading import LABELS_DOCUMENT
+    from tacit.releases.reading import LABELS_DOCUMENT, SUMMARY_DOCUMENT
     from tacit.releases.registry import registry_yaml
     from tacit.releases.release import Release
 
@@ -70,6 +72,11 @@ def inspect(
                 " that made them"
             )
         _inspect_labels(release, signed, json=json)
+        return
+    if (release / SUMMARY_DOCUMENT).exists():
+        if registry is not None:
+            _check_no_summary("--registry", release)
+        _inspect_summary(release, signed, json=json)
         return
     loaded = Release.load(release).verify()
     if registry is not None:
@@ -106,6 +113,17 @@ def _check_alone(registry: Path | None) -> None:
         )
 
 
+def _check_no_summary(option: str, folder: Path) -> None:
+    """Refuse a summary, where an option is for releases."""
+    from tacit.releases.reading import SUMMARY_DOCUMENT
+
+    if (folder / SUMMARY_DOCUMENT).exists():
+        raise InputError(
+            f"{option} does not apply: {folder} holds a summary; inspect the release that is made"
+            f" of it with tacit combine {folder} --out RELEASE"
+        )
+
+
 def _check_dossier(out: Path, release: Path, *, force: bool) -> None:
     """Refuse a dossier of labels, or one that cannot be written, before any work."""
     from tacit.releases.reading import LABELS_DOCUMENT
@@ -116,6 +134,7 @@ def _check_dossier(out: Path, release: Path, *, force: bool) -> None:
             f"--dossier does not apply to {release}, which holds labels; inspect the release that"
             " made them"
         )
+    _check_no_summary("--dossier", release)
     for path in (out, twin_of(out)):
         check_outside(path, release)
     check_outputs(out, force=force)
@@ -208,6 +227,29 @@ def _inspect_labels(folder: Path, signed: str, *, json: bool) -> None:
     )
     say(f"{signed}\n")
     say(labels.card())
+
+
+def _inspect_summary(folder: Path, signed: str, *, json: bool) -> None:
+    """Check a summary and print its card, or its document as JSON."""
+    from tacit.releases.summary import Summary
+
+    summary = Summary.load(folder).verify()
+    if json:
+        print_json(
+            {
+                "verified": True,
+                "signature": signed,
+                **guarantee_facts(summary.guarantee),
+                "document": summary.document.model_dump(mode="json"),
+            }
+        )
+        return
+    say(
+        f"{folder}: verified; hashes, sums and every stated number about privacy agree with the"
+        " recorded events"
+    )
+    say(f"{signed}\n")
+    say(summary.card())
 
 
 def _signed(release: Path, key: Path | None) -> str:

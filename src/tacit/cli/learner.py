@@ -168,7 +168,11 @@ def check_releasable(learner: Any, allow_research: bool) -> None:
     """Refuse a bad budget, and what could not be saved, before any data is read or charged."""
     if not learner.releasable():
         raise InputError(f"{type(learner).__name__} {learner.no_release}")
+    check_protects(learner, allow_research)
 
+
+def check_protects(learner: Any, allow_research: bool) -> None:
+    """Refuse a bad budget, and what would be stamped, unless this is allowed."""
     reason = None
     if learner.noise == "research":
         reason = f"--noise {learner.noise} is seeded"

@@ -40,6 +40,9 @@ HEADER_LIMIT = 2**20
 # The document of a folder of labels of public rows, see `tacit.releases.public_labels`.
 LABELS_DOCUMENT = "labels.json"
 
+# The document of a summary, see `tacit.releases.summary`.
+SUMMARY_DOCUMENT = "summary.json"
+
 # The beginning of a pointer of git-lfs, which stands for a large file.
 LFS = b"version https://git-lfs"
 
@@ -64,18 +67,28 @@ def read_files(folder: Path) -> dict[str, bytes]:
     if not folder.is_dir():
         raise ReleaseError(f"{folder} is not a folder; give the folder of a release")
     if not (folder / DOCUMENT).exists() and any(folder.iterdir()):
-        # imported here, since predicting needs no code of stores
-        from tacit.data.manifest import holds_stores, is_store
-
-        if is_store(folder) or holds_stores(folder):
-            kind = "an embedding store" if is_store(folder) else "a folder of embedding stores"
+        kind = kind_of_stores(folder)
+        if kind is not None:
             fault = f"{folder} is {kind} and not a release"
             raise ReleaseError(f"{fault}; give the folder of a release")
     if (folder / LABELS_DOCUMENT).exists():
         fault = f"{folder} holds labels of public rows and not a release"
         raise ReleaseError(f"{fault}; check it with tacit inspect, read it with tacit.PublicLabels")
+    if (folder / SUMMARY_DOCUMENT).exists():
+        fault = f"{folder} holds a summary, which does not predict, and not a release"
+        raise ReleaseError(f"{fault}; make one of it with tacit combine {folder} --out RELEASE")
     check_names(folder, besides=NEVER_OPENED)
     return {name: read_file(folder / name, LIMITS[name]) for name in FILES}
+
+
+def kind_of_stores(folder: Path) -> str | None:
+    """Say that a folder is a store or holds some; None if not."""
+    # imported here, since predicting needs no code of stores
+    from tacit.data.manifest import holds_stores, is_store
+
+    if is_store(folder):
+        return "an embedding store"
+    return "a folder of embedding stores" if holds_stores(folder) else None
 
 
 def check_names(

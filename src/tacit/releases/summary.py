@@ -172,17 +172,14 @@ class Summary:
         }
         product = fitted.product("ClassSummary", facts | {"intended_use": None}, date)
         try:
-            recipe = SummaryRecipe(
-                width=int(clf.n_features_in_),
-                class_type=class_type(classes),
-                class_list=class_list or NOT_STATED,
-                rows=_rows(summarised.centre),
-                centre_sha256=centre_hash(arrays),
-                count_share=COUNT_SHARE,
-                scale=UNIT,
-                encoder=EncoderProvenance(**({"recipe": NOT_STATED} | dict(encoder or {}))),
-                public_data=Provenance(**dict(public or {})),
-                sources=tuple(sources),
+            recipe = recipe_of(
+                int(clf.n_features_in_),
+                classes,
+                summarised.centre,
+                encoder=encoder,
+                public=public,
+                class_list=class_list,
+                sources=sources,
             )
             row = PartRow(
                 name=summarised.part,
@@ -399,6 +396,41 @@ class Summary:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")
 
 
+def recipe_of(
+    width: int,
+    classes: tuple[Any, ...],
+    centre: Floats | None,
+    *,
+    encoder: Mapping[str, str] | None = None,
+    public: Mapping[str, str] | None = None,
+    class_list: str | None = None,
+    sources: Sequence[Source] = (),
+) -> SummaryRecipe:
+    """Return the recipe of a summary with these facts.
+
+    Raises
+    ------
+    ReleaseError
+        If a fact cannot stand in the card.
+    """
+    arrays = {} if centre is None else {CENTRE: centre}
+    try:
+        return SummaryRecipe(
+            width=width,
+            class_type=class_type(classes),
+            class_list=NOT_STATED if class_list is None else class_list,
+            rows="unit rows" if centre is None else "unit rows about a public centre",
+            centre_sha256=centre_hash(arrays),
+            count_share=COUNT_SHARE,
+            scale=UNIT,
+            encoder=EncoderProvenance(**({"recipe": NOT_STATED} | dict(encoder or {}))),
+            public_data=Provenance(**dict(public or {})),
+            sources=tuple(sources),
+        )
+    except ValidationError as error:
+        raise reading.refusal("summary", error, "give one line of text") from error
+
+
 def assembled(
     recipe: SummaryRecipe,
     combination: Combination,
@@ -472,10 +504,6 @@ def in_words(guarantee: Guarantee, noise: str) -> str:
     """Say what the guarantee means for one record or person."""
     words = guarantee.in_words()
     return SEEDED + words if noise == "research" else words
-
-
-def _rows(centre: Floats | None) -> Any:
-    return "unit rows" if centre is None else "unit rows about a public centre"
 
 
 def _sorted(arrays: Mapping[str, NDArray[Any]]) -> list[tuple[str, NDArray[Any]]]:

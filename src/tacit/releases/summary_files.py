@@ -18,7 +18,7 @@ from tacit.releases import reading
 from tacit.releases.reading import AGAIN, CARD
 from tacit.releases.summary_document import FORMAT, VERSION, SummaryDocument
 
-DOCUMENT = "summary.json"
+DOCUMENT = reading.SUMMARY_DOCUMENT
 ARRAYS = "sums.safetensors"
 LIMITS = {DOCUMENT: 2**26, ARRAYS: reading.LIMITS[reading.ARRAYS], CARD: 2**26}
 
@@ -41,11 +41,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
     ReleaseError
         If a file is missing, unknown, too large or no plain file.
     """
-    if not folder.is_dir():
-        raise ReleaseError(f"{folder} is not a folder; give the folder of a summary")
-    if not (folder / DOCUMENT).is_file():
-        fault = f"{folder} holds no {DOCUMENT}"
-        raise ReleaseError(f"{fault}; give a folder that tacit summarise wrote")
+    _check_kind(folder)
     reading.check_names(folder, reading.NEVER_OPENED, tuple(LIMITS))
     return {name: reading.read_file(folder / name, limit) for name, limit in LIMITS.items()}
 
@@ -55,6 +51,7 @@ def stamp_of_files(folder: Path) -> list[tuple[int, int]]:
     try:
         found = [(folder / name).stat() for name in LIMITS]
     except OSError as error:
+        _check_kind(folder)
         fault = f"{folder} is no folder of a summary ({error.strerror})"
         raise ReleaseError(f"{fault}; give a folder that tacit summarise wrote") from error
     return [(status.st_size, status.st_mtime_ns) for status in found]
@@ -62,11 +59,28 @@ def stamp_of_files(folder: Path) -> list[tuple[int, int]]:
 
 def read_document(folder: Path) -> SummaryDocument:
     """Read `summary.json` alone, without the sums."""
-    if not (folder / DOCUMENT).is_file():
-        fault = f"{folder} holds no {DOCUMENT}"
-        raise ReleaseError(f"{fault}; give a folder that tacit summarise wrote")
+    _check_kind(folder)
     data = reading.read_file(folder / DOCUMENT, LIMITS[DOCUMENT])
     return parse_summary(str(folder / DOCUMENT), data)
+
+
+def _check_kind(folder: Path) -> None:
+    """Refuse what is no folder of a summary, and say what it is."""
+    if not folder.is_dir():
+        fault = "is not a folder" if folder.exists() else "does not exist"
+        raise ReleaseError(f"{folder} {fault}; give the folder of a summary")
+    if (folder / DOCUMENT).is_file():
+        return
+    if (folder / reading.DOCUMENT).exists():
+        fault = f"{folder} is a release and not a summary, and releases do not add up"
+        raise ReleaseError(f"{fault}; give the summaries that tacit summarise wrote")
+    kind = reading.kind_of_stores(folder)
+    if kind is not None:
+        raise ReleaseError(
+            f"{folder} is {kind} and not a summary; make one with tacit summarise {folder}"
+        )
+    fault = f"{folder} holds no {DOCUMENT}"
+    raise ReleaseError(f"{fault}; give a folder that tacit summarise wrote")
 
 
 def parse_summary(where: str, data: bytes) -> SummaryDocument:

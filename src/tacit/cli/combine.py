@@ -1,0 +1,253 @@
+"""`tacit combine`: a classifier, or one summary, of the summaries of one or many owners."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.cli.common import say
+from tacit.cli.json_output import guarantee_facts, print_json
+from tacit.cli.options import CardFacts, Force, Json, Out
+from tacit.compute.progress_display import shown_progress
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from tacit.data.imports import Data
+    from tacit.data.names import ClassNames
+    from tacit.releases.combination import Combination
+    from tacit.releases.summary import Summary
+
+MOST_ROWS = 20
+"""Parts that are printed; the card has all."""
+
+
+def combine(
+    *summaries: Path,
+    out: Out,
+    public: Path | None = None,
+    public_split: str | None = None,
+    names: Path | None = None,
+    overlapping: bool = False,
+    moving: bool = False,
+    as_summary: bool = False,
+    engine: str | None = None,
+    jobs: int = 1,
+    folder: Path | None = None,
+    card: CardFacts | None = None,
+    date: str | None = None,
+    allow_research: bool = False,
+    json: Json = False,
+    force: Force = False,
+) -> None:
+    """Make a classifier of the summaries of one or many owners, at no further cost.
+
+    Sums add up exactly, in any order and grouping. A part that grows sends a further summary, under
+    a name of its own if it is of other records; a new class is one more class in the united list.
+
+    Parameters
+    ----------
+    summaries
+        Folders of summaries (tacit summarise) of one encoder, about one public centre.
+    out
+        Folder of the release, or of the summary with --as-summary.
+    public
+        The public rows by which the summaries were made, or others of the same encoder where these
+        have no public centre. With them the classifier is that of `auto`, without them that of
+        `noisy-sum`.
+    public_split
+        Which split of the public rows, where they have several.
+    names
+        Rows of class names: a store or file with rows labelled by class, or with one row for each
+        class in their order; they need --public.
+    overlapping
+        Declare that parts may share records, or persons under a unit per person: the costs of all
+        parts add up. Otherwise parts of different names are declared to share none.
+    moving
+        Declare that a replaced record may belong to another part than before.
+    as_summary
+        Write the sum as a summary, which adds up with others again.
+    engine
+        Where thousands of summaries are added up, with the same bits: joblib, ray, ray:ADDRESS,
+        slurm or slurm:PARTITION; by default in this process.
+    jobs
+        Groups of summaries that an engine adds up at the same time.
+    folder
+        For sums of groups, from which a run that was killed goes on; all workers must see it.
+    date
+        Day of publication as YYYY-MM-DD; by default today, of a summary the latest of its parts.
+    allow_research
+        Write what is not for release, stamped so.
+    """
+    from tacit.compute.atomic import check_writable
+    from tacit.compute.progress import progress
+    from tacit.releases.adding_tree import added_anywhere
+    from tacit.releases.reading import is_release
+    from tacit.releases.summary_files import holds_summary
+
+    if not summaries:
+        raise InputError("there are no summaries to combine; name the folder of one at least")
+    _check_options(public, names, card, as_summary=as_summary)
+    check_writable(out, force=force, ours=holds_summary if as_summary else is_release)
+    _check_outside(out, summaries)
+    facts = _facts(card, out, date)
+
+    in_this_process = engine is None and jobs == 1 and folder is None
+    with shown_progress():
+        folders: Iterable[Path] = summaries
+        if in_this_process:
+            folders = progress(summaries, "summaries", len(summaries))
+        total = added_anywhere(
+            folders,
+            engine=engine,
+            jobs=jobs,
+            folder=folder,
+            overlapping=overlapping,
+            moving=moving,
+            name=None if card is None else card.name,
+            date=date,
+        )
+        if as_summary:
+            total.save(out, force=force, allow_research=allow_research)
+        else:
+            rows, class_names = _public_rows(total, public, public_split, names)
+            release = _release(total, rows, class_names, facts, date)
+            release.save(out, force=force, allow_research=allow_research)
+
+    if json:
+        _print_json(total, out, as_summary=as_summary)
+        return
+    combination = total.document.combination
+    n_parts = _number(len({row.name for row in combination.parts}), "part")
+    kind = "summary" if as_summary else "release"
+    of = _number(len(combination.parts), "summary")
+    say(f"{out}: {kind} of {of} of {n_parts}, over {len(total.classes)} classes")
+    _print_parts(combination)
+    say(total.guarantee.statement())
+    if combination.overlapping:
+        say("Parts may share records, as declared, so the costs of all parts add up.")
+
+
+def _check_options(
+    public: Path | None, names: Path | None, card: CardFacts | None, *, as_summary: bool
+) -> None:
+    """Refuse options that do not go together."""
+    if names is not None and public is None:
+        raise InputError(f"--names {names} need public rows beside them; give --public STORE")
+    if not as_summary:
+        return
+    for option, value in {"public": public, "names": names}.items():
+        if value is not None:
+            raise InputError(
+                f"--{option} {value} is for a classifier, and --as-summary makes none; leave one"
+                " of them out"
+            )
+    for option in ("curator", "description", "intended_use"):
+        if card is not None and getattr(card, option) is not None:
+            shown = option.replace("_", "-")
+            raise InputError(
+                f"--{shown} does not go with --as-summary, whose card is that of its parts; leave"
+                " it out"
+            )
+
+
+def _check_outside(out: Path, summaries: tuple[Path, ...]) -> None:
+    """Refuse an output that is one of the summaries, or lies in one."""
+    place = out.absolute().resolve()
+    for summary in summaries:
+        folder = summary.absolute().resolve()
+        if folder == place or folder in place.parents:
+            raise InputError(
+                f"--out {out} is the summary {summary}, or in it; choose another output"
+            )
+
+
+def _facts(card: CardFacts | None, out: Path, date: str | None) -> dict[str, Any]:
+    """Return the facts of the card, checked; by default its name is that of the output."""
+    from tacit.releases.fitted import product
+
+    facts = asdict(card or CardFacts())
+    facts["name"] = facts["name"] or out.name
+    product("combined", facts, date)
+    return facts
+
+
+def _public_rows(
+    total: "Summary", public: Path | None, split: str | None, names: Path | None
+) -> tuple["Data | None", "ClassNames | None"]:
+    """Read the public rows and the rows of class names, which must be of the summaries' encoder."""
+    from tacit.data.imports import read_data
+    from tacit.data.names import names_of
+    from tacit.data.synthetic import warn_of_synthetic
+
+    if public is None:
+        return None, None
+    width = total.recipe.width
+    rows = read_data(public, split=split, width=width, role="train")
+    warn_of_synthetic(rows.card, public, stacklevel=1)
+    _check_encoder(total, rows, public)
+    if names is None:
+        return rows, None
+    name_rows = read_data(names, width=width)
+    return rows, names_of(name_rows, total.classes, f"--names {names}")
+
+
+def _check_encoder(total: "Summary", rows: "Data", path: Path) -> None:
+    """Refuse public rows of another encoder than the summaries state."""
+    from tacit.releases.provenance import compare_encoders
+
+    compared = compare_encoders(total.recipe.encoder, rows)
+    if compared.different:
+        different = "; ".join(compared.different).replace("the release", "the summary")
+        raise InputError(
+            f"{path} is of another encoder: {different}; encode it as the private rows were"
+        )
+
+
+def _release(
+    total: "Summary",
+    rows: "Data | None",
+    names: "ClassNames | None",
+    facts: dict[str, Any],
+    date: str | None,
+) -> Any:
+    """Make the release of a sum."""
+    from tacit.releases.combining import Facts, release_of
+    from tacit.releases.provenance import names_facts, public_facts
+
+    return release_of(
+        total,
+        public=None if rows is None else rows.x,
+        names=None if names is None else names.rows,
+        facts=Facts(**facts),
+        facts_of_public=None if rows is None else public_facts(rows),
+        facts_of_names=None if names is None else names_facts(names),
+        day=date,
+    )
+
+
+def _print_parts(combination: "Combination") -> None:
+    """Print a row for each part: those of the card, without the hashes of arrays."""
+    from tacit.releases.combination import part_lines
+
+    lines = [line.rpartition(", arrays ")[0] for line in part_lines(combination)]
+    for line in lines[:MOST_ROWS]:
+        say(f"  {line}")
+    if len(lines) > MOST_ROWS:
+        say(f"  and {len(lines) - MOST_ROWS} more, which the card has")
+
+
+def _print_json(total: "Summary", out: Path, *, as_summary: bool) -> None:
+    print_json(
+        {
+            "summary" if as_summary else "release": str(out),
+            "classes": list(total.classes),
+            "parts": [row.model_dump(mode="json") for row in total.parts],
+            **guarantee_facts(total.guarantee),
+        }
+    )
+
+
+def _number(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    plural = {"summary": "summaries"}.get(noun, f"{noun}s")
+    return f"{number} {noun if number == 1 else plural}"

@@ -1,0 +1,205 @@
+"""`tacit summarise` and `tacit combine`: what they write, print and refuse."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tacit
+from cli.conftest import CLASSES, rows
+from cli.test_bad_input import refused
+from messages import lacking
+from tacit.data.embeddings import EmbeddingStore
+from tacit.releases.release import Release
+from tacit.releases.summary import Summary
+
+SUMMARISE = "summarise {} --budget rho=.5 --part {} --out {}"
+
+
+@pytest.fixture
+def here(stores):
+    EmbeddingStore.write(
+        "second", *rows(np.random.default_rng(1), 90), classes=CLASSES, labels="index"
+    )
+    return stores
+
+
+@pytest.fixture
+def two(here, run):
+    for store, name in (("private", "a"), ("second", "b")):
+        assert run(SUMMARISE.format(store, name.upper(), name) + " --public public")[0] == 0
+    return here
+
+
+def test_two_owners_make_one_classifier(two, run):
+    status, out, err = run("combine a b --public public --curator Ada --out r")
+    assert (status, err) == (0, "")
+    assert not lacking(out, "r: release of 2 summaries of 2 parts, over 3 classes")
+    assert not lacking(out, "rho = 0.5", "zCDP")
+    assert [line.split(":")[0] for line in out.splitlines()[1:3]] == ["  A", "  B"]
+
+    release = Release.load("r").verify()
+    assert release.document.product.name == "r"
+    assert release.document.product.curator == "Ada"
+    in_python = tacit.combine(["b", "a"], public=EmbeddingStore.open("public").x, name="r")
+    for name, array in in_python.arrays.items():
+        assert np.array_equal(release.arrays[name], array)
+    stated = release.document.public_inputs
+    assert stated.public_data.name == "public"
+    assert stated.public_data.hash == EmbeddingStore.open("public").content_hash
+
+    assert run("evaluate r test")[0] == 0
+    card = run("inspect r")[1]
+    assert not lacking(card, "- A: 3 classes")
+    assert not lacking(card, "- B: 3 classes")
+    for command in ("page r --out r.html", "publish r --to hub", "inspect r --dossier d.html"):
+        assert run(command)[0] == 0
+
+
+def test_a_summary_states_its_part_its_lists_and_where_its_rows_came_from(here, run):
+    command = SUMMARISE.format("private", "north", "s")
+    status, out, _ = run(
+        f"{command} --public public --class-list-name beetles --curator Ada --date 2026-01-02"
+    )
+    assert status == 0
+    assert not lacking(out, "s: summary of 'north' over 3 classes of width 5", "mean of public")
+    assert not lacking(out, "tacit ledger private --allow rho=0.5")
+    document = Summary.load("s").verify().document
+    assert document.recipe.class_list == "beetles"
+    assert document.recipe.public_data.name == "public"
+    assert (document.product.curator, document.product.date) == ("Ada", "2026-01-02")
+    assert document.product.name == "summary of north"
+    assert document.combination.class_lists == (tuple(CLASSES),)
+
+
+def test_inspect_checks_a_summary_and_prints_its_card(two, run):
+    assert run("combine a b --as-summary --out both")[0] == 0
+    for folder in ("a", "both"):
+        status, out, _ = run(f"inspect {folder}")
+        assert status == 0
+        assert out.startswith(f"{folder}: verified; ")
+        assert Path(f"{folder}/CARD.md").read_text(encoding="utf-8") in out
+    printed = json.loads(run("inspect both --json")[1])
+    assert printed["verified"] is True
+    assert [part["name"] for part in printed["document"]["combination"]["parts"]] == ["A", "B"]
+    for option in ("--registry r.yaml", "--dossier d.html"):
+        refused(run, f"inspect a {option}", "does not apply: a holds a summary")
+    card = Path("a/CARD.md")
+    card.write_text(card.read_text() + "and more")
+    refused(run, "inspect a", "CARD.md does not say")
+
+
+def test_a_sum_is_a_summary_again_and_has_the_same_bits_in_any_grouping(two, run):
+    assert run("combine a b --as-summary --out ab --date 2026-01-02")[0] == 0
+    assert run(SUMMARISE.format("test", "C", "c") + " --public public")[0] == 0
+    assert run("combine c ab --as-summary --out one --date 2026-01-02")[0] == 0
+    others = "--as-summary --folder sums --jobs 1"
+    assert run(f"combine b c a {others} --out other --date 2026-01-02")[0] == 0
+    for file in Path("one").iterdir():
+        assert file.read_bytes() == Path("other", file.name).read_bytes()
+
+
+def test_declarations_decide_the_cost(two, run):
+    def rho(options):
+        status, out, _ = run(f"combine a b {options} --json --force --out r")
+        assert status == 0
+        return json.loads(out)["rho"]
+
+    assert rho("") == pytest.approx(0.5)
+    assert rho("--overlapping") == pytest.approx(1.0)
+    assert rho("--moving") == pytest.approx(0.5)
+    assert "the costs of all parts add up" in run("combine a b --overlapping --out p")[1]
+
+
+def test_the_ledger_is_charged_for_the_part(here, run):
+    run("ledger private --allow rho=.6 --parts 2025,2026")
+    for part in ("2025", "2026"):
+        assert run(SUMMARISE.format("private", part, part))[0] == 0
+    refused(run, SUMMARISE.format("private", "2025", "again"), "overdraw the ledger")
+    refused(run, SUMMARISE.format("private", "2027", "other"), "2027")
+    assert not lacking(run("ledger private")[1], "2025", "2026")
+
+
+def test_outputs_and_facts_are_checked_before_anything_is_charged(here, run):
+    run("ledger private --allow rho=1")
+    command = SUMMARISE.format("private", "A", "{}").replace("--out {}", "")
+    for options, *words in (
+        ("--out public", "public exists"),
+        ("--out public --force", "holds something else"),
+        ("--out nowhere/s", "is not a folder"),
+        ("--out s --date today", "'today'"),
+        ("--out s --public private", "is the private data"),
+        ("--out s --noise research --seed 0", "not for release"),
+        ("--out s --noise research", "needs a seed"),
+        ("--out s --unit add-remove-person", "needs person ids"),
+    ):
+        refused(run, f"{command} {options}", *words)
+    line = command.replace("rho=.5", "{}") + " --out s"
+    for budget in ("rho=nan", "rho=inf", "rho=-1", "none"):
+        refused(run, line.format(budget), "budget")
+    refused(run, "summarise private --part A --out s", "--budget is missing")
+    refused(run, "summarise private --budget rho=1 --out s", "--part is missing")
+    np.savez("undeclared.npz", x=np.ones((4, 5)), y=np.arange(4) % 2)
+    refused(run, SUMMARISE.format("undeclared.npz", "A", "s"), "--classes")
+    assert run("summarise private --budget rho=1 --part A --out s")[0] == 0
+
+
+def test_what_is_no_summary_is_named(two, run):
+    assert run("combine a --out r")[0] == 0
+    for folders, *words in (
+        ("", "no summaries to combine"),
+        ("nowhere", "nowhere does not exist"),
+        ("a r", "r is a release and not a summary"),
+        ("private", "an embedding store", "make one with tacit summarise private"),
+        ("a b a", "part 'A' is there twice"),
+        ("a public/manifest.json", "is not a folder"),
+    ):
+        refused(run, f"combine {folders} --out q", *words)
+    refused(run, "combine a --out r", "r exists")
+    refused(run, "combine a --out a --force --as-summary", "is the summary a, or in it")
+    refused(run, "combine a --out a/r", "is the summary a, or in it")
+    refused(run, "combine a --out q --public test", "is not the centre of the summaries")
+    refused(run, "combine a --out q --names test", "give --public")
+    refused(run, "combine a --out q --public public --as-summary", "--as-summary makes none")
+    refused(run, "combine a --out q --curator Ada --as-summary", "--curator does not go")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "predict a test --out p.csv",
+        "evaluate a test",
+        "publish a --to hub",
+        "page a --out a.html",
+        "adapt a test --out q",
+        "export a --onnx a.onnx",
+        "label-public a public --out q",
+        "choose a a --on test --budget rho=1",
+        "inspect a --require policy.toml",
+    ],
+)
+def test_a_summary_in_place_of_a_release_is_named_with_the_remedy(here, run, line):
+    Path("policy.toml").write_text('unit = "add-remove"\n')
+    assert run(SUMMARISE.format("private", "A", "a"))[0] == 0
+    refused(run, line, "a holds a summary", "tacit combine a --out RELEASE")
+
+
+def test_another_recipe_is_refused_with_the_difference(two, run):
+    assert run(SUMMARISE.format("second", "C", "c"))[0] == 0
+    refused(run, "combine a c --out q", "a and c do not add up", "unit rows")
+    command = SUMMARISE.format("second", "D", "d") + " --public public --class-list-name other"
+    assert run(command)[0] == 0
+    refused(run, "combine a d --out q", "name of the class list", "'other'")
+
+
+def test_an_interrupt_leaves_no_output(two, run, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tacit.releases.summary.Summary.files", interrupt)
+    assert run("combine a b --as-summary --out both")[0] == 130
+    assert run(SUMMARISE.format("private", "C", "c"))[0] == 130
+    assert not Path("both").exists()
+    assert not Path("c").exists()
+    assert not list(Path().glob(".*.part"))
