@@ -203,3 +203,21 @@ def test_an_interrupt_leaves_no_output(two, run, monkeypatch):
     assert not Path("both").exists()
     assert not Path("c").exists()
     assert not list(Path().glob(".*.part"))
+
+
+def test_second_moments_are_combined_by_least_squares(here, run):
+    for store, name in (("private", "a"), ("second", "b")):
+        command = SUMMARISE.format(store, name.upper(), name)
+        assert run(f"{command} --public public --moments")[0] == 0
+    status, out, err = run("combine a b --method least-squares --out r")
+    assert (status, err) == (0, "")
+    assert "r: release of 2 summaries of 2 parts" in out
+    assert "of its moments 1.825" in out
+    release = Release.load("r").verify()
+    assert "solved for from noisy moments" in release.document.contents.what
+    assert run("inspect r")[0] == 0
+    assert run("evaluate r test")[0] == 0
+
+    refused(run, "combine a b --method other --out r2", "method='other'", "least-squares")
+    combined = "combine a b --method least-squares --as-summary --out r2"
+    refused(run, combined, "--method least-squares", "--as-summary makes none")

@@ -27,6 +27,7 @@ def combine(
     public: Path | None = None,
     public_split: str | None = None,
     names: Path | None = None,
+    method: str | None = None,
     overlapping: bool = False,
     moving: bool = False,
     as_summary: bool = False,
@@ -59,6 +60,9 @@ def combine(
     names
         Rows of class names: a store or file with rows labelled by class, or with one row for each
         class in their order; they need --public.
+    method
+        The decision: auto (with public rows) or noisy-sum (without) by default; least-squares where
+        all summaries hold second moments (tacit summarise --moments).
     overlapping
         Declare that parts may share records, or persons under a unit per person: the costs of all
         parts add up. Otherwise parts of different names are declared to share none.
@@ -86,7 +90,7 @@ def combine(
 
     if not summaries:
         raise InputError("there are no summaries to combine; name the folder of one at least")
-    _check_options(public, names, card, as_summary=as_summary)
+    _check_options(public, names, card, method, as_summary=as_summary)
     check_writable(out, force=force, ours=holds_summary if as_summary else is_release)
     _check_outside(out, summaries)
     facts = _facts(card, out, date)
@@ -110,7 +114,7 @@ def combine(
             total.save(out, force=force, allow_research=allow_research)
         else:
             rows, class_names = _public_rows(total, public, public_split, names)
-            release = _release(total, rows, class_names, facts, date)
+            release = _release(total, rows, class_names, method, facts, date)
             release.save(out, force=force, allow_research=allow_research)
 
     if json:
@@ -128,14 +132,22 @@ def combine(
 
 
 def _check_options(
-    public: Path | None, names: Path | None, card: CardFacts | None, *, as_summary: bool
+    public: Path | None,
+    names: Path | None,
+    card: CardFacts | None,
+    method: str | None,
+    *,
+    as_summary: bool,
 ) -> None:
     """Refuse options that do not go together."""
+    from tacit.releases.combining import check_method
+
+    check_method(method)
     if names is not None and public is None:
         raise InputError(f"--names {names} need public rows beside them; give --public STORE")
     if not as_summary:
         return
-    for option, value in {"public": public, "names": names}.items():
+    for option, value in {"public": public, "names": names, "method": method}.items():
         if value is not None:
             raise InputError(
                 f"--{option} {value} is for a classifier, and --as-summary makes none; leave one"
@@ -207,6 +219,7 @@ def _release(
     total: "Summary",
     rows: "Data | None",
     names: "ClassNames | None",
+    method: str | None,
     facts: dict[str, Any],
     date: str | None,
 ) -> Any:
@@ -218,6 +231,7 @@ def _release(
         total,
         public=None if rows is None else rows.x,
         names=None if names is None else names.rows,
+        method=method,
         facts=Facts(**facts),
         facts_of_public=None if rows is None else public_facts(rows),
         facts_of_names=None if names is None else names_facts(names),

@@ -222,6 +222,22 @@ def with_noise(
     return _noisy_symmetric(totals, noise_multiplier, noise, per_person)
 
 
+def noisy_triangle(
+    totals: Totals, *, noise_multiplier: float, noise: NoiseSource, per_person: bool = False
+) -> Totals:
+    """Release exact second moments by `triangle_sums`, (width, width), as integers that add up.
+
+    They are the upper triangle, row by row, in units of 2^-36, of shape (width (width + 1) / 2,).
+    Without noise, at a multiplier of 0, rows must be public. See `noisy_second_moments` for the
+    rest.
+    """
+    triangle = totals[np.triu_indices(totals.shape[0])]
+    if noise_multiplier == 0:
+        return triangle
+    scale = product_up(noise_multiplier, sensitivity(UNIT, totals.size, per_person=per_person))
+    return with_gaussian_noise(triangle, scale=scale, noise=noise)
+
+
 def bounded_second_moments(blocks: Iterable[Floats | IntegerRows | Block], *, width: int) -> Floats:
     """Sum what `noisy_second_moments` sums, without noise: for neighbouring relations under which
     rows are public.

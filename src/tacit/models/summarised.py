@@ -3,6 +3,9 @@
 A row of norm 1 is scaled by `ROW_SCALE` and gets one more column, `COUNT_SCALE`, so that the longer
 row has norm 1 too. The sums of such rows, one for each class, get Gaussian noise once, in whole
 units of 2^-32. Dividing by the scales gives back the sum of the rows, and their number.
+
+Second moments are the sum of x x' over all rows x of norm 1, by the upper triangle, in whole units
+of 2^-36.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ from tacit.models.rows import Floats
 
 UNIT = 2**32
 """Integers that stand for 1."""
+
+UNIT_OF_MOMENTS = 2**36
+"""Integers that stand for 1 in second moments."""
 
 COUNT_SHARE = 0.05
 """Share of the squared norm of a row for its count. docs/auto.md says where it was chosen."""
@@ -45,12 +51,19 @@ class Summarised:
         The public centre of the rows.
     part : str
         The declared name of the records.
+    moments : array of int64, or Wide, of shape (d (d + 1) / 2,), or None
+        The upper triangle of noisy second moments, row by row, in units of 2^-36.
+    noise_of_moments : float or None
+        Standard deviation of their noise, where 1 is the bound on a record; 0 where they are exact,
+        since rows are public.
     """
 
     sums: Totals
     noise: float
     centre: Floats | None
     part: str
+    moments: Totals | None = None
+    noise_of_moments: float | None = None
 
 
 def without_scales(sums: Floats) -> Floats:
@@ -58,3 +71,22 @@ def without_scales(sums: Floats) -> Floats:
     scales = np.full(sums.shape[1], ROW_SCALE)
     scales[-1] = COUNT_SCALE
     return np.asarray(sums / scales)
+
+
+def symmetric(triangle: Floats, width: int) -> Floats:
+    """Return the symmetric matrix (d, d) of an upper triangle, row by row, (d (d + 1) / 2,).
+
+    >>> symmetric(np.array([1.0, 2.0, 3.0]), 2)
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    rows, columns = np.triu_indices(width)
+    matrix = np.empty((width, width))
+    matrix[rows, columns] = triangle
+    matrix[columns, rows] = triangle
+    return matrix
+
+
+def triangle_size(width: int) -> int:
+    """Return the number of entries of an upper triangle of this width."""
+    return width * (width + 1) // 2

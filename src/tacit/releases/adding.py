@@ -24,7 +24,7 @@ from tacit.releases.combination import (
 )
 from tacit.releases.schema import Product
 from tacit.releases.summary_document import SummaryDocument, SummaryRecipe, united_recipe
-from tacit.releases.summary_files import CENTRE, centre_hash, stored_sums
+from tacit.releases.summary_files import CENTRE, MOMENTS, SUMS, centre_hash, stored_integers
 
 # rows that are added at once
 BLOCK_ROWS = 32
@@ -46,6 +46,10 @@ class Addend(Protocol):
     @property
     def totals(self) -> Totals:
         """Its sums as integers, of shape (C, d + 1)."""
+
+    @property
+    def moments(self) -> Totals | None:
+        """Its second moments as integers, of shape (d (d + 1) / 2,), if it has some."""
 
     @property
     def centre(self) -> Floats | None:
@@ -102,6 +106,8 @@ class Adding:
         self.centre: Floats | None = None
         self.positions: dict[Any, int] = {}
         self.sums: Wide | None = None
+        self.moments: Wide | None = None
+        self.all_have_moments = True
         # one copy of each, however many summaries have it
         self.class_lists: dict[str, tuple[Any, ...]] = {}
         self.costs: dict[str, PartCost] = {}
@@ -122,6 +128,7 @@ class Adding:
         self.noises.add(summary.document.noise)
         self._add_summands(summary.document.combination)
         self._add_sums(summary.classes, summary.totals)
+        self._add_moments(summary.moments)
 
     def _check_declared(self, summary: Addend) -> None:
         """Refuse a combination that was declared otherwise."""
@@ -192,6 +199,21 @@ class Adding:
             self.sums.high[at] += block.high
             self.sums.low[at] += block.low
 
+    def _add_moments(self, moments: Totals | None) -> None:
+        """Add second moments; the total has some only if all summaries have."""
+        if moments is None:
+            self.all_have_moments = False
+            self.moments = None
+        if moments is None or not self.all_have_moments:
+            return
+
+        if self.moments is None:
+            zeros = np.zeros(moments.shape, dtype=np.int64)
+            self.moments = Wide(zeros, zeros.copy())
+        wide = Wide.of(moments)
+        self.moments.high[:] += wide.high
+        self.moments.low[:] += wide.low
+
     def total(self, *, name: str | None = None, date: str | None = None) -> Total:
         """Return the sum of what was added, with the latest date of its parts by default."""
         if self.sums is None:
@@ -203,7 +225,9 @@ class Adding:
         _check_alike(classes)
         order = np.array([self.positions[label] for label in classes])
         carried = self.sums[order] + np.zeros((), np.int64)
-        arrays: dict[str, NDArray[Any]] = stored_sums(carried)
+        arrays: dict[str, NDArray[Any]] = stored_integers(carried, SUMS)
+        if self.moments is not None:
+            arrays |= stored_integers(self.moments + np.zeros((), np.int64), MOMENTS)
         if self.centre is not None:
             arrays[CENTRE] = self.centre
 

@@ -221,6 +221,17 @@ def noise_of_classes(combination: Combination) -> Floats:
     return np.array(deviations)
 
 
+def noise_of_moments(combination: Combination) -> float | None:
+    """Return the standard deviation of the noise on second moments; None if a part has none."""
+    variances = []
+    for row in combination.parts:
+        if row.noise_of_moments is None:
+            return None
+        variances.append(row.noise_of_moments**2)
+    # an exactly rounded sum, so that it depends on no order
+    return math.sqrt(math.fsum(variances))
+
+
 def untrue(combination: Combination, stated: Recorded) -> str | None:
     """Say that the parts do not give the stated guarantee, or are not in order; None if all
     agrees.
@@ -237,6 +248,9 @@ def untrue(combination: Combination, stated: Recorded) -> str | None:
             part_name(row.name)
         if any(cost.untrue() for cost in combination.costs):
             return "a cost of the parts is not that of its recorded guarantee"
+        of_exact = {row.cost for row in combination.parts if row.noise_of_moments == 0}
+        if not all(combination.costs[at].recorded().unit.rows_public for at in of_exact):
+            return "second moments are exact, and the unit protects rows"
         guarantee = guarantee_of(combination)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return f"the costs of the parts cannot be combined ({error})"

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tacit.errors import InputError
-from tacit.models.by_summary import by_directions, by_public_rows
+from tacit.errors import InputError, quoted
+from tacit.models.by_summary import by_directions, by_moments, by_public_rows, check_centre
+from tacit.models.public_rows import public_rows
 from tacit.models.released import LearnerFacts, Publishable, Released
 from tacit.privacy.guarantee import Guarantee
 from tacit.releases.adding_tree import added_anywhere
@@ -19,6 +20,8 @@ from tacit.releases.card import render_card
 from tacit.releases.release import Release
 from tacit.releases.schema import COMBINED_VERSION, CombinedPattern
 from tacit.releases.summary import Summary
+
+METHODS = ("auto", "noisy-sum", "least-squares")
 
 PATTERN = (
     "made of released summaries, which can be combined again at no further cost; each owner's"
@@ -84,6 +87,7 @@ def combine(
     *,
     public: Any = None,
     names: Any = None,
+    method: str | None = None,
     overlapping: bool = False,
     moving: bool = False,
     name: str | None = None,
@@ -100,7 +104,8 @@ def combine(
     """Make a classifier of the summaries of one or many owners; it costs nothing more.
 
     Sums add up, and so do the variances of their noise. With public rows the decision is that of
-    `AutoPrototypes` without gradient steps; without them, that of `NoisySumPrototypes`.
+    `AutoPrototypes` without gradient steps; without them, that of `NoisySumPrototypes`. Where all
+    summaries hold second moments, `method="least-squares"` decides as `LeastSquares` does.
 
     Parameters
     ----------
@@ -112,6 +117,9 @@ def combine(
     names : array of shape (C, d), or sequence of C arrays of shape (k, d) or (d,), optional
         Rows of the class names, in the order of the classes of all summaries (`Summary.classes`);
         they need `public`.
+    method : {"auto", "noisy-sum", "least-squares"}, optional
+        The decision. By default "auto" with public rows and "noisy-sum" without them.
+        "least-squares" needs summaries that were made with `moments=True`, and no public rows.
     overlapping : bool, default=False
         Whether a record, or a person under a unit per person, may be in several parts, whose costs
         then add up. Otherwise parts of different names are declared to share none, and the release
@@ -176,6 +184,7 @@ def combine(
         summary,
         public=public,
         names=names,
+        method=method,
         facts=Facts(name or "combined release", curator, description, intended_use),
         facts_of_public=facts_of_public,
         facts_of_names=facts_of_names,
@@ -188,13 +197,14 @@ def release_of(
     *,
     public: Any,
     names: Any,
+    method: str | None,
     facts: Facts,
     facts_of_public: Mapping[str, str] | None,
     facts_of_names: Mapping[str, Any] | None,
     day: date | str | None,
 ) -> Release:
     """Make the release of a summary, with its parts in item 12."""
-    released = decision_of(summary, public=public, names=names)
+    released = decision_of(summary, public=public, names=names, method=method)
     guarantee = summary.guarantee
     fit = CombinedFit(summary, released, guarantee, names)
     release = Release.of(
@@ -221,10 +231,31 @@ def release_of(
     return Release(document, release.arrays, release.sha256, render_card(document), release.source)
 
 
-def decision_of(summary: Summary, *, public: Any, names: Any) -> Released:
+def decision_of(summary: Summary, *, public: Any, names: Any, method: str | None) -> Released:
     """Decide by the sums of a summary, public rows and names of the classes."""
-    if public is not None:
+    check_method(method)
+    if method is None:
+        method = "noisy-sum" if public is None else "auto"
+    if method == "auto":
+        if public is None:
+            raise InputError("method='auto' needs public rows; pass public=X_public")
         return by_public_rows(summary, public, names).released
+
     if names is not None:
-        raise InputError("names=... need public rows beside them; pass public=X_public")
+        raise InputError(
+            "names=... need public rows beside them, and method='auto'; pass public=X_public, or"
+            " leave the names out"
+        )
+    if method == "least-squares":
+        return by_moments(summary, public)
+    if public is not None:
+        check_centre(summary.centre, public_rows(public, summary.recipe.width))
     return by_directions(summary)
+
+
+def check_method(method: str | None) -> None:
+    """Refuse a decision that does not follow from summaries."""
+    if method is not None and method not in METHODS:
+        raise InputError(
+            f"method={quoted(method)} is none of {', '.join(METHODS)}; pass one of them"
+        )

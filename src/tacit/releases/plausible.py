@@ -60,3 +60,31 @@ def implausible(sums: Floats, noise: Floats, classes: tuple[Any, ...], n_parts: 
             label = classes[int(np.argmax(classes_at_fault))]
             return f"class {quoted(label)} has {fault}, beyond what noise explains"
     return None
+
+
+def implausible_moments(
+    triangle: Floats, noise: float, counts: Floats, count_noise: Floats
+) -> str | None:
+    """Describe second moments that cannot be; None if they can.
+
+    A record, or a person, adds a positive semidefinite matrix of norm 1 or less, and 1 or more to
+    the counts.
+
+    Parameters
+    ----------
+    triangle : ndarray of shape (d (d + 1) / 2,)
+        Upper triangle, row by row, with noise of this standard deviation.
+    counts, count_noise : ndarrays of shape (C,)
+        Noisy counts of the classes, and their standard deviations.
+    """
+    noise_of_total = WITHIN * float(np.linalg.norm(count_noise))
+    most_rows = max(float(counts.sum()) + noise_of_total, 0.0)
+    noise_of_length = noise * (math.sqrt(len(triangle)) + WITHIN)
+    if np.linalg.norm(triangle) - noise_of_length > most_rows * (1 + ROUNDING) + ROUNDING:
+        return "its second moments are larger than its counts allow, beyond what noise explains"
+
+    width = (math.isqrt(8 * len(triangle) + 1) - 1) // 2
+    starts = np.cumsum([0, *range(width, 1, -1)])
+    if (triangle[starts] < -WITHIN * noise).any():
+        return "a sum of squares is negative, beyond what noise explains"
+    return None

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tacit.compute.atomic import atomic_folder
-from tacit.compute.wide import Totals, Wide
+from tacit.compute.wide import Totals
 from tacit.errors import InputError, ReleaseError, quoted
 from tacit.models.rows import Floats
 from tacit.models.summarised import (
@@ -28,7 +28,9 @@ from tacit.models.summarised import (
     COUNT_SHARE,
     ROW_SCALE,
     UNIT,
+    UNIT_OF_MOMENTS,
     Summarised,
+    symmetric,
     without_scales,
 )
 from tacit.privacy.guarantee import Guarantee
@@ -42,11 +44,12 @@ from tacit.releases.combination import (
     combination_of,
     guarantee_of,
     noise_of_classes,
+    noise_of_moments,
     united_classes,
     untrue,
 )
 from tacit.releases.fields import NOT_STATED, Recorded
-from tacit.releases.plausible import implausible
+from tacit.releases.plausible import implausible, implausible_moments
 from tacit.releases.reading import AGAIN, CARD, read_guarantee, read_only
 from tacit.releases.schema import Array, EncoderProvenance, Product, Provenance
 from tacit.releases.statement import SEEDED, check_work, stamp, statement_of
@@ -62,14 +65,15 @@ from tacit.releases.summary_files import (
     CENTRE,
     DOCUMENT,
     LIMITS,
+    MOMENTS,
     SUMS,
-    SUMS_HIGH,
     centre_hash,
     holds_summary,
     misfit,
     parse_summary,
     read_files,
-    stored_sums,
+    read_integers,
+    stored_integers,
 )
 
 __all__ = ["Summary"]
@@ -161,7 +165,9 @@ class Summary:
 
         guarantee = fitted.with_other_fits(clf)
         classes = tuple(np.asarray(clf.classes_).tolist())
-        arrays = stored_sums(summarised.sums)
+        arrays = stored_integers(summarised.sums, SUMS)
+        if summarised.moments is not None:
+            arrays |= stored_integers(summarised.moments, MOMENTS)
         if summarised.centre is not None:
             arrays[CENTRE] = read_only(summarised.centre)
         sha256 = hashlib.sha256(reading.arrays_file(arrays)).hexdigest()
@@ -185,7 +191,7 @@ class Summary:
                 name=summarised.part,
                 date=product.date,
                 noise_of_sums=summarised.noise,
-                noise_of_moments=None,
+                noise_of_moments=summarised.noise_of_moments,
                 class_list=0,
                 cost=0,
                 sha256=sha256,
@@ -326,9 +332,16 @@ class Summary:
     @property
     def totals(self) -> Totals:
         """The noisy sums as integers, of shape (C, d + 1)."""
-        if SUMS_HIGH in self.arrays:
-            return Wide(self.arrays[SUMS_HIGH], self.arrays[SUMS])
-        return self.arrays[SUMS]
+        return read_integers(self.arrays, SUMS)
+
+    @property
+    def moments(self) -> Totals | None:
+        """The upper triangle of the noisy second moments as integers, row by row; None if a part
+        has none.
+        """
+        if MOMENTS not in self.arrays:
+            return None
+        return read_integers(self.arrays, MOMENTS)
 
     def noisy_sums(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Return what was summed, with its noise.
@@ -346,6 +359,16 @@ class Summary:
         sums = without_scales(np.asarray(self.totals / UNIT))
         return sums[:, :-1], noise / ROW_SCALE, sums[:, -1], noise / COUNT_SCALE
 
+    def noisy_moments(self) -> tuple[Floats, float] | None:
+        """Return the noisy second moments of the unit rows, (d, d), and the standard deviation of
+        the noise of each entry; None if a part has none.
+        """
+        noise = noise_of_moments(self.document.combination)
+        if self.moments is None or noise is None:
+            return None
+        triangle = np.asarray(self.moments / UNIT_OF_MOMENTS)
+        return symmetric(triangle, self.recipe.width), noise
+
     def card(self) -> str:
         """The card as Markdown."""
         return summary_card(self.document)
@@ -358,6 +381,9 @@ class Summary:
     def _check_arrays(self) -> None:
         """Refuse arrays of another form than the document states."""
         fault = misfit(self.arrays, len(self.classes), self.recipe.width)
+        noise = noise_of_moments(self.document.combination)
+        if fault is None and (MOMENTS in self.arrays) != (noise is not None):
+            fault = "second moments are there if all parts have some, and not otherwise"
         stated = [(array.name, array.dtype, array.shape) for array in self.document.arrays]
         found = [(name, array.dtype.name, array.shape) for name, array in _sorted(self.arrays)]
         if fault is None and stated != found:
@@ -387,10 +413,16 @@ class Summary:
         return None
 
     def _implausible(self) -> str | None:
-        """Name the first class whose sum or count cannot be."""
+        """Name the first class whose sum or count cannot be, or second moments that cannot."""
         noise = noise_of_classes(self.document.combination)
         sums = np.asarray(self.totals / UNIT)
-        return implausible(sums, noise, self.classes, len(self.parts))
+        fault = implausible(sums, noise, self.classes, len(self.parts))
+        of_moments = noise_of_moments(self.document.combination)
+        if fault is not None or self.moments is None or of_moments is None:
+            return fault
+        triangle = np.asarray(self.moments / UNIT_OF_MOMENTS)
+        counts = sums[:, -1] / COUNT_SCALE
+        return implausible_moments(triangle, of_moments, counts, noise / COUNT_SCALE)
 
     def _error(self, fault: str) -> ReleaseError:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")

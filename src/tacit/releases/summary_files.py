@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from tacit.compute.documents import parse_json
 from tacit.compute.wide import Totals, Wide
 from tacit.errors import ReleaseError, excerpt, quoted
+from tacit.models.summarised import triangle_size
 from tacit.releases import reading
 from tacit.releases.reading import AGAIN, CARD
 from tacit.releases.summary_document import FORMAT, VERSION, SummaryDocument
@@ -24,8 +25,19 @@ LIMITS = {DOCUMENT: 2**26, ARRAYS: reading.LIMITS[reading.ARRAYS], CARD: 2**26}
 
 SUMS = "sums"
 SUMS_HIGH = "sums_high"
+MOMENTS = "moments"
+MOMENTS_HIGH = "moments_high"
 CENTRE = "centre"
-DTYPES = {SUMS: np.int64, SUMS_HIGH: np.int64, CENTRE: np.float64}
+DTYPES = {
+    SUMS: np.int64,
+    SUMS_HIGH: np.int64,
+    MOMENTS: np.int64,
+    MOMENTS_HIGH: np.int64,
+    CENTRE: np.float64,
+}
+
+# integers, and the high words beside them where 64 bits do not hold them
+WORDS = {SUMS: SUMS_HIGH, MOMENTS: MOMENTS_HIGH}
 
 
 def holds_summary(folder: Path, besides: tuple[str, ...] = ()) -> bool:
@@ -107,7 +119,13 @@ def parse_summary(where: str, data: bytes) -> SummaryDocument:
 
 def misfit(arrays: dict[str, NDArray[Any]], n_classes: int, width: int) -> str | None:
     """Describe the first array that does not have the form of a summary's; None if all have."""
-    shapes = {SUMS: (n_classes, width + 1), SUMS_HIGH: (n_classes, width + 1), CENTRE: (width,)}
+    shapes: dict[str, tuple[int, ...]] = {
+        SUMS: (n_classes, width + 1),
+        SUMS_HIGH: (n_classes, width + 1),
+        MOMENTS: (triangle_size(width),),
+        MOMENTS_HIGH: (triangle_size(width),),
+        CENTRE: (width,),
+    }
     if SUMS not in arrays:
         return f"array {SUMS!r} is missing"
     for name, array in arrays.items():
@@ -119,19 +137,28 @@ def misfit(arrays: dict[str, NDArray[Any]], n_classes: int, width: int) -> str |
             return f"array {name!r} of {form} must be {expected}"
     if CENTRE in arrays and not np.isfinite(arrays[CENTRE]).all():
         return f"array {CENTRE!r} holds values that are not finite"
-    # the low words of pairs
-    if SUMS_HIGH in arrays and (arrays[SUMS].min() < 0 or arrays[SUMS].max() >= 2**32):
-        return f"array {SUMS!r} beside {SUMS_HIGH!r} must lie from 0 to 2^32 - 1"
+    for low, high in WORDS.items():
+        if high in arrays and low not in arrays:
+            return f"array {low!r} is missing beside {high!r}"
+        if high in arrays and (arrays[low].min() < 0 or arrays[low].max() >= 2**32):
+            return f"array {low!r} beside {high!r} must lie from 0 to 2^32 - 1"
     return None
 
 
-def stored_sums(totals: Totals) -> dict[str, NDArray[Any]]:
+def stored_integers(totals: Totals, name: str) -> dict[str, NDArray[Any]]:
     """Return integers as arrays: in int64 if these hold them, else as low and high words."""
     wide = Wide.of(totals)
     # half of int64, so that two such sums add up in it
     if np.abs(wide.high).max(initial=0) < 2**30:
-        return {SUMS: (wide.high << 32) + wide.low}
-    return {SUMS: wide.low, SUMS_HIGH: wide.high}
+        return {name: (wide.high << 32) + wide.low}
+    return {name: wide.low, WORDS[name]: wide.high}
+
+
+def read_integers(arrays: Mapping[str, NDArray[Any]], name: str) -> Totals:
+    """Return the integers that `stored_integers` stored."""
+    if WORDS[name] in arrays:
+        return Wide(arrays[WORDS[name]], arrays[name])
+    return arrays[name]
 
 
 def centre_hash(arrays: Mapping[str, NDArray[Any]]) -> str:

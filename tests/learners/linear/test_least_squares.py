@@ -9,9 +9,9 @@ from messages import stating
 from tacit.data.imbalance import imbalanced_subset
 from tacit.errors import BudgetError, InputError
 from tacit.learners.common.balance import COUNT_SHARE
+from tacit.learners.common.budget_split import SHARE_OF_MOMENTS
 from tacit.learners.linear import least_squares
 from tacit.learners.linear.least_squares import (
-    SHARE_OF_MOMENTS,
     Noises,
     noisy_moments,
     ridge_regression,

@@ -144,6 +144,15 @@ class SecondMoments:
             rows_are_public=rows_are_public,
         )
 
+    def noisy_integers(self, records: Prepared, *, multiplier: float, noise: NoiseSource) -> Totals:
+        """Release the upper triangle as integers: see `outer_products.noisy_triangle`."""
+        return outer_products.noisy_triangle(
+            self.exact(records),
+            noise_multiplier=multiplier,
+            noise=noise,
+            per_person=records.persons is not None,
+        )
+
 
 @dataclass(frozen=True)
 class ClassSecondMoments:

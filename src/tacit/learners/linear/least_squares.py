@@ -12,7 +12,7 @@ import numpy as np
 from tacit.compute.timing import SET_UP, SOLVING, phase
 from tacit.errors import InputError
 from tacit.learners.common.balance import COUNTS, ClassCounts
-from tacit.learners.common.budget_split import Part
+from tacit.learners.common.budget_split import SHARE_OF_MOMENTS, Part
 from tacit.learners.common.exact_sums import (
     ClassSecondMoments,
     ClassSums,
@@ -44,10 +44,7 @@ MOMENTS = "moments"
 SUMS = "sums"
 CLASS_MOMENTS = "class moments"
 
-# Share of the budget, where there are no class moments. Chosen on CIFAR-10.
-SHARE_OF_MOMENTS = 0.3
-
-# The same where a record may have several labels. Chosen on GoEmotions.
+# Share of the budget for moments where a record may have several labels. Chosen on GoEmotions.
 SHARE_OF_MOMENTS_OF_SETS = 0.15
 
 

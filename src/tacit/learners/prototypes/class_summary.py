@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from tacit.errors import InputError
-from tacit.learners.common.budget_split import Part
+from tacit.learners.common.budget_split import SHARE_OF_MOMENTS, Part
+from tacit.learners.common.matrices import Matrices
+from tacit.learners.common.parameters import flag
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
 from tacit.learners.prototypes import class_table
-from tacit.mechanisms import gaussian
+from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.rows import Floats
 from tacit.models.summarised import Summarised
@@ -19,8 +21,14 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.parts import part_name
 
-# part of the budget
+# parts of the budget
 SUMS = "sums"
+MOMENTS = "moments"
+
+FREE_MOMENTS = (
+    "which records a part has (declared not to depend on labels: second moments of their rows are"
+    " exact)"
+)
 
 
 class NothingPredicts:
@@ -59,6 +67,10 @@ class ClassSummary(UnitRowClassifier):
         same.
     allow_overlap
         As in `NoisySumPrototypes`.
+    moments : bool, default=False
+        Sum x x' over all rows x too, so that `tacit.combine(..., method="least-squares")` can solve
+        for linear discriminants. They take 30 % of the budget; a summary holds d (d + 1) / 2 more
+        integers.
 
     Attributes
     ----------
@@ -71,9 +83,12 @@ class ClassSummary(UnitRowClassifier):
     -----
     Guarantee: one Gaussian event, parallel over the classes under add/remove, of the multiplier
     that spends the budget. A row of norm sqrt(.95) and its count of sqrt(.05) are one vector of
-    norm 1. Under a unit per person, what a person's records add up to is scaled down to norm 1. All
-    that is computed from summaries is post-processing. See `tacit.mechanisms.gaussian`, and
-    `tacit.privacy.parts` for several summaries.
+    norm 1. Under a unit per person, what a person's records add up to is scaled down to norm 1.
+    With `moments`, 30 % of the budget pays for a second Gaussian event. Under units that protect
+    labels alone the rows are public, so their second moments are exact and cost nothing, as long as
+    no label decides which records the part has: the guarantee states this as not protected. All
+    that is computed from summaries is post-processing. See `tacit.mechanisms.gaussian`,
+    `tacit.mechanisms.outer_products`, and `tacit.privacy.parts` for several summaries.
     Source: tacit.
 
     Examples
@@ -95,12 +110,30 @@ class ClassSummary(UnitRowClassifier):
     one_label = "sums the rows of one class each; a record has one label"
 
     part: Any = None
+    moments: bool = False
 
     def _parts(self) -> dict[str, Part]:
-        return {SUMS: Part(1.0, gaussian.CLASS_SUMS, by_class=True)}
+        if not self.moments:
+            return {SUMS: Part(1.0, gaussian.CLASS_SUMS, by_class=True)}
+        return {
+            SUMS: Part(1 - SHARE_OF_MOMENTS, gaussian.CLASS_SUMS, by_class=True),
+            MOMENTS: Part(SHARE_OF_MOMENTS, outer_products.MOMENTS),
+        }
+
+    def _unprotected(self) -> tuple[str, ...]:
+        if self.moments and self._split().free(MOMENTS):
+            return (FREE_MOMENTS,)
+        return ()
+
+    def _matrices(self) -> Matrices | None:
+        if not self.moments:
+            return None
+        noised = self._noised(1, self._split().noise(MOMENTS))
+        return Matrices(held=3.0, decomposed=0, noised=noised)
 
     def _event(self) -> Event:
         part_name(self.part)
+        flag("moments", self.moments)
         if self.classes is None:
             raise InputError(
                 "classes=None would read the class list off private labels; declare classes=[...]"
@@ -115,14 +148,17 @@ class ClassSummary(UnitRowClassifier):
         ledger.charge(promise, what="ClassSummary fit", part=part_name(self.part))
 
     def _fit(self, prepared: UnitRows, noise: NoiseSource) -> NothingPredicts:
-        multiplier = self._split().noise(SUMS)
-        self.centre_: Floats | None = prepared.centre
-        self.summarised_ = Summarised(
-            sums=class_table.noisy_integers(
-                prepared, len(self.classes_), multiplier=multiplier, noise=noise
-            ),
-            noise=multiplier,
-            centre=prepared.centre,
-            part=part_name(self.part),
+        split = self._split()
+        multiplier = split.noise(SUMS)
+        sums = class_table.noisy_integers(
+            prepared, len(self.classes_), multiplier=multiplier, noise=noise
         )
+        summarised = Summarised(sums, multiplier, prepared.centre, part_name(self.part))
+        if self.moments:
+            multiplier = split.noise(MOMENTS)
+            moments = class_table.noisy_moments(prepared, multiplier=multiplier, noise=noise)
+            summarised = replace(summarised, moments=moments, noise_of_moments=multiplier)
+
+        self.centre_: Floats | None = prepared.centre
+        self.summarised_ = summarised
         return NothingPredicts()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tacit.compute.wide import Totals
-from tacit.learners.common.exact_sums import ClassSums
+from tacit.learners.common.exact_sums import ClassSums, SecondMoments, blocks_of
 from tacit.learners.common.unit_rows import UnitRows
 from tacit.mechanisms.blocks import Block
 from tacit.mechanisms.noise import NoiseSource
@@ -33,6 +33,15 @@ def noisy_integers(
     """Release the same sums in whole units of 2^-32; the multiplier is above 0."""
     table = query(records, n_classes)
     return table.noisy_integers(records, multiplier=multiplier, noise=noise)
+
+
+def noisy_moments(records: UnitRows, *, multiplier: float, noise: NoiseSource) -> Totals:
+    """Release the upper triangle of the rows' second moments, in whole units of 2^-36.
+
+    They are exact where the multiplier is 0, as under units by which rows are public.
+    """
+    moments = SecondMoments("second moments", records.width, blocks_of)
+    return moments.noisy_integers(records, multiplier=multiplier, noise=noise)
 
 
 def query(records: UnitRows, n_classes: int) -> ClassSums:
