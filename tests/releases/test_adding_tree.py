@@ -28,13 +28,17 @@ LISTS = [CLASSES, CLASSES[:2], CLASSES, CLASSES[1::-1], CLASSES, CLASSES, CLASSE
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Seven summaries of 3 classes x 5 columns, some with more noise than others."""
+    """Seven summaries of 3 classes x 5 columns: some have more noise, and the last has no second
+    moments.
+    """
     folder = tmp_path_factory.mktemp("summaries")
     paths = []
     for number, classes in enumerate(LISTS):
         listed = np.isin(LABELS, classes)
         rho = 0.5 if number < 5 else 0.1
-        fit = tacit.ClassSummary(f"rho={rho}", classes=classes, part=f"hospital {number}")
+        fit = tacit.ClassSummary(
+            f"rho={rho}", classes=classes, part=f"hospital {number}", moments=number < 6
+        )
         summary = Summary.of(fit.fit(X[listed], LABELS[listed]), date=f"2026-01-0{number + 1}")
         paths.append(summary.save(folder / str(number)))
     return paths
@@ -81,6 +85,13 @@ def test_neither_order_nor_groups_change_a_bit(folders, monkeypatch):
             shuffled = [folders[place] for place in RNG.permutation(7)]
             total = added_on_engine(shuffled, engine="joblib", jobs=1, folder=None)
             assert total.files() == expected
+
+
+@pytest.mark.usefixtures("small_groups")
+def test_second_moments_add_up_where_all_summaries_have_some(folders):
+    total = added_on_engine(folders[5::-1], engine="joblib", jobs=1, folder=None)
+    assert total.noisy_moments() is not None
+    assert total.files() == added_up(folders[:6]).files()
 
 
 def test_groups_grow_with_the_number_of_summaries_and_no_further():
@@ -217,7 +228,7 @@ def test_a_poisoned_summary_is_named_by_a_worker(folders, tmp_path):
         (lambda paths: [], {}, "no summaries to add"),
         (lambda paths: [paths[0], paths[1], paths[2], paths[0]], {}, "'hospital 0' is there twice"),
         (lambda paths: [Summary.load(paths[0])], {}, stating("Summary", "pass folders")),
-        (lambda paths: [*paths, "gone"], {}, stating("gone", "tacit summarise")),
+        (lambda paths: [*paths, "gone"], {}, stating("gone", "summary")),
         (lambda paths: paths, {"engine": "dask"}, stating("engine='dask'", "slurm")),
         (lambda paths: paths, {"engine": "slurm", "folder": None}, stating("slurm", "folder=")),
         (lambda paths: paths, {"jobs": 0}, stating("jobs=0", "at least 1")),

@@ -210,15 +210,24 @@ def noise_of_classes(combination: Combination) -> Floats:
         key = row.class_list, row.noise_of_sums
         variances[key] = variances.get(key, 0) + 1
 
-    listed = [set(labels) for labels in combination.class_lists]
-    deviations = []
+    lists_of_class: dict[Any, list[int]] = {}
+    for at, labels in enumerate(combination.class_lists):
+        for label in labels:
+            lists_of_class.setdefault(label, []).append(at)
+
+    # classes of the same lists have the same noise
+    deviations: dict[tuple[int, ...], float] = {}
+    result = []
     for label in united_classes(combination):
-        # an exactly rounded sum, so that it depends on no order
-        variance = math.fsum(
-            count * noise**2 for (at, noise), count in variances.items() if label in listed[at]
-        )
-        deviations.append(math.sqrt(variance))
-    return np.array(deviations)
+        lists = tuple(lists_of_class[label])
+        if lists not in deviations:
+            # an exactly rounded sum, so that it depends on no order
+            variance = math.fsum(
+                count * noise**2 for (at, noise), count in variances.items() if at in lists
+            )
+            deviations[lists] = math.sqrt(variance)
+        result.append(deviations[lists])
+    return np.array(result)
 
 
 def noise_of_moments(combination: Combination) -> float | None:
