@@ -247,9 +247,11 @@ def _parts_of(data, unit):
     return first, ~first
 
 
-@pytest.mark.parametrize("overlapping", [False, True])
+@pytest.mark.parametrize(
+    ("overlapping", "method"), [(False, None), (True, None), (True, "least-squares")]
+)
 @pytest.mark.parametrize("unit", ["add-remove", "replace", "change-label", "add-remove-person"])
-def test_a_combination_loses_what_it_states(monkeypatch, unit, overlapping):
+def test_a_combination_loses_what_it_states(monkeypatch, unit, overlapping, method):
     """Two summaries of disjoint parts, or of the same records, and the release that follows."""
     budgets = {"A": "rho=0.3", "B": "rho=0.5"}
     rng = np.random.default_rng(11)
@@ -260,12 +262,18 @@ def test_a_combination_loses_what_it_states(monkeypatch, unit, overlapping):
         for (part, budget), mask in zip(budgets.items(), masks, strict=True):
             records = data if overlapping else data.where(mask)
             one = tacit.ClassSummary(
-                budget, classes=3, part=part, public=PUBLIC, allow_overlap=True, unit=unit
+                budget,
+                classes=3,
+                part=part,
+                public=PUBLIC,
+                allow_overlap=True,
+                unit=unit,
+                moments=method == "least-squares",
             )
             summaries.append(tacit.Summary.of(fitted(monkeypatch, one, records, tape)))
         # the posterior takes long, and is the same under every unit
         rows = PUBLIC if unit == "add-remove" else None
-        release = tacit.combine(summaries, public=rows, overlapping=overlapping)
+        release = tacit.combine(summaries, public=rows, method=method, overlapping=overlapping)
         return SimpleNamespace(
             document_=release.document.model_dump(),
             arrays_=release.arrays,
