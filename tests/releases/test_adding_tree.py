@@ -208,7 +208,7 @@ def test_a_difference_between_groups_names_both_summaries(folders, tmp_path):
 
 @pytest.mark.usefixtures("small_groups")
 def test_a_poisoned_summary_is_named_by_a_worker(folders, tmp_path):
-    summary = Summary.load(folders[5])
+    summary = Summary.load(folders[6])
     document = summary.document
     # the last column counts records
     sums = summary.arrays["sums"] * np.array([10**4] * 5 + [1])
