@@ -14,6 +14,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from compute.engines.items import (
+    dies,
     dies_once,
     double,
     fails_on_3,
@@ -168,6 +169,13 @@ def test_ray_runs_again_what_a_dead_worker_left(tmp_path):
     results = made("ray", 2, tmp_path).map(partial(dies_once, tmp_path / "died"), range(6))
     assert sorted(results) == [*range(6)]
     assert (tmp_path / "died").exists()
+
+
+@pytest.mark.thorough
+def test_an_item_of_ray_whose_workers_all_die_is_told_in_one_line(tmp_path):
+    with pytest.raises(WorkerDiedError, match=stating("Ray", "4 times", "fewer jobs")) as error:
+        list(made("ray", 1, tmp_path).map(dies, [1]))
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:99999", "nonsense"])
