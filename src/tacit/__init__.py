@@ -41,6 +41,7 @@ LAZY: dict[str, str] = {
     "encode": "tacit.encoding.encoders.estimator:encode",
     "evaluate": "tacit.measure.evaluating:evaluate",
     "forecast": "tacit.measure.forecasting:forecast",
+    "holders_of": "tacit.releases.sources:holders_of",
     "label_public": "tacit.releases.labelling:label_public",
     "mlflow": "tacit.releases.mlflow",
     "progress": "tacit.compute.progress_display:progress",

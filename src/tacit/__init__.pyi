@@ -50,6 +50,7 @@ from tacit.releases.labelling import label_public as label_public
 from tacit.releases.public_labels import PublicLabels as PublicLabels
 from tacit.releases.publishing import publish as publish
 from tacit.releases.release import Release as Release
+from tacit.releases.sources import holders_of as holders_of
 from tacit.releases.summary import Summary as Summary
 
 LAZY: dict[str, str]

@@ -221,3 +221,89 @@ def test_second_moments_are_combined_by_least_squares(here, run):
     refused(run, "combine a b --method other --out r2", "method='other'", "least-squares")
     combined = "combine a b --method least-squares --as-summary --out r2"
     refused(run, combined, "--method least-squares", "--as-summary makes none")
+
+
+def test_an_agreed_summary_gives_the_list_its_name_and_its_sources(two, run):
+    command = SUMMARISE.format("{}", "{}", "{}") + " --public public"
+    agreed = command.format("private", "N", "agreed") + " --class-list-name beetles"
+    assert run(f"{agreed} --source classes=a")[0] == 0
+    EmbeddingStore.write("third", *rows(np.random.default_rng(2), 90))
+    for like, out in (("agreed", "c"), ("agreed/summary.json", "d")):
+        line = f"{command.format('third', out, out)} --like {like} --labels index"
+        assert run(line)[0] == 0, run(line)
+        recipe = Summary.load(out).recipe
+        assert recipe.class_list == "beetles"
+        assert [source.parts for source in recipe.sources] == [("A",)]
+    assert run("combine c d agreed --public public --out r")[0] == 0
+
+
+def test_what_does_not_fit_an_agreed_summary_is_refused_before_anything_is_charged(two, run):
+    run("ledger private --allow rho=1")
+    np.save("other.npy", EmbeddingStore.open("public").x[:20])
+    wide = EmbeddingStore.open("private").x[:]
+    np.savez("wide.npz", x=np.hstack([wide, wide]), y=np.tile(CLASSES, 30))
+    card = {"encoder": {"name": "resnet"}}
+    x, y = rows(np.random.default_rng(3), 90)
+    EmbeddingStore.write("encoded", x, y, classes=CLASSES, labels="index", card=card)
+    EmbeddingStore.write("more", x, y, classes=[*CLASSES[:2], "dog"], labels="index")
+    command = SUMMARISE.format("{}", "C", "c") + " --like a"
+    for line, *words in (
+        ("private", "the rows are 'unit rows' here", "'public' with --public"),
+        ("private --public other.npy", "the hash of the centre is"),
+        ("wide.npz --public public", "columns"),
+        ("wide.npz", "unit rows"),
+        ("encoded --public public", "the encoder is 'resnet' and 'not stated'"),
+        ("private --public public --class-list-name other", "'other' and 'not stated'"),
+        ("more --public public", "does not list: 'dog'", "--classes"),
+        ("private --public public --classes ant,Bee,cow", "'bee' and 'Bee' differ by case"),
+        ("private --public public --classes 3", "of type int", "of type str"),
+    ):
+        refused(run, command.format(line), *words)
+    refused(run, command.format("private").replace("--like a", "--like private"), "not a summary")
+    # further classes are welcome
+    assert run(command.format("more --public public --classes ant,bee,cow,dog"))[0] == 0
+    assert run("combine a c --public public --out r")[0] == 0
+    assert len(Release.load("r").classes) == 4
+
+
+def test_a_part_leaves_and_what_has_seen_it_is_named(two, run):
+    assert run(SUMMARISE.format("test", "C", "c") + " --public public --source centre=a")[0] == 0
+    status, out, _ = run("combine a b --public public --without A --out r")
+    assert status == 0
+    assert not lacking(out, "Left out: a, of part 'A'")
+    assert not lacking(out, "This recalls nothing")
+    assert not lacking(out, "never saw 'A'")
+    assert [part.name for part in Release.load("r").document.pattern.combination.parts] == ["B"]
+
+    status, out, _ = run("combine a b c --public public --without A --out seen")
+    assert status == 0
+    assert not lacking(out, "c: its centre was computed from 'summary of A', which holds 'A'")
+    assert not lacking(out, "so seen cannot be said never to have seen it")
+    printed = json.loads(run("combine a b c --without A --json --as-summary --out s")[1])
+    assert printed["left_out"] == [{"summary": "a", "part": "A"}]
+    assert [held["where"] for held in printed["still_holds"]] == ["c"]
+
+    status, out, err = run("combine a b c --without A --forget --out forgotten")
+    assert (status, out) == (1, "")
+    assert not lacking(err, "forgotten was not written", "c: its centre was computed from")
+    assert not Path("forgotten").exists()
+    assert run("combine a b --without A --forget --out forgotten")[0] == 0
+
+
+def test_parts_that_cannot_leave_are_refused(two, run):
+    assert run("combine a b --as-summary --out ab")[0] == 0
+    refused(run, "combine ab --without A --out q", "'A' cannot be taken out of ab")
+    refused(run, "combine a b --without C --out q", "without='C' is no part of the summaries")
+    refused(run, "combine a b --without A --without B --out q", "no summary remains")
+    refused(run, "combine a b --forget --out q", "name one with --without")
+    for source in ("centre", "centre=", "weights=a", "centre=nowhere"):
+        line = SUMMARISE.format("private", "C", "c") + f" --source {source}"
+        refused(run, line, source.partition("=")[2] or source.partition("=")[0])
+
+
+def test_parts_that_are_too_noisy_are_named_by_their_multipliers(two, run):
+    assert "sums lower the expected quality" not in run("combine a b --out r")[1]
+    loud = "summarise test --budget rho=.001 --part loud --public public --out loud"
+    assert run(loud)[0] == 0
+    out = run("combine a b loud --out q")[1]
+    assert not lacking(out, "The noise of 'loud' is so large", "--without leaves a part out")

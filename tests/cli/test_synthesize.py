@@ -66,6 +66,7 @@ def test_copies_are_no_private_data_either(here, run):
     for copy in ("drawn", "copy", "few", "parts/private"):
         words = (copy, "synthetic", "'release'", "public rows")
         refused(run, f"fit noisy-sum {copy} --budget rho=2 --out other", *words)
+        refused(run, f"summarise {copy} --part A --budget rho=2 --out other", *words)
         refused(run, f"ledger {copy} --allow rho=1", *words)
 
     plan = {
@@ -85,6 +86,9 @@ def test_copies_are_no_private_data_either(here, run):
     status, _, err = run("fit auto private --public copy --budget rho=2 --out other")
     assert status == 0
     assert not lacking(err, "warning", "synthetic", "'release'", "costs of both releases add")
+    assert run("summarise private --public copy --part A --budget rho=2 --out s")[0] == 0
+    (source,) = tacit.Summary.load("s").recipe.sources
+    assert (source.what, source.release) == ("centre", "release")
     assert run("evaluate release drawn")[0] == 0
 
 

@@ -9,12 +9,13 @@ from tacit.cli.common import say
 from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.options import CardFacts, Force, Json, Out
 from tacit.compute.progress_display import shown_progress
-from tacit.errors import InputError
+from tacit.errors import InputError, NothingDoneError
 
 if TYPE_CHECKING:
     from tacit.data.imports import Data
     from tacit.data.names import ClassNames
     from tacit.releases.combination import Combination
+    from tacit.releases.sources import Leaving
     from tacit.releases.summary import Summary
 
 MOST_ROWS = 20
@@ -30,6 +31,8 @@ def combine(
     method: str | None = None,
     overlapping: bool = False,
     moving: bool = False,
+    without: tuple[str, ...] = (),
+    forget: bool = False,
     as_summary: bool = False,
     engine: str | None = None,
     jobs: int = 1,
@@ -68,6 +71,13 @@ def combine(
         parts add up. Otherwise parts of different names are declared to share none.
     moving
         Declare that a replaced record may belong to another part than before.
+    without
+        Leave the summaries of this part out; give it once for each. It recalls nothing that was
+        released of the part. What of the others' recipes was computed from a release that holds the
+        part is named.
+    forget
+        With --without: write nothing, with exit status 1, unless no recipe that remains has a
+        source that holds the part.
     as_summary
         Write the sum as a summary, which adds up with others again.
     engine
@@ -86,22 +96,26 @@ def combine(
     from tacit.compute.progress import progress
     from tacit.releases.adding_tree import added_anywhere
     from tacit.releases.reading import is_release
+    from tacit.releases.sources import Leaving
     from tacit.releases.summary_files import holds_summary
 
     if not summaries:
         raise InputError("there are no summaries to combine; name the folder of one at least")
+    if forget and not without:
+        raise InputError("--forget is about parts that are left out; name one with --without")
     _check_options(public, names, card, method, as_summary=as_summary)
     check_writable(out, force=force, ours=holds_summary if as_summary else is_release)
     _check_outside(out, summaries)
     facts = _facts(card, out, date)
 
     in_this_process = engine is None and jobs == 1 and folder is None
+    leaving = Leaving(without)
     with shown_progress():
-        folders: Iterable[Path] = summaries
+        folders: Iterable[Any] = summaries
         if in_this_process:
             folders = progress(summaries, "summaries", len(summaries))
         total = added_anywhere(
-            folders,
+            leaving.remaining(folders) if without else folders,
             engine=engine,
             jobs=jobs,
             folder=folder,
@@ -110,6 +124,8 @@ def combine(
             name=None if card is None else card.name,
             date=date,
         )
+        if forget:
+            _check_forgotten(leaving, out)
         if as_summary:
             total.save(out, force=force, allow_research=allow_research)
         else:
@@ -118,7 +134,7 @@ def combine(
             release.save(out, force=force, allow_research=allow_research)
 
     if json:
-        _print_json(total, out, as_summary=as_summary)
+        _print_json(total, out, leaving, as_summary=as_summary)
         return
     combination = total.document.combination
     n_parts = _number(len({row.name for row in combination.parts}), "part")
@@ -126,6 +142,8 @@ def combine(
     of = _number(len(combination.parts), "summary")
     say(f"{out}: {kind} of {of} of {n_parts}, over {len(total.classes)} classes")
     _print_parts(combination)
+    _print_left_out(leaving, out)
+    _print_noisy(combination)
     say(total.guarantee.statement())
     if combination.overlapping:
         say("Parts may share records, as declared, so the costs of all parts add up.")
@@ -250,12 +268,72 @@ def _print_parts(combination: "Combination") -> None:
         say(f"  and {len(lines) - MOST_ROWS} more, which the card has")
 
 
-def _print_json(total: "Summary", out: Path, *, as_summary: bool) -> None:
+def _check_forgotten(leaving: "Leaving", out: Path) -> None:
+    """Refuse what a part that leaves has still gone into."""
+    if leaving.holdings:
+        sentences = [holding.sentence(part) for part, holding in leaving.holdings]
+        more = f"; and {len(sentences) - MOST_ROWS} more" if len(sentences) > MOST_ROWS else ""
+        raise NothingDoneError(
+            f"{out} was not written: {'; '.join(sentences[:MOST_ROWS])}{more}; make these summaries"
+            " again by another recipe, at their price, or leave them out too"
+        )
+
+
+def _print_left_out(leaving: "Leaving", out: Path) -> None:
+    """Say what was left out, and what still holds it."""
+    if not leaving.names:
+        return
+    for where, part in leaving.left_out:
+        say(f"Left out: {where}, of part {part!r}")
+    say(
+        "This recalls nothing: what was released of a part stays released, and its price stays"
+        " charged."
+    )
+    for part, holding in leaving.holdings[:MOST_ROWS]:
+        say(f"{holding.sentence(part)}; so {out} cannot be said never to have seen it.")
+    if len(leaving.holdings) > MOST_ROWS:
+        say(f"and {len(leaving.holdings) - MOST_ROWS} more, which tacit.holders_of lists")
+    if not leaving.holdings:
+        listed = ", ".join(map(repr, leaving.names.values()))
+        say(f"By the sources that their recipes state, the summaries of {out} never saw {listed}.")
+
+
+def _print_noisy(combination: "Combination") -> None:
+    """Name the parts whose noise lowers the expected quality, by their multipliers alone."""
+    import numpy as np
+
+    from tacit.errors import excerpt
+    from tacit.models.noisy_parts import worthwhile
+    from tacit.releases.combination import united_classes
+
+    classes = united_classes(combination)
+    lists = [set(labels) for labels in combination.class_lists]
+    listed_by = np.array([[label in labels for label in classes] for labels in lists])
+    rows = combination.parts
+    if not all(row.noise_of_sums for row in rows):
+        return
+    chosen = worthwhile(
+        [row.noise_of_sums for row in rows], listed_by[[row.class_list for row in rows]]
+    )
+    noisy = [row.name for row, kept in zip(rows, chosen, strict=True) if not kept]
+    if noisy:
+        listed = excerpt(", ".join(map(repr, noisy)))
+        say(
+            f"The noise of {listed} is so large that their sums lower the expected quality, if"
+            " parts have equally many records; --without leaves a part out."
+        )
+
+
+def _print_json(total: "Summary", out: Path, leaving: "Leaving", *, as_summary: bool) -> None:
     print_json(
         {
             "summary" if as_summary else "release": str(out),
             "classes": list(total.classes),
             "parts": [row.model_dump(mode="json") for row in total.parts],
+            "left_out": [{"summary": where, "part": part} for where, part in leaving.left_out],
+            "still_holds": [
+                {"part": part, **holding._asdict()} for part, holding in leaving.holdings
+            ],
             **guarantee_facts(total.guarantee),
         }
     )

@@ -1,6 +1,7 @@
 """`tacit summarise`: noisy class sums of one part of the records, to be added to other owners'."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,10 @@ from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
+    from tacit.data.imports import Data
     from tacit.learners.prototypes.class_summary import ClassSummary
+    from tacit.releases.agreement import Agreement
+    from tacit.releases.combination import Source
 
 
 def summarise(
@@ -48,6 +52,8 @@ def summarise(
     classes: str | None = None,
     class_list_name: str | None = None,
     moments: bool = False,
+    like: Path | None = None,
+    source: tuple[str, ...] = (),
     labels: LabelMeaning = "value",
     unit: Unit = None,
     ledger: Path | None = None,
@@ -95,6 +101,14 @@ def summarise(
     moments
         Sum the products of columns too, for 30 % of the budget, so that tacit combine --method
         least-squares can solve for a classifier.
+    like
+        A summary that was agreed on, or its summary.json: its class list, the name of that and its
+        sources are taken over, and data, public rows and classes that do not fit are refused. With
+        --classes the list of this part is another one, and lists unite.
+    source
+        What of the recipe was computed from an earlier release, and the folder of that summary or
+        release, such as "centre=FOLDER": centre, classes, budget or parts (their choice). The
+        summary then states which parts its recipe has seen. Give it once for each.
     ledger
         The ledger to charge; by default the one beside the store, if there is one.
     seed
@@ -114,12 +128,16 @@ def summarise(
     """
     from tacit.compute.atomic import check_writable
     from tacit.data.imports import read_data
+    from tacit.data.labels import listed_classes
     from tacit.data.locations import located
     from tacit.data.synthetic import check_not_synthetic
+    from tacit.models.public_rows import public_centre
     from tacit.privacy.parts import part_name
     from tacit.privacy.unit import Unit as KnownUnit
+    from tacit.releases.agreement import Agreement
     from tacit.releases.fitted import product
     from tacit.releases.provenance import encoder_facts, public_facts
+    from tacit.releases.sources import sources_of_centre
     from tacit.releases.summary import Summary, recipe_of
     from tacit.releases.summary_files import holds_summary
 
@@ -130,6 +148,8 @@ def summarise(
     facts: dict[str, Any] = {"name": name, "curator": curator, "description": description}
     product("ClassSummary", facts | {"intended_use": None}, date)
     declared = read_classes(classes)
+    agreement = None if like is None else Agreement.read(like)
+    sources = _sources(source, agreement)
     if public is not None and not (allow_overlap or KnownUnit(learner.unit).rows_public):
         check_public_apart(public, public_split, store, split, named=x is not None or y is not None)
 
@@ -138,7 +158,7 @@ def summarise(
         check_not_synthetic(data.card, store)
         tell_of_columns(data, store)
         one_label_each(data, store, "a summary sums the rows of one class each")
-        class_list = declared_classes(declared, data)
+        class_list = _class_list(declared, data, store, agreement)
         if class_list is None:
             raise InputError(
                 f"{store} declares no class list, and it is not read off private labels; declare it"
@@ -155,9 +175,22 @@ def summarise(
             "encoder": encoder_facts(data),
             "public": None if public_data is None else public_facts(public_data),
             "class_list": class_list_name,
+            "sources": sources,
         }
-        # refuses a text that no card can state, before anything is charged
-        recipe_of(data.x.shape[1], (0,), None, **stated)
+        if agreement is not None and class_list_name is None:
+            stated["class_list"] = agreement.class_list
+        if public_data is not None and not any(one.what == "centre" for one in sources):
+            stated["sources"] += sources_of_centre(public_data.card)
+
+        # refuses what no card can state, and another recipe, before anything is charged
+        width = data.x.shape[1]
+        labels_of_list = tuple(listed_classes(class_list).tolist())
+        if agreement is None:
+            recipe_of(width, labels_of_list, None, **stated)
+        else:
+            centre = None if public_data is None else public_centre(public_data.x, width)
+            recipe = recipe_of(width, labels_of_list, centre, **stated)
+            agreement.check(recipe, centre, str(store))
         learner.set_params(ledger=ledger_of(ledger, located(store, split), data))
         arguments = {} if data.persons is None else {"persons": data.persons}
         learner.fit(data.x, y_of_class, **arguments)
@@ -175,6 +208,40 @@ def summarise(
     say(learner.guarantee_.statement())
     if learner.ledger is None:
         tell_of_cost(learner, store)
+
+
+def _class_list(declared: Any, data: "Data", store: Path, agreement: "Agreement | None") -> Any:
+    """Return the class list of `--classes`, else the one that was agreed on, else that of the
+    data.
+    """
+    from tacit.data.labels import listed_classes
+
+    if agreement is None:
+        return declared_classes(declared, data)
+    if declared is not None:
+        agreement.check_classes(tuple(listed_classes(declared).tolist()), "--classes")
+        return declared
+    if data.classes_declared and data.classes is not None:
+        agreement.check_within(tuple(listed_classes(data.classes).tolist()), str(store))
+    return list(agreement.classes)
+
+
+def _sources(options: Sequence[str], agreement: "Agreement | None") -> tuple["Source", ...]:
+    """Return the sources of `--source`, and those that are agreed on."""
+    from tacit.releases.sources import sources_of
+
+    sources: list[Source] = []
+    if agreement is not None:
+        sources += agreement.recipe.sources
+    for option in options:
+        what, equals, folder = option.partition("=")
+        if not equals or not folder:
+            raise InputError(
+                f"--source {option} must say what was computed from which release; give for example"
+                " --source centre=FOLDER"
+            )
+        sources += sources_of(what.strip(), Path(folder))
+    return tuple(dict.fromkeys(sources))
 
 
 def _learner(

@@ -222,7 +222,7 @@ class Adding:
             self.summands, overlapping=self.overlapping, moving=self.moving
         )
         classes = united_classes(combination)
-        _check_alike(classes)
+        check_alike(classes)
         order = np.array([self.positions[label] for label in classes])
         carried = self.sums[order] + np.zeros((), np.int64)
         arrays: dict[str, NDArray[Any]] = stored_integers(carried, SUMS)
@@ -252,7 +252,7 @@ def _slice_if_consecutive(rows: list[int]) -> slice | list[int]:
     return slice(rows[0], last) if rows == list(range(rows[0], last)) else rows
 
 
-def _check_alike(classes: tuple[Any, ...]) -> None:
+def check_alike(classes: tuple[Any, ...]) -> None:
     """Refuse labels that differ by case or white space alone: they may be one class."""
     by_key: dict[str, str] = {}
     for label in classes:

@@ -20,6 +20,7 @@ from tacit.releases.recipe import recipe
 from tacit.releases.schema import (
     ITEMS,
     Accounting,
+    CombinedPattern,
     CompleteContents,
     Contents,
     Document,
@@ -148,6 +149,8 @@ def item_lines(item: Any) -> list[str]:
     left_out: tuple[str, ...] = ()
     if isinstance(item, CompleteContents) and not item.columns:
         left_out = OF_COLUMNS
+    if isinstance(item, CombinedPattern) and not item.sources:
+        left_out = ("sources",)
     if isinstance(item, LearnerMechanisms):
         item = item.model_copy(update={"facts": _noise_as_text(item.facts)})
     lines = []

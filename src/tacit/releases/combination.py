@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -114,6 +114,17 @@ class Combination(Model):
         if len(hashes) < len(self.parts):
             raise ValueError("the same sums are named twice, and would count twice")
         return self
+
+
+class Source(Model):
+    """What was computed from earlier releases: `what` of the recipe, and of which parts these were.
+
+    A summary whose recipe was computed from a release has seen the parts of that release.
+    """
+
+    what: Literal["centre", "classes", "budget", "parts"]
+    release: Text
+    parts: tuple[Text, ...]
 
 
 class Summand(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -19,6 +20,7 @@ from tacit.releases.adding_tree import added_anywhere
 from tacit.releases.card import render_card
 from tacit.releases.release import Release
 from tacit.releases.schema import COMBINED_VERSION, CombinedPattern
+from tacit.releases.sources import Leaving
 from tacit.releases.summary import Summary
 
 METHODS = ("auto", "noisy-sum", "least-squares")
@@ -90,6 +92,7 @@ def combine(
     method: str | None = None,
     overlapping: bool = False,
     moving: bool = False,
+    without: Sequence[str] = (),
     name: str | None = None,
     curator: str | None = None,
     description: str | None = None,
@@ -127,6 +130,10 @@ def combine(
     moving : bool, default=False
         Whether a replaced record may belong to another part than before. Summaries under add-remove
         or add-remove-person cover that, and those under other units are refused.
+    without : sequence of str, optional
+        Parts whose summaries are left out. It recalls nothing that was released of them. A warning
+        names what of the others' recipes was computed from a release that holds such a part; see
+        `tacit.holders_of`.
     name, curator, description, intended_use : str, optional
         One line each for the card.
     facts_of_public, facts_of_names : dict, optional
@@ -151,7 +158,8 @@ def combine(
     Raises
     ------
     InputError
-        If recipes differ, the same sums are there twice, or public rows do not fit.
+        If recipes differ, the same sums are there twice, public rows do not fit, or a part to be
+        left out is within a combined summary, or not there.
     ReleaseError
         If a statement of a summary does not agree, or its sums are beyond what its counts allow.
 
@@ -172,14 +180,17 @@ def combine(
     >>> release.predict([[2.0, 0.1]]), release.guarantee.rho
     (array(['cat'], dtype='<U3'), 0.5)
     """
+    leaving = Leaving(without)
     summary = added_anywhere(
-        summaries,
+        leaving.remaining(summaries) if leaving.names else summaries,
         engine=engine,
         jobs=jobs,
         folder=folder,
         overlapping=overlapping,
         moving=moving,
     )
+    for part, holding in leaving.holdings:
+        warnings.warn(holding.sentence(part), stacklevel=2)
     return release_of(
         summary,
         public=public,
@@ -226,6 +237,7 @@ def release_of(
         ledger_since="not stated",
         ledger_head="not stated",
         combination=summary.document.combination,
+        sources=summary.recipe.sources,
     )
     document = document.model_copy(update={"version": COMBINED_VERSION, "pattern": pattern})
     return Release(document, release.arrays, release.sha256, render_card(document), release.source)

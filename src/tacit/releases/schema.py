@@ -26,7 +26,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from tacit.models.decisions import AnyDecision
 from tacit.models.label_sets import RareBy
 from tacit.releases.audited import AuditResult
-from tacit.releases.combination import Combination
+from tacit.releases.combination import Combination, Source
 from tacit.releases.fields import (
     NOT_STATED,
     Day,
@@ -362,10 +362,12 @@ class LedgerPattern(Pattern):
 class CombinedPattern(LedgerPattern):
     """Item 12 of a release that was made of summaries, since version 10.
 
-    Each owner's ledger counts what their summaries cost, so no ledger is stated here.
+    Each owner's ledger counts what their summaries cost, so no ledger is stated here. `sources` say
+    what of the recipe of the summaries was computed from earlier releases.
     """
 
     combination: Combination
+    sources: tuple[Source, ...] = ()
 
 
 class PostProcessing(Model):

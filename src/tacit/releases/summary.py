@@ -40,6 +40,7 @@ from tacit.releases.combination import (
     Combination,
     PartCost,
     PartRow,
+    Source,
     Summand,
     combination_of,
     guarantee_of,
@@ -54,7 +55,6 @@ from tacit.releases.reading import AGAIN, CARD, read_guarantee, read_only
 from tacit.releases.schema import Array, EncoderProvenance, Product, Provenance
 from tacit.releases.statement import SEEDED, check_work, stamp, statement_of
 from tacit.releases.summary_document import (
-    Source,
     SummaryDocument,
     SummaryRecipe,
     class_type,

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from tacit.models.summarised import COUNT_SHARE, UNIT
 from tacit.releases.card import NOTHING_STATED, card_text, item_lines, labels_text
-from tacit.releases.combination import Combination, Sha256, part_lines, united_classes
+from tacit.releases.combination import Combination, Sha256, Source, part_lines, united_classes
 from tacit.releases.fields import Model, Positive, Recorded, Text
 from tacit.releases.schema import Array, EncoderProvenance, Product, Provenance
 
@@ -19,17 +19,6 @@ VERSION = 1
 NO_CENTRE: Literal["none"] = "none"
 
 ClassType = Literal["bool", "int", "float", "str"]
-
-
-class Source(Model):
-    """What was computed from earlier releases: `what` of the recipe, and of which parts these were.
-
-    A summary whose recipe was computed from a release has seen the parts of that release.
-    """
-
-    what: Literal["centre", "classes", "budget", "parts"]
-    release: Text
-    parts: tuple[Text, ...]
 
 
 class SummaryRecipe(Model):
