@@ -459,7 +459,7 @@ def test_charges_without_an_allowance_are_shown_in_their_own_unit(ledger):
 
 
 def test_an_emptied_ledger_is_refused(ledger, monkeypatch):
-    monkeypatch.setattr("tacit.privacy.ledger._PATIENCE", 0.05)
+    monkeypatch.setattr("tacit.privacy.ledger_file._PATIENCE", 0.05)
     ledger.allow("rho=1")
     ledger.path.write_text("")
     for use in (ledger.account, lambda: ledger.charge(HALF, "fit"), lambda: ledger.allow("rho=1")):
@@ -482,7 +482,7 @@ def test_a_refused_first_entry_leaves_no_file(ledger, monkeypatch):
     def refused(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tacit.privacy.ledger.os.fsync", refused)
+    monkeypatch.setattr("tacit.privacy.ledger_file.os.fsync", refused)
     with pytest.raises(LedgerError, match=stating("No space left on device", "nothing is charged")):
         ledger.allow("rho=1")
     assert not ledger.path.exists()
@@ -495,7 +495,7 @@ def test_a_full_disk_leaves_the_ledger_as_it_was(ledger, monkeypatch):
     def refused(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tacit.privacy.ledger.os.fsync", refused)
+    monkeypatch.setattr("tacit.privacy.ledger_file.os.fsync", refused)
     with pytest.raises(LedgerError, match="nothing is charged"):
         ledger.charge(HALF, "fit")
     assert ledger.path.read_bytes() == before
