@@ -8,6 +8,7 @@ import pytest
 
 from tacit.errors import InputError
 from tacit.privacy.budget import Budget
+from tacit.privacy.domination import dominating
 from tacit.privacy.events import (
     ZCDP,
     Exponential,
@@ -20,7 +21,7 @@ from tacit.privacy.events import (
     compose,
 )
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.parts import combined, declaration, dominating, part_key, part_name
+from tacit.privacy.parts import combined, declaration, part_key, part_name
 from tacit.privacy.unit import Unit
 
 PER_RECORD = [Unit.ADD_REMOVE, Unit.REPLACE, Unit.CHANGE_LABEL]

@@ -11,9 +11,10 @@ from typing import Any
 from tacit.errors import InputError, excerpt, quoted
 from tacit.privacy.allowance import Allowance, free
 from tacit.privacy.decimals import NONE_LEFT, exceeds, read, rounded_up
+from tacit.privacy.domination import dominating
 from tacit.privacy.events import Event, compose
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.parts import combined, dominating, part_key, part_name
+from tacit.privacy.parts import combined, part_key, part_name
 from tacit.privacy.unit import Unit
 
 # Delta at which epsilon is written where no allowance states a delta.
@@ -155,17 +156,20 @@ class Account:
     def firsts(self) -> list[bool]:
         """For each charge, whether every earlier charge that adds up with it was free."""
         firsts = []
-        whole = False
-        parts = set[str]()
+        all_were_charged = False
+        charged_parts = set[str]()
         for charge in self.charges:
+            costs_something = not free(charge.guarantee)
             if charge.part is None or not self.parts:
-                firsts.append(not whole and not parts)
-                whole = whole or not free(charge.guarantee)
+                # a charge of all records adds up with those of every part
+                firsts.append(not all_were_charged and not charged_parts)
+                all_were_charged = all_were_charged or costs_something
                 continue
+
             key = part_key(charge.part)
-            firsts.append(not whole and key not in parts)
-            if not free(charge.guarantee):
-                parts.add(key)
+            firsts.append(not all_were_charged and key not in charged_parts)
+            if costs_something:
+                charged_parts.add(key)
         return firsts
 
     def adding_up(self, unit: Unit) -> list[Guarantee]:
@@ -175,16 +179,17 @@ class Account:
         persons, so for persons all charges add up.
         """
         of_parts = []
-        whole = []
+        of_all_records = []
         for charge in self.charges:
             if charge.part is not None and self.parts:
                 of_parts.append((charge.part, self.converted(charge.guarantee)))
             else:
-                whole.append(charge.guarantee)
-        shared = unit.per_person and not self.unit.per_person
-        if shared or not of_parts:
+                of_all_records.append(charge.guarantee)
+
+        parts_may_share = unit.per_person and not self.unit.per_person
+        if parts_may_share or not of_parts:
             return [charge.guarantee for charge in self.charges]
-        return [*whole, combined(of_parts)]
+        return [*of_all_records, combined(of_parts)]
 
     def converted(self, guarantee: Guarantee) -> Guarantee:
         """Convert a guarantee to the unit of the account, in which charges are added up."""
@@ -234,18 +239,19 @@ class Account:
 
         declared = self.declared(part)
         of_parts = dict(self.left_of_parts)
-        # the exact curve of a first charge takes long, and is the same for all parts
-        first: Decimal | None = None
+        # The exact curve of a first charge takes long, and leaves the same of all untouched parts.
+        left_of_untouched: Decimal | None = None
         for name in self.parts if declared is None else (declared,):
             untouched = self.untouched_part(name)
-            if untouched and first is not None:
-                left = first
+            if untouched and left_of_untouched is not None:
+                left = left_of_untouched
             else:
                 left = self._after(guarantee, untouched, of_parts[name])
             if left is None:
                 return None
+
             if untouched:
-                first = left
+                left_of_untouched = left
             of_parts[name] = left
         return Left.of(of_parts)
 
@@ -254,6 +260,7 @@ class Account:
         return all(free(charge.guarantee) for charge in self.charges_of(part))
 
     def _after(self, guarantee: Guarantee, untouched: bool, left: Decimal) -> Decimal | None:
+        """What a charge leaves of `left`; of the whole allowance if nothing was spent before."""
         assert self.allowance is not None
         if untouched:
             return self.allowance.after_first(guarantee)
@@ -272,41 +279,55 @@ class Account:
 
     def with_entry(self, entry: dict[str, Any]) -> Account:
         """Return this account after another line of the ledger."""
-        least = _read_left(entry["left"]) if "left" in entry else None
         since = self.since or str(entry["time"])
         if entry["kind"] == "allow":
-            terms = entry["budget"], entry["unit"], entry["currency"], entry.get("most_records")
-            if least is None:
-                raise ValueError(_NO_BALANCE)
-            left = Left(least)
-            if "left_of_parts" in entry:
-                left = _read_parts(entry["left_of_parts"])
-            return replace(self, since=since).with_allowance(Allowance.of(*terms), left)
-        if entry["kind"] != "charge":
+            account = self._with_allow_entry(entry)
+        elif entry["kind"] == "charge":
+            account = self._with_charge_entry(entry)
+        else:
             raise ValueError(f"kind {quoted(entry['kind'])} is not known")
+        return replace(account, since=since)
 
+    def _with_allow_entry(self, entry: dict[str, Any]) -> Account:
+        """Return this account after an allowance was stated."""
+        least = _read_least(entry)
+        if least is None:
+            raise ValueError(_NO_BALANCE)
+        left = Left(least)
+        if "left_of_parts" in entry:
+            left = _read_parts(entry["left_of_parts"])
+
+        allowance = Allowance.of(
+            entry["budget"], entry["unit"], entry["currency"], entry.get("most_records")
+        )
+        return self.with_allowance(allowance, left)
+
+    def _with_charge_entry(self, entry: dict[str, Any]) -> Account:
+        """Return this account after a charge."""
+        least = _read_least(entry)
         if least is None and self.allowance is not None:
             raise ValueError(_NO_BALANCE)
-        guarantee = Guarantee.from_json(entry["guarantee"])
-        part = part_name(entry["part"]) if "part" in entry else None
-        charge = Charge(str(entry["time"]), str(entry["what"]), guarantee, part)
-        of_parts = self.left_of_parts
-        if of_parts:
-            self.declared(part)
-            # a version that knows no parts counts every charge for all of them
-            of_parts = dict.fromkeys(of_parts, least or NONE_LEFT)
-            if "left_of_parts" in entry:
-                of_parts = {**self.left_of_parts, **_read_parts(entry["left_of_parts"]).of_parts}
-            if len(of_parts) > len(self.left_of_parts):
-                raise ValueError("it names a part that is not declared")
-            least = min(of_parts.values())
-        return replace(
-            self,
-            charges=(*self.charges, charge),
-            left=least,
-            left_of_parts=of_parts,
-            since=since,
+        charge = Charge(
+            time=str(entry["time"]),
+            what=str(entry["what"]),
+            guarantee=Guarantee.from_json(entry["guarantee"]),
+            part=part_name(entry["part"]) if "part" in entry else None,
         )
+        charges = (*self.charges, charge)
+        if not self.parts:
+            return replace(self, charges=charges, left=least)
+
+        # raises an error for a part that is not declared
+        self.declared(charge.part)
+        if "left_of_parts" in entry:
+            of_parts = {**self.left_of_parts, **_read_parts(entry["left_of_parts"]).of_parts}
+        else:
+            # a version that knows no parts counts every charge for all of them
+            of_parts = dict.fromkeys(self.parts, least or NONE_LEFT)
+        if len(of_parts) > len(self.parts):
+            raise ValueError("it names a part that is not declared")
+        left = Left.of(of_parts)
+        return replace(self, charges=charges, left=left.least, left_of_parts=left.of_parts)
 
 
 def left_after_all(
@@ -335,6 +356,13 @@ def _counting(charges: Sequence[Charge], part: str, parts: Sequence[str]) -> tup
     return tuple(
         charge for charge in charges if charge.part is None or part_key(charge.part) not in others
     )
+
+
+def _read_least(entry: Mapping[str, Any]) -> Decimal | None:
+    """What a line says is left; None if it does not say."""
+    if "left" not in entry:
+        return None
+    return _read_left(entry["left"])
 
 
 def _read_left(text: Any) -> Decimal:

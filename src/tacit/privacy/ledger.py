@@ -275,7 +275,7 @@ class Ledger:
     def _append(
         self, file: IO[bytes], chain: Chain, account: Account, entry: dict[str, Any]
     ) -> None:
-        """Append an entry, once it is known that it can be read back, and wait until it is on disk."""
+        """Append an entry that can be read back, and wait until it is on disk."""
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         line = chain.next({"time": moment, "identity": self.identity} | entry)
 

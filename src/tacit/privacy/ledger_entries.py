@@ -39,7 +39,7 @@ def allow_entry(
 
     left = left_after_all(allowance, account.charges, parts)
     if left is None:
-        # how much was spent does not depend on what is left
+        # `spent` reads the unit and the parts, and not what is left
         none_left = Left(NONE_LEFT, dict.fromkeys(parts, NONE_LEFT))
         spent = account.with_allowance(allowance, none_left).spent
         figures = Guarantee(allowance.unit, spent).figures()
