@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
-from tacit.compute.documents import MOST_BYTES, parse_json, read_text
+from tacit.compute.documents import MOST_BYTES, read_text
 from tacit.compute.wide import Wide
-from tacit.errors import InputError, ReleaseError, excerpt
+from tacit.errors import InputError, ReleaseError
 from tacit.measure.part_tables import (
     check_units,
     misfit,
@@ -27,7 +27,13 @@ from tacit.measure.part_tables import (
 from tacit.privacy.guarantee import Guarantee
 from tacit.releases.combination import ClassList, Combination, Sha256, untrue
 from tacit.releases.fields import Model, Recorded, Text
-from tacit.releases.reading import document_file, read_guarantee, refusal
+from tacit.releases.reading import (
+    document_file,
+    not_json,
+    parse_model,
+    read_guarantee,
+    refusal,
+)
 from tacit.releases.statement import check_work, stamp, statement_of_figures
 
 FORMAT = "tacit-evaluation"
@@ -142,31 +148,24 @@ def read_evaluation(path: Path) -> EvaluationDocument:
 
 def _parsed(path: Path) -> EvaluationDocument:
     """Parse the file by its schema."""
+    remedy = "give a table that tacit evaluate --out wrote"
+    if not path.is_file():
+        raise ReleaseError(f"{path} is not a file; {remedy}")
     try:
-        if not path.is_file():
-            raise ReleaseError(
-                f"{path} is not a file; give a table that tacit evaluate --out wrote"
-            )
         text = read_text(path, MOST_BYTES)
-        values = parse_json(text)
     except OSError as error:
         raise ReleaseError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from error
     except ValueError as error:
-        if isinstance(error, ReleaseError):
-            raise
-        raise ReleaseError(f"{path} is not valid JSON ({excerpt(str(error))}); {AGAIN}") from error
-
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        fault = f'{path} does not say "format": "{FORMAT}"'
-        raise ReleaseError(f"{fault}; give a table that tacit evaluate --out wrote")
-    if values.get("version") != VERSION:
-        version = f"format version {values.get('version')!r:.40}"
-        fault = f"{path} has {version}, this tacit reads {VERSION}"
-        raise ReleaseError(f"{fault}; use the tacit that wrote it")
-    try:
-        return EvaluationDocument.model_validate_json(text)
-    except ValidationError as error:
-        raise refusal(str(path), error, AGAIN) from error
+        raise not_json(str(path), error, AGAIN) from error
+    return parse_model(
+        EvaluationDocument,
+        str(path),
+        text.encode(),
+        format=FORMAT,
+        versions=(VERSION,),
+        remedy=remedy,
+        again=AGAIN,
+    )
 
 
 def _fault(document: EvaluationDocument, source: str) -> str | None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from tacit.compute.documents import parse_json
-from tacit.errors import ReleaseError, excerpt, quoted
+from tacit.errors import ReleaseError
 from tacit.releases import reading
 from tacit.releases.labels_document import FORMAT, VERSION, LabelsDocument
-from tacit.releases.reading import AGAIN, CARD, DOCUMENT, LABELS_DOCUMENT
+from tacit.releases.reading import CARD, DOCUMENT, LABELS_DOCUMENT
 
 TABLE = "labels.csv"
 LIMITS = {
@@ -40,19 +37,11 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 def parse_labels_document(where: str, data: bytes) -> LabelsDocument:
     """Parse `labels.json`."""
-    try:
-        values = parse_json(data.decode("utf-8"))
-    except ValueError as error:
-        fault = f"{where} is not valid JSON ({excerpt(str(error))})"
-        raise ReleaseError(f"{fault}; {AGAIN}") from error
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        fault = f'{where} does not say "format": "{FORMAT}"'
-        raise ReleaseError(f"{fault}; give a folder that tacit label-public wrote")
-    if values.get("version") != VERSION:
-        version = f"format version {quoted(values.get('version'))}"
-        fault = f"{where} has {version}, this tacit reads {VERSION}"
-        raise ReleaseError(f"{fault}; use the tacit that wrote it")
-    try:
-        return LabelsDocument.model_validate_json(data)
-    except ValidationError as error:
-        raise reading.refusal(where, error, AGAIN) from error
+    return reading.parse_model(
+        LabelsDocument,
+        where,
+        data,
+        format=FORMAT,
+        versions=(VERSION,),
+        remedy="give a folder that tacit label-public wrote",
+    )

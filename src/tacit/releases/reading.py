@@ -11,9 +11,9 @@ import json
 import math
 import os
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,8 @@ MAX_USES = 10**6
 SMALLEST = 1e-30
 LARGEST = 1e30
 AGAIN = "get the release again from its owner"
+
+Parsed = TypeVar("Parsed", bound=BaseModel)
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
@@ -144,25 +146,65 @@ def parse_document(where: str, data: bytes) -> Document:
     ReleaseError
         If it is not strict JSON, of another version, or off the schema.
     """
+    return parse_model(
+        Document,
+        where,
+        data,
+        format=FORMAT,
+        versions=VERSIONS,
+        remedy="give the folder of a release",
+    )
+
+
+def parse_model(
+    model: type[Parsed],
+    where: str,
+    data: bytes,
+    *,
+    format: str,
+    versions: Sequence[int],
+    remedy: str,
+    again: str = AGAIN,
+) -> Parsed:
+    """Parse a document that states its format and version, by the model of these versions.
+
+    Parameters
+    ----------
+    remedy : str
+        What to give instead of a document of another format.
+    again : str
+        What to do about a damaged document.
+
+    Raises
+    ------
+    ReleaseError
+        If it is not strict JSON, of another format or version, or off the schema; `where` names it.
+    """
     try:
         values = parse_json(data.decode("utf-8"))
     except ValueError as error:
-        raise ReleaseError(f"{where} is not valid JSON ({_one_line(error)}); {AGAIN}") from error
+        raise not_json(where, error, again) from error
 
     # format and version come first, since the schema of another version has other faults
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        fault = f'{where} does not say "format": "{FORMAT}"'
-        raise ReleaseError(f"{fault}; give the folder of a release")
-    if values.get("version") not in VERSIONS:
-        version = f"format version {values.get('version')!r:.40}"
-        *earlier, last = map(str, VERSIONS)
-        fault = f"{where} has {version}, this tacit reads {', '.join(earlier)} and {last}"
+    if not isinstance(values, dict) or values.get("format") != format:
+        fault = f'{where} does not say "format": "{format}"'
+        raise ReleaseError(f"{fault}; {remedy}")
+    if values.get("version") not in versions:
+        version = f"format version {quoted(values.get('version'))}"
+        *earlier, last = map(str, versions)
+        known = f"{', '.join(earlier)} and {last}" if earlier else last
+        fault = f"{where} has {version}, this tacit reads {known}"
         raise ReleaseError(f"{fault}; use the tacit that wrote it")
 
     try:
-        return Document.model_validate_json(data)
+        return model.model_validate_json(data)
     except ValidationError as error:
-        raise refusal(where, error, AGAIN) from error
+        raise refusal(where, error, again) from error
+
+
+def not_json(where: str, error: ValueError, again: str = AGAIN) -> ReleaseError:
+    """The error of a text that is no JSON."""
+    return ReleaseError(f"{where} is not valid JSON ({_one_line(error)}); {again}")
 
 
 def parse_arrays(where: str, data: bytes) -> dict[str, NDArray[Any]]:

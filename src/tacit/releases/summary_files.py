@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
-from tacit.compute.documents import parse_json
 from tacit.compute.wide import Totals, Wide
-from tacit.errors import ReleaseError, excerpt, quoted
+from tacit.errors import ReleaseError
 from tacit.models.summarised import triangle_size
 from tacit.releases import reading
-from tacit.releases.reading import AGAIN, CARD
+from tacit.releases.reading import CARD
 from tacit.releases.summary_document import FORMAT, VERSION, SummaryDocument
 
 DOCUMENT = reading.SUMMARY_DOCUMENT
@@ -99,22 +97,14 @@ def parse_summary(where: str, data: bytes) -> SummaryDocument:
     """Parse `summary.json`; ReleaseError if it is not strict JSON, of another version, or off the
     schema.
     """
-    try:
-        values = parse_json(data.decode("utf-8"))
-    except ValueError as error:
-        fault = f"{where} is not valid JSON ({excerpt(str(error))})"
-        raise ReleaseError(f"{fault}; {AGAIN}") from error
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        fault = f'{where} does not say "format": "{FORMAT}"'
-        raise ReleaseError(f"{fault}; give a folder that tacit summarise wrote")
-    if values.get("version") != VERSION:
-        version = f"format version {quoted(values.get('version'))}"
-        fault = f"{where} has {version}, this tacit reads {VERSION}"
-        raise ReleaseError(f"{fault}; use the tacit that wrote it")
-    try:
-        return SummaryDocument.model_validate_json(data)
-    except ValidationError as error:
-        raise reading.refusal(where, error, AGAIN) from error
+    return reading.parse_model(
+        SummaryDocument,
+        where,
+        data,
+        format=FORMAT,
+        versions=(VERSION,),
+        remedy="give a folder that tacit summarise wrote",
+    )
 
 
 def misfit(arrays: dict[str, NDArray[Any]], n_classes: int, width: int) -> str | None:
