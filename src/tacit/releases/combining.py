@@ -122,7 +122,9 @@ def combine(
         they need `public`.
     method : {"auto", "noisy-sum", "least-squares"}, optional
         The decision. By default "auto" with public rows and "noisy-sum" without them.
-        "least-squares" needs summaries that were made with `moments=True`, and no public rows.
+        "least-squares" needs summaries that were made with `moments=True`, and no public rows; it
+        is the more accurate one where classes have many records for their noise, and the less
+        accurate one for many small classes.
     overlapping : bool, default=False
         Whether a record, or a person under a unit per person, may be in several parts, whose costs
         then add up. Otherwise parts of different names are declared to share none, and the release
