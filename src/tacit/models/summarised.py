@@ -17,6 +17,9 @@ import numpy as np
 
 from tacit.compute.wide import Totals
 from tacit.models.rows import Floats
+from tacit.privacy.events import Event, Gaussian, Parallel, compose
+from tacit.privacy.sensitivity import ROOT_TWO, Sensitivity
+from tacit.privacy.unit import Unit
 
 UNIT = 2**32
 """Integers that stand for 1."""
@@ -30,6 +33,14 @@ COUNT_SHARE = 0.05
 ROW_SCALE = math.sqrt(1 - COUNT_SHARE)
 COUNT_SCALE = math.sqrt(COUNT_SHARE)
 """Factors of a row and of its count of 1, so that both together have norm 1."""
+
+OF_SUMS = Sensitivity(change_label=ROOT_TWO)
+OF_MOMENTS = Sensitivity(
+    replace=ROOT_TWO, change_label=0.0, replace_person=ROOT_TWO, change_labels_of_person=0.0
+)
+"""Of sums of rows by class, and of second moments of all rows: `gaussian.CLASS_SUMS` and
+`outer_products.MOMENTS`, which prove them.
+"""
 
 SAME_CENTRE = 1e-9
 """Centres that differ by less are the same mean of the same public rows, which processors round
@@ -64,6 +75,25 @@ class Summarised:
     part: str
     moments: Totals | None = None
     noise_of_moments: float | None = None
+
+
+def event_of_noise(unit: Unit, noise_of_sums: float, noise_of_moments: float | None) -> Event:
+    """Return what sums, and second moments if there are some, cost with noise of these standard
+    deviations.
+
+    Examples
+    --------
+    >>> event_of_noise(Unit.REPLACE, 2.0, None)
+    Gaussian(noise_multiplier=1.0)
+    """
+    event: Event = Gaussian(noise_of_sums / OF_SUMS.under(unit))
+    # other units change two classes at once, or persons who are in several
+    if unit is Unit.ADD_REMOVE:
+        event = Parallel(event, over="classes")
+    sensitivity = OF_MOMENTS.under(unit)
+    if noise_of_moments is None or sensitivity == 0:
+        return event
+    return compose([event, Gaussian(noise_of_moments / sensitivity)])
 
 
 def without_scales(sums: Floats) -> Floats:

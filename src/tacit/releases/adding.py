@@ -102,6 +102,7 @@ class Adding:
         self.reference = reference
         self.recipes: list[SummaryRecipe] = []
         self.summands: list[Summand] = []
+        self.sources: dict[str, str] = {}
         self.noises: set[str] = set()
         self.centre: Floats | None = None
         self.positions: dict[Any, int] = {}
@@ -125,6 +126,7 @@ class Adding:
         summary.verify()
         self._check_recipe(summary)
         self._check_declared(summary)
+        self._check_new(summary)
         self.noises.add(summary.document.noise)
         self._add_summands(summary.document.combination)
         self._add_sums(summary.classes, summary.totals)
@@ -139,6 +141,18 @@ class Adding:
                 f"{summary.source} was combined with overlapping={declared[0]} and"
                 f" moving={declared[1]}; declare the same, or combine its parts again"
             )
+
+    def _check_new(self, summary: Addend) -> None:
+        """Refuse sums that are there already. Whoever sends a combination may name any hashes, so
+        the error names both summaries.
+        """
+        for row in summary.document.combination.parts:
+            earlier = self.sources.setdefault(row.sha256, summary.source)
+            if earlier != summary.source:
+                raise InputError(
+                    f"the summary of part {quoted(row.name)} is there twice, in {earlier} and in"
+                    f" {summary.source}, and its records would count twice; leave one out"
+                )
 
     def _check_recipe(self, summary: Addend) -> None:
         """Refuse a summary whose sums do not add up with those before it."""

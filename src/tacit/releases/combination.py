@@ -15,11 +15,13 @@ from collections.abc import Iterable
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats
+from tacit.models.summarised import event_of_noise
 from tacit.privacy.decimals import noise_rounded_down, rounded_up
+from tacit.privacy.events import Event, Gaussian, Parallel
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.parts import combined, part_name
 from tacit.releases.fields import Day, Label, Model, Number, Recorded, Share, Text
@@ -29,14 +31,27 @@ MOST_PARTS = 100_000
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Index = Annotated[int, Field(ge=0, lt=MOST_PARTS)]
 Noise = Annotated[float, Field(ge=0, lt=1e30)]
-ClassList = Annotated[tuple[Label, ...], Field(min_length=1)]
 
+
+def _check_labels(labels: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Refuse labels of several types, and a label that is there twice."""
+    if len({type(label) for label in labels}) > 1:
+        raise ValueError("the labels of a class list have one type")
+    if len(set(labels)) < len(labels):
+        raise ValueError("a class list names each class once")
+    return labels
+
+
+ClassList = Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(_check_labels)]
 
 DELTA = 1e-6
 """Delta at which the cost of a part is stated as an epsilon."""
 
 # relative error of a stated number: other processors round otherwise
 TOLERANCE = 1e-6
+
+# relative error of a noise multiplier that is computed back from noise
+SAME_NOISE = 1e-9
 
 
 class PartCost(Model):
@@ -277,6 +292,37 @@ def untrue(combination: Combination, stated: Recorded) -> str | None:
     if Recorded.model_validate_json(json.dumps(guarantee.to_json())) != stated:
         return "the parts do not give the recorded guarantee"
     return None
+
+
+def other_noise(combination: Combination) -> str | None:
+    """Name the first part whose sums would cost something else with the stated noise; None if all
+    costs are those of their noise.
+
+    The noise is what weights are computed from, and the cost is what is promised.
+    """
+    rows = {(row.cost, row.noise_of_sums, row.noise_of_moments): row for row in combination.parts}
+    for row in rows.values():
+        stated = combination.costs[row.cost].recorded()
+        expected = event_of_noise(stated.unit, row.noise_of_sums, row.noise_of_moments)
+        if stated.groups or not _same_cost(stated.event, expected):
+            return f"the cost of part {quoted(row.name)} is not that of sums with its noise"
+    return None
+
+
+def _same_cost(stated: Event, expected: Event) -> bool:
+    """Tell whether two events are the same Gaussian noise, but for rounding, in one structure."""
+    if isinstance(stated, Parallel) and isinstance(expected, Parallel):
+        return stated.over == expected.over and _same_cost(stated.event, expected.event)
+    if isinstance(stated, Gaussian) and isinstance(expected, Gaussian):
+        return math.isclose(stated.mu, expected.mu, rel_tol=SAME_NOISE)
+    terms = stated.counted(), expected.counted()
+    n_terms = len(terms[0])
+    if n_terms != len(terms[1]) or n_terms < 2:
+        return False
+    return all(
+        count == other_count and _same_cost(event, other)
+        for (event, count), (other, other_count) in zip(*terms, strict=True)
+    )
 
 
 def part_lines(combination: Combination) -> list[str]:

@@ -22,6 +22,9 @@ WITHIN = 9.0
 # records of a class in one part, which no summary has
 MOST_RECORDS = 2.0**31
 
+# entries of one part, whatever its noise: those of 10^5 parts add up in integers
+MOST = 2.0**45
+
 # relative error of rounded rows and of norms
 ROUNDING = 1e-6
 
@@ -49,6 +52,7 @@ def implausible(sums: Floats, noise: Floats, classes: tuple[Any, ...], n_parts: 
     most_rows = np.maximum(counts + noise_of_count, 0)
 
     faults = {
+        "larger numbers than sums have": (np.abs(sums) > MOST * n_parts).any(axis=1),
         "a negative number of records": counts < -noise_of_count,
         f"more than {MOST_RECORDS:.0f} records a part": counts > MOST_RECORDS * n_parts,
         "a longer sum than its count allows": (

@@ -30,6 +30,7 @@ from tacit.privacy.older import TO_NEAREST, OlderNumbers, older_words
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE, in_words, most_expensive
 from tacit.releases.audited import AuditResult, audit_fault
+from tacit.releases.combination import other_noise
 from tacit.releases.combination import untrue as untrue_combination
 from tacit.releases.fields import EpsilonAtDelta, Model, Number
 from tacit.releases.measured import CombinedUtility, PaidUtility, PredictionSets
@@ -335,7 +336,8 @@ def first_untrue(document: Document, guarantee: Guarantee) -> str | None:
             return f"least_records is stated and {quantity!r} is not listed as unprotected"
 
     if isinstance(document.pattern, CombinedPattern):
-        fault = untrue_combination(document.pattern.combination, document.guarantee)
+        combination = document.pattern.combination
+        fault = other_noise(combination) or untrue_combination(combination, document.guarantee)
         if fault:
             return fault
 

@@ -46,6 +46,7 @@ from tacit.releases.combination import (
     guarantee_of,
     noise_of_classes,
     noise_of_moments,
+    other_noise,
     united_classes,
     untrue,
 )
@@ -400,9 +401,13 @@ class Summary:
         types = {class_type(labels) for labels in document.combination.class_lists}
         if types != {self.recipe.class_type}:
             return "the labels are not of the stated type"
-        fault = untrue(document.combination, document.guarantee)
+        # first, since the costs of Gaussian noise take no time
+        fault = other_noise(document.combination)
+        fault = fault or untrue(document.combination, document.guarantee)
         if fault is not None:
             return fault
+        if len(self.parts) == 1 and self.parts[0].sha256 != self.sha256:
+            return "its part is stated with the hash of other arrays"
         check_work(guarantee)
         if document.stamp != stamp(guarantee, document.noise):
             return f"stamp {document.stamp!r} does not agree with {document.noise} noise"
