@@ -6,12 +6,13 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Callable
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
 
+import tacit
 from tacit.cli.main import main
 from tacit.data.imports import identity_of, read_data
 from tacit.encoding.encoders.onnx import read_sidecar
@@ -20,10 +21,15 @@ from tacit.encoding.sources import open_source
 from tacit.errors import TacitError
 from tacit.experiments import results
 from tacit.experiments.run import prepare
+from tacit.measure.evaluation import Evaluation
 from tacit.privacy.account import balance
 from tacit.privacy.ledger import Ledger
+from tacit.releases.combination import PartCost
 from tacit.releases.public_labels import PublicLabels
+from tacit.releases.reading import parse_arrays
 from tacit.releases.release import Release
+from tacit.releases.summary import Summary, assembled
+from tacit.releases.summary_files import centre_hash, parse_summary
 
 
 class Refused(Exception):
@@ -91,6 +97,52 @@ def public_labels(folder: Path) -> None:
     found = PublicLabels.load(folder / "l")
     print(found, found.guarantee, found.labels, found.origin)
     print(found.verify().card())
+
+
+def summary(folder: Path) -> None:
+    for part in "AB":
+        found = Summary.load(folder / part)
+        print(found, found.guarantee, found.classes, found.parts, found.noisy_sums())
+        print(found.verify().card())
+    rows = np.random.default_rng(0).normal(size=(20, 4))
+    made = tacit.combine([folder / "A", folder / "B"])
+    print(made.predict(rows), made.verify().card())
+
+
+def forged_summary(folder: Path) -> None:
+    for part in "AB":
+        # where this fails, the files are read as they are
+        with suppress(ValueError, TypeError, KeyError, OSError, OverflowError):
+            _restate(folder / part)
+    summary(folder)
+
+
+def _restate(folder: Path) -> None:
+    """Write a summary anew, with the hashes and sentences that follow from its other values."""
+    document = parse_summary("damaged", (folder / "summary.json").read_bytes())
+    data = (folder / "sums.safetensors").read_bytes()
+    arrays = parse_arrays("damaged", data)
+    recipe = document.recipe.model_copy(update={"centre_sha256": centre_hash(arrays)})
+    combination = document.combination
+    rows = combination.parts
+    if len(rows) == 1:
+        rows = (rows[0].model_copy(update={"sha256": hashlib.sha256(data).hexdigest()}),)
+    costs = tuple(PartCost.of(cost.recorded()) for cost in combination.costs)
+    combination = combination.model_copy(update={"parts": rows, "costs": costs})
+    again = assembled(recipe, combination, arrays, document.product, document.noise)
+    again.save(folder, force=True, allow_research=True)
+
+
+def evaluation(folder: Path) -> None:
+    files = [folder / "A.json", folder / "B.json"]
+    for file in files:
+        found = Evaluation.load(file)
+        print(
+            found, found.overall, found.interval(), found.overall.class_intervals(), found.confusion
+        )
+        print(found.statement())
+    total = Evaluation.combine(map(Evaluation.load, files))
+    print(total.accuracy, total.interval(), total.parts)
 
 
 def events(folder: Path) -> None:
@@ -170,6 +222,10 @@ READERS: dict[str, Callable[[Path], None]] = {
     "huggingface": _of_files("saved"),
     "release": release,
     "public_labels": public_labels,
+    "summary": summary,
+    "forged_summary": forged_summary,
+    "evaluation": evaluation,
+    "combined": release,
     "events": events,
     "ledger": ledger,
     "rehashed_ledger": rehashed_ledger,

@@ -20,10 +20,12 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unit import Unit
 from tacit.releases.release import Release
+from tacit.releases.summary import Summary
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 4)).astype(np.float32)
 Y = np.arange(30) % 3
+PUBLIC = RNG.normal(size=(20, 4)).astype(np.float32)
 NAMES = np.array(["ant", "bee", "cow"])[Y]
 PLAN = """\
 name: small
@@ -169,6 +171,38 @@ def public_labels(folder: Path) -> None:
     shutil.rmtree(folder / "pool")
 
 
+def summary(folder: Path) -> None:
+    """A summary of one part, and one of two parts, whose class lists unite."""
+    for part, classes in (("A", ["ant", "bee", "cow"]), ("B", ["bee", "cow", "dog", "ant"])):
+        fit = tacit.ClassSummary("rho=0.5", classes=classes, part=part, public=PUBLIC)
+        Summary.of(fit.fit(X, NAMES), class_list="animals").save(folder / part)
+    fit = tacit.ClassSummary("rho=0.1", classes=["ant", "bee", "cow"], part="C", public=PUBLIC)
+    both = Summary.load(folder / "B") + Summary.of(fit.fit(X, NAMES), class_list="animals")
+    both.save(folder / "B", force=True)
+
+
+def forged_summary(folder: Path) -> None:
+    """Its reader restates all that follows from the damaged values."""
+    summary(folder)
+
+
+def evaluation(folder: Path) -> None:
+    release(folder)
+    made = Release.load(folder / "r")
+    for part, tables in (("A", ("right", "predicted")), ("B", ("right", "predicted"))):
+        paid = tacit.evaluate(made, X, NAMES, budget="rho=0.5", part=part, tables=tables)
+        paid.save(folder / f"{part}.json")
+    shutil.rmtree(folder / "r")
+
+
+def combined(folder: Path) -> None:
+    """A release of version 10, with the parts in item 12."""
+    summary(folder)
+    tacit.combine([folder / "A", folder / "B"], public=PUBLIC).save(folder / "r")
+    for part in "AB":
+        shutil.rmtree(folder / part)
+
+
 def events(folder: Path) -> None:
     release(folder)
     file = folder / "r" / "release.json"
@@ -277,6 +311,7 @@ def sidecar(folder: Path) -> None:
 SEEDS = (
     *(store, npy, npz, inside_npz, parquet, comma_separated, safetensors, huggingface),
     *(arrow, json_lines, hdf5, several),
+    *(summary, forged_summary, evaluation, combined),
     *(release, public_labels, events, ledger, rehashed_ledger),
     *(plan, cells, labels, label_parquet, votes, tables, pictures, sidecar),
 )
