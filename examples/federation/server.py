@@ -10,6 +10,7 @@ import numpy as np
 
 import tacit
 from recipe import FILE, PUBLIC, Recipe
+from tacit.privacy.parts import part_key
 
 RECEIVED = "received"
 RELEASE = "release"
@@ -46,18 +47,26 @@ def combine(replies: Mapping[str, Any], folder: Path, *, asked: int) -> str:
     public = np.load(folder / PUBLIC)
     expected = of_public_rows(public, recipe)
     report = [f"{len(replies)} of {asked} owners replied"]
+    earlier = {folder.name: tacit.Summary.load(folder) for folder in sorted(received.iterdir())}
+    parts = {part_key(summary.parts[0].name): name for name, summary in earlier.items()}
     hashes = set[str]()
     for sender, files in sorted(replies.items()):
         try:
             summary = checked(files, expected, hashes)
+            name = summary.parts[0].name
+            # a summary that is replayed is there already
+            kept_as = parts.setdefault(part_key(name), summary.sha256[:16])
+            if kept_as != summary.sha256[:16]:
+                raise Rejected(
+                    f"{received / kept_as} is another summary of {name!r}, and both would cost"
+                    " more than was agreed on; delete one of them"
+                )
         except (tacit.TacitError, Rejected) as error:
             report.append(f"{sender}: left out: {error}")
             continue
-        # a summary that is replayed is there already
-        summary.save(received / summary.sha256[:16], force=True)
+        summary.save(received / kept_as, force=True)
         hashes.add(summary.sha256)
-        parts = ", ".join(part.name for part in summary.parts)
-        report.append(f"{sender}: a summary of {parts}")
+        report.append(f"{sender}: a summary of {name}")
 
     summaries = sorted(received.iterdir())
     if not summaries:
@@ -84,8 +93,8 @@ def checked(files: Any, expected: tacit.Summary, hashes: Collection[str]) -> tac
     Raises
     ------
     TacitError, Rejected
-        If it is no summary, or one that is malformed, altered, poisoned, of another recipe, or has
-        one of these hashes.
+        If it is no summary, or one that is malformed, altered, poisoned, stamped, of another
+        recipe, noise or price, of several parts, or has one of these hashes.
     """
     if not isinstance(files, dict) or not all(isinstance(data, bytes) for data in files.values()):
         raise Rejected("the reply holds no files")
@@ -100,6 +109,14 @@ def checked(files: Any, expected: tacit.Summary, hashes: Collection[str]) -> tac
         raise Rejected(f"its classes are {summary.classes!r:.200}")
     if summary.guarantee.unit != expected.guarantee.unit:
         raise Rejected(f"it is private under {summary.guarantee.unit}")
+    if len(summary.parts) != 1:
+        raise Rejected(f"it is of {len(summary.parts)} parts, and an owner has one")
+    # the price follows from the noise, which `verify` compared
+    noise, agreed = (one.parts[0].noise_of_sums for one in (summary, expected))
+    if not np.isclose(noise, agreed, rtol=1e-9, atol=0):
+        raise Rejected(f"the noise of its sums is {noise:.6g}, and {agreed:.6g} was agreed on")
+    if summary.document.stamp is not None:
+        raise Rejected(f"it is stamped {summary.document.stamp}")
     if summary.sha256 in hashes:
         raise Rejected("the summary was sent twice")
     return summary

@@ -215,6 +215,45 @@ def test_the_server_combines_what_arrives_and_names_the_rest(example, folder):
     check_release(folder, ["hospital-1", "hospital-2", "hospital-3"])
 
 
+def test_owners_who_are_not_as_agreed_are_left_out_and_stop_nobody(example, folder):
+    """None of them raises the price, drowns the others in noise, or makes every round fail."""
+    request = example.server.request(folder)
+    agreed = example.recipe.Recipe.of_json(request)
+    public = np.load(folder / "public.npy")
+    honest = example.owner.reply(folder / "hospital-1", request)
+
+    def made(part, budget=agreed.budget, **others):
+        recipe = replace(agreed, budget=budget)
+        labels = np.resize(agreed.classes, len(public))
+        return recipe.summary_of(
+            public, labels, part=part, public=public, allow_overlap=True, **others
+        )
+
+    seeded = made("x", noise="research", random_state=0)
+    both = made("x") + tacit.Summary.of_files(honest)
+    replies = {
+        "z dear": made("x", budget="rho=100").files(),
+        "z noisy": made("x", budget="rho=1e-9").files(),
+        "z seeded": seeded.files(allow_research=True),
+        "z two parts": both.files(),
+        "z namesake": made("Hospital-1").files(),
+    }
+    report = example.server.combine({"hospital-1": honest} | replies, folder, asked=6)
+    faults = {line.partition(":")[0]: line for line in report.splitlines() if "left out" in line}
+    assert list(faults) == sorted(replies)
+    assert not lacking(faults["z dear"], "noise", "was agreed on")
+    assert not lacking(faults["z noisy"], "noise", "was agreed on")
+    assert not lacking(faults["z seeded"], "NOT FOR RELEASE")
+    assert not lacking(faults["z two parts"], "2 parts")
+    assert not lacking(faults["z namesake"], "received", "Hospital-1", "delete one")
+    check_release(folder, ["hospital-1"])
+
+    # and the owner who was first is still there when the namesake comes alone
+    report = example.server.combine({"z": replies["z namesake"]}, folder, asked=1)
+    assert "another summary of" in report
+    check_release(folder, ["hospital-1"])
+
+
 def check_release(folder, names):
     """The server received these summaries, as they are stored, and made a release of them."""
     paths = list((folder / "received").glob("*/*"))
