@@ -219,6 +219,8 @@ def test_a_document_that_is_not_utf8_is_refused(folder):
         (("contents", "decision"), {"rule": "nearest prototype"}, "Field required"),
         (("contents", "decision"), {}, "contents.decision"),
         (("contents", "sha256"), "../../x", "contents.sha256"),
+        (("contents",), "text", "contents"),
+        (("contents",), None, "contents"),
         (
             ("contents", "arrays"),
             [{"name": "a", "dtype": "object", "shape": [3]}],

@@ -540,7 +540,8 @@ def _takes(contents: Any) -> str:
     if isinstance(contents, dict):
         fields = set(contents)
     else:
-        fields = set(type(contents).model_fields)
+        # a file may hold text or a list here
+        fields = set(getattr(type(contents), "model_fields", ()))
     if "sets" in fields:
         return COMPLETE
     if "task" in fields:
