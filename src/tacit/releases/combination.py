@@ -11,7 +11,10 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +22,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats
-from tacit.models.summarised import event_of_noise
+from tacit.models.summarised import OF_MOMENTS, event_of_noise
 from tacit.privacy.decimals import noise_rounded_down, rounded_up
 from tacit.privacy.events import Event, Gaussian, Parallel
 from tacit.privacy.guarantee import Guarantee
@@ -125,6 +128,8 @@ class Combination(Model):
             used = {getattr(row, name) for row in self.parts}
             if used != set(range(len(entries))):
                 raise ValueError(f"{name} of the parts does not go with the list of them")
+        if len({type(label) for labels in self.class_lists for label in labels}) > 1:
+            raise ValueError("the class lists of the parts have labels of one type")
         hashes = {row.sha256 for row in self.parts}
         if len(hashes) < len(self.parts):
             raise ValueError("the same sums are named twice, and would count twice")
@@ -230,30 +235,24 @@ def noise_of_classes(combination: Combination) -> Floats:
 
     A part adds noise to the classes that it lists, and to no others.
     """
-    # few distinct pairs of list and noise, each with its number of parts
-    variances: dict[tuple[int, float], int] = {}
-    for row in combination.parts:
-        key = row.class_list, row.noise_of_sums
-        variances[key] = variances.get(key, 0) + 1
+    # exact, so that the sums depend on no order
+    of_lists = [Fraction(0)] * len(combination.class_lists)
+    numbers = Counter((row.class_list, row.noise_of_sums) for row in combination.parts)
+    for (at, noise), number in numbers.items():
+        of_lists[at] += Fraction(number * noise**2)
 
-    lists_of_class: dict[Any, list[int]] = {}
+    # many classes are in the same lists, of which a stranger's file may have many
+    lists_of: dict[Any, list[int]] = {}
     for at, labels in enumerate(combination.class_lists):
         for label in labels:
-            lists_of_class.setdefault(label, []).append(at)
+            lists_of.setdefault(label, []).append(at)
 
-    # classes of the same lists have the same noise
-    deviations: dict[tuple[int, ...], float] = {}
-    result = []
-    for label in united_classes(combination):
-        lists = tuple(lists_of_class[label])
-        if lists not in deviations:
-            # an exactly rounded sum, so that it depends on no order
-            variance = math.fsum(
-                count * noise**2 for (at, noise), count in variances.items() if at in lists
-            )
-            deviations[lists] = math.sqrt(variance)
-        result.append(deviations[lists])
-    return np.array(result)
+    @cache
+    def deviation(lists: tuple[int, ...]) -> float:
+        return math.sqrt(sum((of_lists[at] for at in lists), Fraction(0)))
+
+    deviations = [deviation(tuple(lists_of[label])) for label in united_classes(combination)]
+    return np.array(deviations)
 
 
 def noise_of_moments(combination: Combination) -> float | None:
@@ -304,7 +303,9 @@ def other_noise(combination: Combination) -> str | None:
     for row in rows.values():
         stated = combination.costs[row.cost].recorded()
         expected = event_of_noise(stated.unit, row.noise_of_sums, row.noise_of_moments)
-        if stated.groups or not _same_cost(stated.event, expected):
+        # moments of public rows are exact
+        noise_for_nothing = OF_MOMENTS.under(stated.unit) == 0 and bool(row.noise_of_moments)
+        if stated.groups or noise_for_nothing or not _same_cost(stated.event, expected):
             return f"the cost of part {quoted(row.name)} is not that of sums with its noise"
     return None
 

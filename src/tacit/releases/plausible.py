@@ -23,7 +23,7 @@ WITHIN = 9.0
 MOST_RECORDS = 2.0**31
 
 # entries of one part, whatever its noise: those of 10^5 parts add up in integers
-MOST = 2.0**45
+MOST = 2.0**40
 
 # relative error of rounded rows and of norms
 ROUNDING = 1e-6
@@ -67,7 +67,7 @@ def implausible(sums: Floats, noise: Floats, classes: tuple[Any, ...], n_parts: 
 
 
 def implausible_moments(
-    triangle: Floats, noise: float, counts: Floats, count_noise: Floats
+    triangle: Floats, noise: float, counts: Floats, count_noise: Floats, n_parts: int = 1
 ) -> str | None:
     """Describe second moments that cannot be; None if they can.
 
@@ -80,7 +80,12 @@ def implausible_moments(
         Upper triangle, row by row, with noise of this standard deviation.
     counts, count_noise : ndarrays of shape (C,)
         Noisy counts of the classes, and their standard deviations.
+    n_parts : int, default=1
+        How many parts were added up.
     """
+    if np.abs(triangle).max() > MOST * n_parts:
+        return "its second moments are larger numbers than sums have"
+
     noise_of_total = WITHIN * float(np.linalg.norm(count_noise))
     most_rows = max(float(counts.sum()) + noise_of_total, 0.0)
     noise_of_length = noise * (math.sqrt(len(triangle)) + WITHIN)

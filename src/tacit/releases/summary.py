@@ -295,6 +295,9 @@ class Summary:
             raise self._error(f"{ARRAYS} has another hash than {DOCUMENT} states")
         self._check_arrays()
         fault = self._untrue() or self._implausible()
+        # the hash by which sums that are there already are found
+        if fault is None and len(self.parts) == 1 and self.parts[0].sha256 != self.sha256:
+            fault = "its part is stated with the hash of other arrays"
         if fault is not None:
             raise self._error(fault)
         if self.card_text != self.card():
@@ -406,8 +409,6 @@ class Summary:
         fault = fault or untrue(document.combination, document.guarantee)
         if fault is not None:
             return fault
-        if len(self.parts) == 1 and self.parts[0].sha256 != self.sha256:
-            return "its part is stated with the hash of other arrays"
         check_work(guarantee)
         if document.stamp != stamp(guarantee, document.noise):
             return f"stamp {document.stamp!r} does not agree with {document.noise} noise"
@@ -427,7 +428,9 @@ class Summary:
             return fault
         triangle = np.asarray(self.moments / UNIT_OF_MOMENTS)
         counts = sums[:, -1] / COUNT_SCALE
-        return implausible_moments(triangle, of_moments, counts, noise / COUNT_SCALE)
+        return implausible_moments(
+            triangle, of_moments, counts, noise / COUNT_SCALE, len(self.parts)
+        )
 
     def _error(self, fault: str) -> ReleaseError:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")
