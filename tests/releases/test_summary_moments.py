@@ -206,6 +206,8 @@ def test_honest_moments_are_plausible_whatever_their_noise():
     persons = np.arange(120) // 5
     summary_of("A", "rho=1e8", persons, unit="add-remove-person", **SEEDED).verify()
     assert implausible_moments(np.zeros(6), 1.0, np.zeros(2), np.ones(2)) is None
+    huge = np.full(6, 2.0**41)
+    assert "larger numbers" in str(implausible_moments(huge, 1e30, np.zeros(2), np.ones(2)))
 
 
 def test_moments_that_do_not_go_with_the_document_are_refused(parts, tmp_path):
@@ -223,8 +225,11 @@ def test_moments_that_do_not_go_with_the_document_are_refused(parts, tmp_path):
         arrays, product = parts[0].arrays, parts[0].document.product
         return assembled(parts[0].recipe, combination, arrays, product, "secure")
 
-    with pytest.raises(ReleaseError, match="exact, and the unit protects rows"):
-        stating_noise(0.0).verify()
+    # exact moments too, since the unit protects rows
+    noise = parts[0].parts[0].noise_of_moments
+    for other in (0.0, noise / 2, 2 * noise):
+        with pytest.raises(ReleaseError, match="cost of part 'A' is not that of sums"):
+            stating_noise(other).verify()
 
 
 @pytest.mark.parametrize(

@@ -282,9 +282,6 @@ def untrue(combination: Combination, stated: Recorded) -> str | None:
             part_name(row.name)
         if any(cost.untrue() for cost in combination.costs):
             return "a cost of the parts is not that of its recorded guarantee"
-        of_exact = {row.cost for row in combination.parts if row.noise_of_moments == 0}
-        if not all(combination.costs[at].recorded().unit.rows_public for at in of_exact):
-            return "second moments are exact, and the unit protects rows"
         guarantee = guarantee_of(combination)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return f"the costs of the parts cannot be combined ({error})"
