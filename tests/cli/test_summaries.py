@@ -53,8 +53,28 @@ def test_two_owners_make_one_classifier(two, run):
     card = run("inspect r")[1]
     assert not lacking(card, "- A: 3 classes")
     assert not lacking(card, "- B: 3 classes")
+    assert not lacking(card, "who sees what: each owner sees the records of its part")
     for command in ("page r --out r.html", "publish r --to hub", "inspect r --dossier d.html"):
         assert run(command)[0] == 0
+    (parts,) = [fact for fact in facts_of("d.json") if fact["name"] == "Parts"]
+    assert not lacking(parts["text"], "A: 3 classes", "B: 3 classes")
+
+
+def facts_of(dossier):
+    """All facts of a dossier."""
+    sections = json.loads(Path(dossier).read_text(encoding="utf-8"))["sections"]
+    return [fact for section in sections for fact in section["facts"]]
+
+
+def test_a_gate_leaves_ledgers_to_the_owners(here, run):
+    run("ledger private --allow rho=1")
+    assert run(SUMMARISE.format("private", "A", "a"))[0] == 0
+    assert run("combine a --out r")[0] == 0
+    Path("policy.toml").write_text('unit = "add-remove"\nepsilon = 6\ndelta = 1e-6\n')
+    assert run("inspect r --require policy.toml")[0] == 0
+    status, out, _ = run("inspect r --require policy.toml --ledger private.ledger.jsonl")
+    assert status == 1
+    assert not lacking(out, "each owner's ledger counts", "leave the ledger out")
 
 
 def test_a_summary_states_its_part_its_lists_and_where_its_rows_came_from(here, run):
@@ -156,6 +176,10 @@ def test_what_is_no_summary_is_named(two, run):
         ("a public/manifest.json", "is not a folder"),
     ):
         refused(run, f"combine {folders} --out q", *words)
+    assert run("label-public r public --out labels")[0] == 0
+    refused(run, "combine labels --out q", "holds labels of public rows and not a summary")
+    refused(run, "fit noisy-sum a --budget rho=1 --out q", "a holds a summary and no records")
+    refused(run, SUMMARISE.format("r", "A", "q"), "r holds a release and no records")
     refused(run, "combine a --out r", "r exists")
     refused(run, "combine a --out a --force --as-summary", "is the summary a, or in it")
     refused(run, "combine a --out a/r", "is the summary a, or in it")
@@ -279,6 +303,9 @@ def test_a_part_leaves_and_what_has_seen_it_is_named(two, run):
     assert status == 0
     assert not lacking(out, "c: its centre was computed from 'summary of A', which holds 'A'")
     assert not lacking(out, "so seen cannot be said never to have seen it")
+    assert run("inspect seen --dossier seen.html")[0] == 0
+    (seen,) = [fact for fact in facts_of("seen.json") if fact["name"].startswith("Computed")]
+    assert seen["text"] == "centre from summary of A (of A)"
     printed = json.loads(run("combine a b c --without A --json --as-summary --out s")[1])
     assert printed["left_out"] == [{"summary": "a", "part": "A"}]
     assert [held["where"] for held in printed["still_holds"]] == ["c"]

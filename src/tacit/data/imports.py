@@ -89,6 +89,9 @@ width, to `Arrays`.
 """
 SUFFIXES = (".npy", *READERS)
 
+# documents of what was released, which holds no records
+RELEASED = {"summary.json": "a summary", "release.json": "a release"}
+
 
 def read_data(
     paths: Paths,
@@ -433,6 +436,11 @@ def _with_persons(data: Data, ids: Any) -> Arrays:
 
 
 def _unknown(path: Path) -> InputError:
+    for file, kind in RELEASED.items():
+        if (path / file).is_file():
+            return InputError(
+                f"{path} holds {kind} and no records; give a store, a file or a table"
+            )
     if path.is_dir():
         kinds = "a store, a saved data set nor a folder of SPLIT_x.npy or SPLIT_train.npy files"
         return InputError(f"{path} is neither {kinds}; check its name")

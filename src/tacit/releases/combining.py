@@ -19,7 +19,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.releases.adding_tree import added_anywhere
 from tacit.releases.card import render_card
 from tacit.releases.release import Release
-from tacit.releases.schema import COMBINED_VERSION, CombinedPattern
+from tacit.releases.schema import COMBINED_VERSION, CombinedPattern, Trust
 from tacit.releases.sources import Leaving
 from tacit.releases.summary import Summary
 
@@ -28,6 +28,11 @@ METHODS = ("auto", "noisy-sum", "least-squares")
 PATTERN = (
     "made of released summaries, which can be combined again at no further cost; each owner's"
     " ledger counts what their summary cost"
+)
+
+WHO_SEES_WHAT = (
+    "each owner sees the records of its part and draws their noise; all others see only summaries"
+    " and this release"
 )
 
 
@@ -241,7 +246,13 @@ def release_of(
         combination=summary.document.combination,
         sources=summary.recipe.sources,
     )
-    document = document.model_copy(update={"version": COMBINED_VERSION, "pattern": pattern})
+    document = document.model_copy(
+        update={
+            "version": COMBINED_VERSION,
+            "pattern": pattern,
+            "trust": Trust(setting="central", who_sees_what=WHO_SEES_WHAT),
+        }
+    )
     return Release(document, release.arrays, release.sha256, render_card(document), release.source)
 
 

@@ -20,7 +20,7 @@ from tacit.privacy.ledger import scope_of_charge
 from tacit.releases import labels_files, reading
 from tacit.releases.fields import NOT_STATED
 from tacit.releases.reading import LABELS_DOCUMENT, README, SIGNATURE
-from tacit.releases.schema import Document, LedgerPattern
+from tacit.releases.schema import CombinedPattern, Document, LedgerPattern
 from tacit.releases.signing import LARGEST, check_signature
 
 # Files beside those of a release that a signature covers, and the most bytes of each.
@@ -109,6 +109,11 @@ def ledger_evidence(
     pattern = document.pattern
     if not isinstance(pattern, LedgerPattern) or pattern.ledger_head == NOT_STATED:
         fault = "the release states no head of a ledger; fit with a ledger"
+        if isinstance(pattern, CombinedPattern):
+            fault = (
+                "the release is made of summaries, which each owner's ledger counts; leave the"
+                " ledger out, and hold each summary against that of its owner"
+            )
         return LedgerEvidence(given=True, fault=fault)
     if pattern.ledger_head not in history.hashes:
         fault = (

@@ -81,6 +81,11 @@ def _check_kind(folder: Path) -> None:
         raise ReleaseError(f"{folder} {fault}; give the folder of a summary")
     if (folder / DOCUMENT).is_file():
         return
+    if (folder / reading.LABELS_DOCUMENT).exists():
+        raise ReleaseError(
+            f"{folder} holds labels of public rows and not a summary; give the summaries that tacit"
+            " summarise wrote"
+        )
     if (folder / reading.DOCUMENT).exists():
         fault = f"{folder} is a release and not a summary, and releases do not add up"
         raise ReleaseError(f"{fault}; give the summaries that tacit summarise wrote")

@@ -17,6 +17,7 @@ from tacit.privacy.decimals import rounded_up
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import right_guesses
 from tacit.releases.audited import AuditResult
+from tacit.releases.combination import part_lines
 from tacit.releases.fields import NOT_STATED, Numbers
 from tacit.releases.gate import Verdict
 from tacit.releases.opening import MOST_CLASSES as MOST_AT_A_GLANCE
@@ -30,6 +31,7 @@ from tacit.releases.release import Release
 from tacit.releases.schema import (
     Accounting,
     Adaptation,
+    CombinedPattern,
     CompleteContents,
     Document,
     LearnerMechanisms,
@@ -58,6 +60,9 @@ from tacit.version import __version__
 CONCLUSIONS = "What can be concluded about one person"
 
 THIS_CHECK = "this check"
+
+# parts, or sources of recipes, that are listed
+MOST_PARTS = 20
 IN_GENERAL = "holds for every such release"
 
 _UNITS = {
@@ -140,6 +145,7 @@ def _learned(document: Document) -> Section:
         Fact("Noise, by use", document.accounting.composition, "item 9"),
         Fact("Method", _method(document), "item 10"),
         *_ledger(document),
+        *_parts(document),
         Fact("Trust", f"{document.trust.setting}: {document.trust.who_sees_what}", "item 3"),
         Fact("What leaves", document.contents.what, "item 8"),
         Fact("Fewest records of a class", _least_records(document), "item 8"),
@@ -161,6 +167,8 @@ def _learned(document: Document) -> Section:
 
 def _method(document: Document) -> str:
     """Name the learner and its public parameters, if the document has them."""
+    if isinstance(document.pattern, CombinedPattern):
+        return "made of summaries, which were added up"
     if not isinstance(document.mechanisms, LearnerMechanisms):
         return NOT_STATED
     learner = document.mechanisms.learner
@@ -198,6 +206,28 @@ def _ledger(document: Document) -> list[Fact]:
         Fact("Ledger since", since, "item 12"),
         Fact("Ledger's last hash", head, "item 12"),
     ]
+
+
+def _parts(document: Document) -> list[Fact]:
+    """The parts of a release that was made of summaries, and what these were computed from."""
+    pattern = document.pattern
+    if not isinstance(pattern, CombinedPattern):
+        return []
+    lines = part_lines(pattern.combination)
+    facts = [Fact("Parts", _first_of(lines), "item 12")]
+    if pattern.sources:
+        sources = [
+            f"{source.what} from {source.release} (of {', '.join(source.parts) or NOT_STATED})"
+            for source in pattern.sources
+        ]
+        facts.append(Fact("Computed from earlier releases", _first_of(sources), "item 12"))
+    return facts
+
+
+def _first_of(lines: list[str]) -> str:
+    """The first lines, and how many more there are."""
+    more = f"; and {len(lines) - MOST_PARTS} more" if len(lines) > MOST_PARTS else ""
+    return "; ".join(lines[:MOST_PARTS]) + more
 
 
 def _class_names(document: Document) -> str:
