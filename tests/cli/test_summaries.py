@@ -129,6 +129,10 @@ def test_declarations_decide_the_cost(two, run):
     assert rho("") == pytest.approx(0.5)
     assert rho("--overlapping") == pytest.approx(1.0)
     assert rho("--moving") == pytest.approx(0.5)
+    assert run(SUMMARISE.format("private", "C", "c") + " --public public --unit replace")[0] == 0
+    out = run("combine a c --out mixed")[1]
+    assert not lacking(out, "A: 3 classes", "under add-remove;")
+    assert not lacking(out, "C: 3 classes", "under replace;")
     assert "the costs of all parts add up" in run("combine a b --overlapping --out p")[1]
 
 
@@ -153,6 +157,7 @@ def test_outputs_and_facts_are_checked_before_anything_is_charged(here, run):
         ("--out s --noise research --seed 0", "not for release"),
         ("--out s --noise research", "needs a seed"),
         ("--out s --unit add-remove-person", "needs person ids"),
+        ("--out s --class-list-name=", "is empty"),
     ):
         refused(run, f"{command} {options}", *words)
     line = command.replace("rho=.5", "{}") + " --out s"

@@ -326,15 +326,17 @@ def _same_cost(stated: Event, expected: Event) -> bool:
 def part_lines(combination: Combination) -> list[str]:
     """Write the parts for a card, a row each: classes, noise and cost."""
     lines = []
+    several_units = len({cost.guarantee.unit for cost in combination.costs}) > 1
     for row in combination.parts:
         cost = combination.costs[row.cost]
+        unit = f" under {cost.guarantee.unit}" if several_units else ""
         n_classes = len(combination.class_lists[row.class_list])
         noise = f"noise of its sums {noise_rounded_down(row.noise_of_sums)}"
         if row.noise_of_moments is not None:
             noise += f", of its moments {noise_rounded_down(row.noise_of_moments)}"
         lines.append(
             f"{row.name}: {n_classes} classes, {noise}, rho = {_price(cost.rho)}, epsilon ="
-            f" {_price(cost.epsilon)} at delta = {cost.delta:g}; released {row.date}, arrays"
+            f" {_price(cost.epsilon)} at delta = {cost.delta:g}{unit}; released {row.date}, arrays"
             f" {row.sha256}"
         )
     return lines

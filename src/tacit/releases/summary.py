@@ -453,6 +453,9 @@ def recipe_of(
     ReleaseError
         If a fact cannot stand in the card.
     """
+    if class_list is not None and not class_list.strip():
+        fault = f"class_list={quoted(class_list)} is empty"
+        raise ReleaseError(f"{fault}; give one line of text, or leave it out")
     arrays = {} if centre is None else {CENTRE: centre}
     try:
         return SummaryRecipe(
