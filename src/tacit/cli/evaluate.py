@@ -1,11 +1,9 @@
 """`tacit evaluate`: how well a release does on a test set."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from tacit.cli.answers import (
-    check_picture,
-)
+from tacit.cli.answers import check_picture
 from tacit.cli.exact_evaluation import Exact, evaluate_exactly
 from tacit.cli.options import (
     AnyEncoder,
@@ -19,22 +17,11 @@ from tacit.cli.options import (
     Persons,
     Split,
 )
-from tacit.cli.paid_evaluation import (
-    Paid,
-    check_paid,
-    check_table_file,
-    evaluate_paid,
-    is_table_file,
-)
+from tacit.cli.paid_evaluation import Paid, check_paid, check_table_file, evaluate_paid
+from tacit.cli.paid_output import is_table_file
 from tacit.cli.paid_tables import check_of_tables, evaluate_tables
-from tacit.cli.prediction_sets import (
-    calibrate,
-    check_alone,
-)
+from tacit.cli.prediction_sets import calibrate, check_alone
 from tacit.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 
 def evaluate(

@@ -33,7 +33,8 @@ from tacit.cli.label_set_figures import (
 from tacit.cli.options import (
     LabelMeaning,
 )
-from tacit.cli.paid_evaluation import check_recordable, tell_of_record, true_labels
+from tacit.cli.paid_evaluation import check_recordable, true_labels
+from tacit.cli.paid_output import tell_of_record
 from tacit.cli.prediction_sets import (
     facts_of_sets,
     figures_of_sets,

@@ -6,15 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.cli.answers import check_picture
-from tacit.cli.paid_evaluation import (
-    Paid,
-    check_states_paid_figures,
-    is_table_file,
-    show_paid,
-    tell_of_outputs,
-    utility_of,
-    write_output,
-)
+from tacit.cli.paid_evaluation import Paid, check_states_paid_figures, utility_of
+from tacit.cli.paid_output import is_table_file, show_paid, tell_of_outputs, write_output
 from tacit.compute.progress_display import shown_progress
 from tacit.errors import InputError, excerpt
 

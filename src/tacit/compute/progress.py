@@ -39,6 +39,17 @@ def reporting(reporter: Reporter) -> Iterator[None]:
         _reporter.reset(token)
 
 
+@contextmanager
+def unreported() -> Iterator[None]:
+    """Report no progress within the block, of which the caller reports the end."""
+    with reporting(_nothing):
+        yield
+
+
+def _nothing(label: str, amount: int, total: int) -> None:
+    """Take a report, and do nothing."""
+
+
 def report_by_default(reporter: Reporter | None) -> None:
     """Send progress to `reporter` wherever no `reporting` block says otherwise, in all threads."""
     global _default

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.progress import reporting
+from tacit.compute.progress import unreported
 from tacit.compute.shared import sharing
 from tacit.compute.timing import timing
 from tacit.data.person_ids import PersonIdsWarning
@@ -105,7 +105,8 @@ def work(folder: Path, cell: Cell) -> Result:
     }
 
     shared_work = nullcontext() if cell.timed else sharing(folder / SHARED)
-    with shared_work, reporting(lambda *_: None):  # the sweep reports progress, by cells
+    # the sweep reports progress, by cells
+    with shared_work, unreported():
         try:
             measured = measure(cell)
         except Exception as error:

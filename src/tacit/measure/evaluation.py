@@ -1,7 +1,7 @@
 """Results of a paid evaluation: noisy tables, and the figures and intervals that follow from them.
 
 A table counts the test records by group, class and outcome (`evaluating.py`). Whatever follows from
-the noisy counts is post-processing, and costs nothing more.
+the noisy counts (`paid_figures.py`) is post-processing, and costs nothing more.
 
 Tables of several parts of the records, such as several hospitals, add up: their noisy integers do,
 exactly and in any order, and the noise of a cell is the sum of theirs (`summed_noise.py`). The
@@ -14,7 +14,6 @@ Price: `tacit.privacy.parts.combined`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from tacit.errors import InputError, ReleaseError, quoted
 from tacit.measure import intervals
 from tacit.measure.evaluation_file import document_of, file_of, read_evaluation
 from tacit.measure.intervals import Counts, Floats, Noise
+from tacit.measure.paid_figures import Bin, Figures
 from tacit.measure.part_tables import CONFIDENCE_EDGES, check_units, difference, noise_of_parts
 from tacit.mechanisms.gaussian import UNIT
 from tacit.mechanisms.noise import NOISES
@@ -48,106 +48,6 @@ ABOUT_TEST_RECORDS = (
     "The figures are about the test records, and so is this guarantee. Another one covers the"
     " records that the classifier was trained on; for someone among both, the costs add up."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Figures:
-    """Accuracies that follow from noisy counts of right and wrong records of each class.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (C,)
-    counts : Counts
-        Of the classes.
-    noise : Noise
-        Of each noisy cell.
-    """
-
-    classes: NDArray[Any]
-    counts: Counts
-    noise: Noise
-
-    @property
-    def records(self) -> float:
-        """Noisy number of records; under a unit per person, of persons by their weight."""
-        return float(self.counts.records.sum())
-
-    @property
-    def accuracy(self) -> float:
-        """Share of right records; nan where noise hides whether there are records."""
-        return float(intervals.accuracy(self._total, self.noise)[0])
-
-    @property
-    def balanced_accuracy(self) -> float:
-        """Mean of the accuracies of all classes; nan where noise hides the size of one."""
-        return intervals.balanced_accuracy(self.counts, self.noise)
-
-    @property
-    def per_class(self) -> dict[Any, float]:
-        """Accuracy of each class; nan where noise hides whether there are records."""
-        shares = intervals.accuracy(self.counts, self.noise)
-        return dict(zip(self.classes.tolist(), shares.tolist(), strict=True))
-
-    def interval(self, name: str = "balanced_accuracy", level: float = 0.95) -> tuple[float, float]:
-        """Return an interval that covers the sampling of the test records and the noise.
-
-        Parameters
-        ----------
-        name : {"accuracy", "balanced_accuracy", "clear_balanced_accuracy"}
-        level : float, default=0.95
-            The least probability with which it holds the accuracy on new records of the same kind.
-        """
-        checked_level(level)
-        if name == "accuracy":
-            lower, upper = intervals.accuracy_intervals(self._total, self.noise, level)
-            return float(lower[0]), float(upper[0])
-        if name == "balanced_accuracy":
-            return intervals.balanced_interval(self.counts, self.noise, level)
-        if name == "clear_balanced_accuracy":
-            return intervals.clear_interval(self.counts, self.noise, level)
-        raise InputError(
-            f"name={quoted(name)} is not one of accuracy, balanced_accuracy,"
-            " clear_balanced_accuracy; class_intervals has those of classes"
-        )
-
-    def class_intervals(self, level: float = 0.95) -> dict[Any, tuple[float, float]]:
-        """Return the interval of the accuracy of each class; (0, 1) where nothing is known."""
-        lower, upper = intervals.accuracy_intervals(self.counts, self.noise, checked_level(level))
-        ends = zip(lower.tolist(), upper.tolist(), strict=True)
-        return dict(zip(self.classes.tolist(), ends, strict=True))
-
-    @property
-    def clear_classes(self) -> NDArray[Any]:
-        """The classes whose size stands clear of the noise, of shape (at most C,)."""
-        return np.asarray(self.classes[intervals.clear(self.counts, self.noise)])
-
-    @property
-    def clear_balanced_accuracy(self) -> float:
-        """Mean of the accuracies of the clear classes; nan without such classes."""
-        chosen = intervals.clear(self.counts, self.noise)
-        if not chosen.any():
-            return math.nan
-        return intervals.balanced_accuracy(self.counts.at(chosen), self.noise)
-
-    @property
-    def hidden_classes(self) -> int:
-        """Number of classes of which noise hides whether they have records."""
-        return sum(math.isnan(share) for share in self.per_class.values())
-
-    @property
-    def _total(self) -> Counts:
-        return self.counts.total()
-
-
-@dataclass(frozen=True, eq=False)
-class Bin:
-    """Records of one bin of confidence: how many, noisy, and how many of them are right."""
-
-    low: float
-    high: float
-    records: float
-    accuracy: float
-    interval: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,44 +124,46 @@ class Evaluation:
             If an evaluation has no part, one is there twice, or two differ in the release, the
             classes, the groups or the kinds of tables.
         """
-        total: Evaluation | None = None
+        first: Evaluation | None = None
         counts: dict[str, Wide] = {}
         summands = []
         hashes: set[str] = set()
         noise = NOISES[0]
         for evaluation in evaluations:
-            own = evaluation._part_of_sum()
-            for row in own.parts:
+            parts = evaluation._named_parts()
+            for row in parts.parts:
                 if row.sha256 in hashes:
                     raise InputError(
                         f"the table of part {quoted(row.name)} is there twice, and its records"
                         " would count twice; pass it once"
                     )
                 hashes.add(row.sha256)
-            if total is None:
-                total = evaluation
+
+            if first is None:
+                first = evaluation
                 counts = dict(evaluation.counts)
             else:
-                total._check_same(evaluation)
+                first._check_same(evaluation)
                 counts = {kind: table + evaluation.counts[kind] for kind, table in counts.items()}
-            summands += summands_of(own)
-            overlapping = overlapping or own.overlapping
-            moving = moving or own.moving
+
+            summands += summands_of(parts)
+            overlapping = overlapping or parts.overlapping
+            moving = moving or parts.moving
             # the source of which least is promised
             noise = max(noise, evaluation.noise, key=NOISES.index)
-        if total is None:
+        if first is None:
             raise InputError("there is no evaluation to add up; pass one at least")
 
         combination = combination_of(summands, overlapping=overlapping, moving=moving)
         check_units(combination)
         return cls(
-            classes=total.classes,
-            group_names=total.group_names,
+            classes=first.classes,
+            group_names=first.group_names,
             counts=counts,
             cell_noise=noise_of_parts(combination, len(counts)),
             guarantee_=guarantee_of(combination),
             noise=noise,
-            release_sha256=total.release_sha256,
+            release_sha256=first.release_sha256,
             combination=combination,
         )
 
@@ -317,7 +219,7 @@ class Evaluation:
             classes=tuple(self.classes.tolist()),
             groups=self.group_names,
             noise=self.noise,
-            combination=self._part_of_sum(),
+            combination=self._named_parts(),
             guarantee=self.guarantee_,
         )
         if document.stamp and not allow_research:
@@ -397,13 +299,16 @@ class Evaluation:
         counts = Counts.of(table[0], table[1], n_cells, n_cells)
         shares = intervals.accuracy(counts, self.cell_noise)
         lower, upper = intervals.accuracy_intervals(counts, self.cell_noise, 0.95)
-        columns = (
-            CONFIDENCE_EDGES[:-1], CONFIDENCE_EDGES[1:], counts.records, shares, lower, upper,
-        )  # fmt: skip
-        bins = []
-        for low, high, records, share, *ends in np.column_stack(columns).tolist():
-            bins.append(Bin(low, high, records, share, (ends[0], ends[1])))
-        return bins
+        return [
+            Bin(
+                low=float(CONFIDENCE_EDGES[at]),
+                high=float(CONFIDENCE_EDGES[at + 1]),
+                records=float(counts.records[at]),
+                accuracy=float(shares[at]),
+                interval=(float(lower[at]), float(upper[at])),
+            )
+            for at in range(len(shares))
+        ]
 
     def statement(self) -> str:
         """Return the guarantee of the test records in words."""
@@ -413,7 +318,7 @@ class Evaluation:
             statement = f"{statement}\n{SEEDED}"
         return statement
 
-    def _part_of_sum(self) -> Combination:
+    def _named_parts(self) -> Combination:
         """Return the parts of the records; an error if none was named."""
         if self.combination is None:
             raise InputError(
@@ -472,10 +377,3 @@ class Evaluation:
             sums = table.sum(axis=2)
             counts = Counts.of(sums[:, 0], sums[:, 1], n_cells, n_cells)
         return Figures(self.classes, counts, self.cell_noise)
-
-
-def checked_level(level: Any) -> float:
-    """Return the level of an interval, between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise InputError(f"level={quoted(level)} must be between 0 and 1; pass for example 0.95")
-    return float(level)

@@ -98,6 +98,7 @@ def document_of(
     """Describe tables; a ReleaseError names what no document may hold."""
     tables = []
     for kind, table in counts.items():
+        # Python's integers, since 64 bits may not hold them
         words = zip(table.high.ravel().tolist(), table.low.ravel().tolist(), strict=True)
         integers = tuple((high << 32) + low for high, low in words)
         tables.append(CountTable(kind=kind, counts=integers))  # type: ignore[arg-type]
@@ -196,10 +197,14 @@ def _fault_of_size(document: EvaluationDocument) -> str | None:
         return "a kind of table is there twice"
     if len(set(document.groups)) < len(document.groups):
         return "a group is named twice"
-    names = len(document.groups), len(document.classes)
-    _check_size(sum(math.prod(shape_of(kind, *names)) for kind in kinds))
+
+    cells = {
+        kind: math.prod(shape_of(kind, len(document.groups), len(document.classes)))
+        for kind in kinds
+    }
+    _check_size(sum(cells.values()))
     for table in document.tables:
-        expected = math.prod(shape_of(table.kind, *names))
+        expected = cells[table.kind]
         if len(table.counts) != expected:
             return (
                 f"table {table.kind!r} has {len(table.counts)} counts, and its groups and classes"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines.workers import one_thread_each
-from tacit.compute.progress import reporting
+from tacit.compute.progress import unreported
 from tacit.compute.shared import caching
 from tacit.data.imbalance import class_sizes
 from tacit.learners.common.base import PrivateClassifier
@@ -144,7 +144,7 @@ class SimulatedFits:
             people = np.arange(len(train)) // self.task.records_per_person
             persons = rng.permutation(people)
         # fits of one seed have the same public rows, so what is learned from these is cached
-        with one_thread_each(), caching(), reporting(no_report), warnings.catch_warnings():
+        with one_thread_each(), caching(), unreported(), warnings.catch_warnings():
             # they are about settings of the fit to come, which repeats them
             warnings.simplefilter("ignore", UserWarning)
             learner.fit(pseudo.rows[train], pseudo.labels[train], persons)
@@ -160,10 +160,6 @@ class SimulatedFits:
             values |= {"public": public, "allow_overlap": True}
         values |= {"noise": "research", "random_state": seed}
         return self.learner_class.of_flat(**values, **self.parameters)
-
-
-def no_report(label: str, amount: int, total: int) -> None:
-    """Leave out the progress of a single fit."""
 
 
 def result_file(kind: Kind, budget: Budget, seed: int, factor: float) -> str:

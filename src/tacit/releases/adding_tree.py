@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from tacit.compute.checkpoint import Checkpoint
 from tacit.compute.engines import Engine, engine_from, whole
 from tacit.compute.engines.workers import in_directory
-from tacit.compute.progress import progress, reporting
+from tacit.compute.progress import progress, unreported
 from tacit.compute.shared import digest, locked
 from tacit.errors import InputError, quoted
 from tacit.releases.adding import Reference
@@ -208,11 +208,7 @@ def _added_level(
 
 def _add_group(task: Task, group: Group) -> int:
     """Add a group of summaries up in a worker; return their number."""
-    with in_directory(task.directory), reporting(_be_quiet):
+    with in_directory(task.directory), unreported():
         total = task.add(group.folders)
         total.save(group.total, force=True, allow_research=True)
         return len(group.folders)
-
-
-def _be_quiet(label: str, amount: int, total: int) -> None:
-    """Report no progress: the caller counts the summaries of finished groups."""

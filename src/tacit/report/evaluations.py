@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tacit.measure.evaluation import Evaluation, Figures
+from tacit.measure.evaluation import Evaluation
+from tacit.measure.paid_figures import Figures
 from tacit.models.metrics import Spread
 from tacit.report import charts, paper
 from tacit.report.figure import Axis, Figure, Panel, Point

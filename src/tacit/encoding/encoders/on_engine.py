@@ -16,7 +16,7 @@ from typing import Any
 from tacit.compute.checkpoint import KEY
 from tacit.compute.engines import Engine
 from tacit.compute.engines.workers import environment, in_directory
-from tacit.compute.progress import progress, reporting
+from tacit.compute.progress import progress, unreported
 from tacit.encoding.encoders.base import Features
 from tacit.encoding.encoders.batches import batch_size
 from tacit.encoding.encoders.job import Job, Options
@@ -101,7 +101,7 @@ def _task(job: Job) -> Task:
 
 def _encode_shard(task: Task, number: int) -> int:
     """Encode a shard in a worker; return the number of its records."""
-    with in_directory(task.directory), environment(ONE_CORE), reporting(_be_quiet):
+    with in_directory(task.directory), environment(ONE_CORE), unreported():
         job = _open(task)
         job.encode([number])
         return job.n_records([number])
@@ -147,7 +147,3 @@ def _difference(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
         "sees another source: names, sizes or times of its files differ; give one in a folder that"
         " all machines share"
     )
-
-
-def _be_quiet(label: str, amount: int, total: int) -> None:
-    """Report no progress: the caller counts the records of finished shards."""
