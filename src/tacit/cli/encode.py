@@ -175,6 +175,8 @@ def encode(
     force
         Overwrite the output.
     """
+    engine_options = {"engine": engine, "jobs": jobs, "minutes": minutes}
+    passed_to_engine = engine_options | {"jobs": None if jobs == 1 else jobs}
     if encoder == ENCODER:
         encode_table(
             source,
@@ -206,9 +208,7 @@ def encode(
                 "projection": projection,
                 "batch": batch,
                 "workers": workers,
-                "engine": engine,
-                "jobs": None if jobs == 1 else jobs,
-                "minutes": minutes,
+                **passed_to_engine,
             },
         )
         return
@@ -236,9 +236,7 @@ def encode(
             "skip-bad": skip_bad,
             "mirror": mirror,
             "long": long,
-            "engine": engine,
-            "jobs": None if jobs == 1 else jobs,
-            "minutes": minutes,
+            **passed_to_engine,
         }
         check_alone(texts, record_options)
     _check_through(through, through_texts, source)
@@ -249,15 +247,10 @@ def encode(
         parts = splits(source)
     check_writable(out, force=force, ours=holds_stores if len(parts) > 1 else is_store)
 
-    uses_engine = engine is not None or jobs != 1
-    if uses_engine and workers:
-        raise InputError(
-            f"--workers {workers} decodes beside an encoder in this process, and each task of"
-            " --engine or --jobs decodes by itself; leave one of them out"
-        )
-    if uses_engine and device == "auto":
+    if engine is not None or jobs != 1:
+        _check_workers(workers)
         # a task has one core, and the devices of this machine are not those of the workers
-        device = "cpu"
+        device = "cpu" if device == "auto" else device
     options = Options(
         labels="index" if labels == INDEX else "value",
         classes=read_classes(classes),
@@ -281,17 +274,18 @@ def encode(
     if source is None:
         listed, descriptions = class_texts(texts, options.classes)
         sources = {"": names_source(listed, templates, descriptions)}
-        # Read before the encoder, which takes long to load.
-        public_classes = None if through is None else PublicClasses.read(through, through_texts)
-        features = load_text_side(encoder, **encoder_options)
-        if public_classes is not None:
+        if through is not None:
+            # read before the encoder, which takes long to load
+            public_classes = PublicClasses.read(through, through_texts)
+            features = load_text_side(encoder, **encoder_options)
             store_options = {"dtype": dtype, "identity": identity, "force": force}
             with shown_progress():
                 write_through(
                     out, public_classes, listed, descriptions, templates, features, **store_options
                 )
             return
-        # The labels of this store are the class list.
+        features = load_text_side(encoder, **encoder_options)
+        # the labels of this store are the class list
         options = replace(options, classes=None)
     else:
         _check_persons(persons, parts)
@@ -316,7 +310,6 @@ def encode(
             names = names_to_carry(sources.values(), options.classes, texts, templates, text_side)
             options = replace(options, names=names)
 
-    engine_options = {"engine": engine, "jobs": jobs, "minutes": minutes}
     outcomes = _encode(
         sources, features, out, options, identity=identity, force=force, **engine_options
     )
@@ -334,6 +327,15 @@ def _check_through(through: Path | None, through_texts: Path | None, source: Pat
     if through is None and through_texts is not None:
         raise InputError(
             f"--through-texts {through_texts} is for the classes of --through STORE; leave it out"
+        )
+
+
+def _check_workers(workers: int | None) -> None:
+    """Refuse processes that decode beside an engine."""
+    if workers:
+        raise InputError(
+            f"--workers {workers} decodes beside an encoder in this process, and each task of"
+            " --engine or --jobs decodes by itself; leave one of them out"
         )
 
 

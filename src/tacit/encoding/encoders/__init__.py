@@ -174,7 +174,6 @@ def _other_kind(encoder: str, kind: Kind) -> OtherKindError:
 
 
 def read_projection(path: Path) -> NDArray[np.float32]:
-    """The public matrix (dim, new_dim) of a file; anything else is refused."""
     """Read the public matrix, (dim, new_dim), of a file; anything else is refused."""
     matrix = map_npy(existing_here(path))
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not np.isfinite(matrix).all():

@@ -8,6 +8,7 @@ left over from another run replaces no shard of this one.
 """
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -157,12 +158,13 @@ class Job:
 
         Shards are whole batches, so that batches do not depend on the shard that a run began with.
         """
-        return -(-self.options.shard_rows // self.size) * self.size
+        n_batches = math.ceil(self.options.shard_rows / self.size)
+        return n_batches * self.size
 
     @property
     def count(self) -> int:
         """Number of shards."""
-        return -(-len(self.source) // self.rows)
+        return math.ceil(len(self.source) / self.rows)
 
     @property
     def labels(self) -> Any:

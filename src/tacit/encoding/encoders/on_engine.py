@@ -34,7 +34,8 @@ _opened: dict[tuple[Path, str], Job] = {}
 class Task:
     """The arguments of a worker, from which it prepares the job again.
 
-    `directory` is the working folder of this process, in which relative paths start.
+    `directory` is the working folder of the caller, in which relative paths start. `card` describes
+    the caller's encoder, and `key` hashes it with the source: both are compared with the worker's.
     """
 
     open_source: Callable[[], Source]
@@ -63,7 +64,7 @@ def check_reopens(job: Job) -> None:
 
 def encode_on_engine(job: Job, numbers: Sequence[int], engine: Engine) -> None:
     """Encode shards of a job where an engine runs."""
-    # makes the folder of the job, with its key
+    # makes the folder of the job, with the key by which a worker knows it
     job.checkpoint  # noqa: B018
     finished = engine.map(partial(_encode_shard, _task(job)), numbers)
     try:
@@ -72,11 +73,12 @@ def encode_on_engine(job: Job, numbers: Sequence[int], engine: Engine) -> None:
             for _ in progress(finished, "encoding", n_records, lambda n: n):
                 pass
     finally:
-        # one job of joblib runs in this process
+        # joblib with one job encodes in this process, which needs that encoder no longer
         _opened.clear()
 
 
 def _task(job: Job) -> Task:
+    """Describe a job that `check_reopens` let pass."""
     source = job.source
     features = job.features
     assert source.reopen is not None
@@ -88,14 +90,14 @@ def _task(job: Job) -> Task:
         shard_rows=job.options.shard_rows,
     )
     return Task(
-        source.reopen,
-        features.reload,
-        dict(source.faults),
-        options,
-        job.work,
-        Path.cwd(),
-        features.card,
-        job.key,
+        open_source=source.reopen,
+        load_features=features.reload,
+        faults=dict(source.faults),
+        options=options,
+        work=job.work,
+        directory=Path.cwd(),
+        card=features.card,
+        key=job.key,
     )
 
 
@@ -128,6 +130,7 @@ def _open(task: Task) -> Job:
     if job.key != task.key:
         raise InputError(f"a worker on {machine} {_difference(task.card, features.card)}")
 
+    # one job in memory, since encoders are large
     _opened.clear()
     _opened[task.work, task.key] = job
     return job

@@ -165,10 +165,11 @@ def _runner(
 def _finish(job: Job, runner: Engine | None) -> int:
     """Encode the shards that are not finished; return the number of records in the others."""
     missing = job.missing()
-    if missing and runner is None:
-        job.encode(missing)
-    elif missing and runner is not None:
-        encode_on_engine(job, missing, runner)
+    if missing:
+        if runner is None:
+            job.encode(missing)
+        else:
+            encode_on_engine(job, missing, runner)
     return len(job.source) - job.n_records(missing)
 
 
