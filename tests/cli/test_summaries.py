@@ -338,4 +338,15 @@ def test_parts_that_are_too_noisy_are_named_by_their_multipliers(two, run):
     loud = "summarise test --budget rho=.001 --part loud --public public --out loud"
     assert run(loud)[0] == 0
     out = run("combine a b loud --out q")[1]
-    assert not lacking(out, "The noise of 'loud' is so large", "--without leaves a part out")
+    assert not lacking(out, "Left out 'loud'", "lower the expected quality", "--keep-noisy keeps")
+    assert "loud" not in Release.load("q").card()
+    assert run("combine a b loud --keep-noisy --out kept")[0] == 0
+    assert "loud" in Release.load("kept").card()
+
+
+def test_a_part_counts_at_its_allowance(two, run):
+    status, out, _ = run("combine a b --allowance A:rho=2 --out r")
+    assert (status, Release.load("r").verify().guarantee.rho) == (0, pytest.approx(2))
+    assert "rho = 2" in out
+    refused(run, "combine a b --allowance A --out q", "must name a part and its budget")
+    refused(run, "combine a b --allowance A:rho=.0001 --out q", "cost more than its allowance")

@@ -15,6 +15,7 @@ from tacit.errors import InputError, ReleaseError
 from tacit.releases import adding, adding_tree
 from tacit.releases.adding import Adding
 from tacit.releases.adding_tree import added_on_engine, group_size
+from tacit.releases.combination import Declared
 from tacit.releases.summary import Summary, added_up, assembled
 
 RNG = np.random.default_rng(0)
@@ -141,8 +142,10 @@ def test_partial_sums_of_other_files_are_not_taken_over(folders, tmp_path, monke
         added_on_engine(own, engine="joblib", jobs=1, folder=work)
     monkeypatch.setattr(adding_tree, "added_up", added_up)
 
-    overlapping = added_on_engine(own, engine="joblib", jobs=1, folder=work, overlapping=True)
-    assert overlapping.files() == added_up(own, overlapping=True).files()
+    overlapping = added_on_engine(
+        own, engine="joblib", jobs=1, folder=work, declared=Declared(overlapping=True)
+    )
+    assert overlapping.files() == added_up(own, declared=Declared(overlapping=True)).files()
     assert len(list(work.iterdir())) == 1
     fit = tacit.ClassSummary("rho=0.5", classes=CLASSES, part="hospital 0").fit(X, LABELS)
     Summary.of(fit).save(own[0], force=True)
@@ -152,8 +155,8 @@ def test_partial_sums_of_other_files_are_not_taken_over(folders, tmp_path, monke
 
 def test_a_release_of_an_engine_is_that_of_one_process(folders):
     day = "2026-02-01"
-    here = tacit.combine(folders, date=day)
-    there = tacit.combine(folders[::-1], engine="joblib", date=day)
+    here = tacit.combine(folders, date=day, keep_noisy=True)
+    there = tacit.combine(folders[::-1], engine="joblib", date=day, keep_noisy=True)
     assert there.files() == here.files()
     assert len(there.document.pattern.combination.parts) == 7
 

@@ -15,7 +15,7 @@ from tacit.models.summarised import COUNT_SCALE, COUNT_SHARE, ROW_SCALE, SAME_CE
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian
 from tacit.privacy.parts import combined
-from tacit.releases.combination import noise_of_classes, united_classes
+from tacit.releases.combination import Declared, noise_of_classes, united_classes
 from tacit.releases.plausible import implausible
 from tacit.releases.summary import Summary, added_up, assembled
 from tacit.releases.summary_document import SummaryDocument, summary_card
@@ -72,10 +72,10 @@ def test_bits_depend_on_no_order_and_no_grouping():
 
 def test_records_that_move_are_covered_under_add_remove_alone():
     """Under replace the number of records of a part is public, and a move changes it."""
-    assert added_up(ALL, moving=True).guarantee == added_up(ALL).guarantee
+    assert added_up(ALL, declared=Declared(moving=True)).guarantee == added_up(ALL).guarantee
     fits = [tacit.ClassSummary(classes=3, part=part, unit="replace").fit(X, Y) for part in "AB"]
     with pytest.raises(InputError, match=r"moving=True.*under unit=add-remove"):
-        added_up([Summary.of(fit) for fit in fits], moving=True)
+        added_up([Summary.of(fit) for fit in fits], declared=Declared(moving=True))
 
 
 def test_class_lists_unite_and_a_part_adds_nothing_to_classes_that_it_does_not_list():
@@ -120,7 +120,9 @@ def test_sums_beyond_64_bits_are_kept_in_two_words(tmp_path):
 def test_the_guarantee_is_the_maximum_over_parts_and_the_sum_where_they_overlap():
     cheap, dear = summary_of("A", "rho=0.1"), summary_of("B", "rho=0.4")
     assert (cheap + dear).guarantee.rho == pytest.approx(0.4)
-    assert added_up([cheap, dear], overlapping=True).guarantee.rho == pytest.approx(0.5)
+    assert added_up(
+        [cheap, dear], declared=Declared(overlapping=True)
+    ).guarantee.rho == pytest.approx(0.5)
     again = summary_of("B", "rho=0.2")
     assert (cheap + dear + again).guarantee.rho == pytest.approx(0.6)
     parts = [("A", cheap.guarantee), ("B", dear.guarantee)]
@@ -322,3 +324,32 @@ def test_a_ledger_is_charged_for_the_part(tmp_path):
     assert [charge.part for charge in ledger.account().charges] == ["2025", "2026"]
     with pytest.raises(LedgerError):
         tacit.ClassSummary("rho=0.6", classes=3, part="2025", ledger=ledger).fit(X, Y)
+
+
+def test_a_part_with_an_allowance_counts_at_it():
+    a, b = summary_of("A", "rho=0.1"), summary_of("B", "rho=0.3")
+    again = summary_of("A", "rho=0.1")
+    release = tacit.combine([a, b, again], allowances={"A": "rho=0.5"}).verify()
+    assert release.guarantee.rho == pytest.approx(0.5)
+    assert release.document.pattern.combination.allowances == {"A": "rho=0.5"}
+    assert "that the budgets of 'B' were fixed beforehand" in release.card()
+    total = added_up([a, again, b], declared=Declared.of(allowances={"A": "rho=0.5"}))
+    with pytest.raises(InputError, match="was combined with"):
+        total + summary_of("C")
+    with pytest.raises(InputError, match="cost more than its allowance"):
+        tacit.combine([a, again], allowances={"A": "rho=0.15"})
+    with pytest.raises(InputError, match="no part of the releases"):
+        tacit.combine([a], allowances={"Z": "rho=1"})
+
+
+def test_a_part_that_is_too_noisy_is_left_out_by_its_multiplier_alone():
+    clear, noisy = summary_of("clear", "rho=10"), summary_of("noisy", "rho=1e-4")
+    with pytest.warns(UserWarning, match="left out 'noisy'.*keep_noisy=True"):
+        release = tacit.combine([noisy, clear])
+    assert [row.name for row in release.document.pattern.combination.parts] == ["clear"]
+    kept = tacit.combine([noisy, clear], keep_noisy=True)
+    assert len(kept.document.pattern.combination.parts) == 2
+    texts = np.array(["ant", "bee"])
+    alone = summary_of("alone", "rho=1e-4", ["ant"], X[:40], texts[Y[:40]])
+    both = tacit.combine([alone, summary_of("B", "rho=10", ["bee"], X[40:80], texts[Y[40:80]])])
+    assert len(both.document.pattern.combination.parts) == 2

@@ -17,6 +17,7 @@ from tacit.models.rows import unit_rows_about
 from tacit.models.summarised import UNIT_OF_MOMENTS, symmetric
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel
+from tacit.releases.combination import Declared
 from tacit.releases.plausible import implausible_moments
 from tacit.releases.summary import Summary, added_up, assembled
 
@@ -154,7 +155,7 @@ def test_moments_of_public_rows_are_exact_and_free_and_the_statement_says_of_wha
     assert "ridge" in tacit.combine([a, b], method="least-squares").document.mechanisms.facts
     # exact moments would show which record moved
     with pytest.raises(InputError, match="moving=True needs guarantees"):
-        added_up([a, b], moving=True)
+        added_up([a, b], declared=Declared(moving=True))
 
 
 def test_moments_of_persons_weigh_as_much_as_their_counts():

@@ -9,7 +9,7 @@ from tacit.cli.common import say
 from tacit.cli.json_output import guarantee_facts, print_json
 from tacit.cli.options import CardFacts, Force, Json, Out
 from tacit.compute.progress_display import shown_progress
-from tacit.errors import InputError, NothingDoneError
+from tacit.errors import InputError, NothingDoneError, quoted
 
 if TYPE_CHECKING:
     from tacit.data.imports import Data
@@ -31,6 +31,8 @@ def combine(
     method: str | None = None,
     overlapping: bool = False,
     moving: bool = False,
+    allowance: tuple[str, ...] = (),
+    keep_noisy: bool = False,
     without: tuple[str, ...] = (),
     forget: bool = False,
     as_summary: bool = False,
@@ -71,6 +73,13 @@ def combine(
         parts add up. Otherwise parts of different names are declared to share none.
     moving
         Declare that a replaced record may belong to another part than before.
+    allowance
+        What may be spent on a part in all, fixed before its first summary, such as "hospital
+        A: rho=1"; give it once for each part. The part counts at that; otherwise its budgets are
+        declared as fixed beforehand.
+    keep_noisy
+        Keep summaries whose noise is so large that their sums lower the expected quality. Otherwise
+        they are left out, by their noise multipliers and class lists alone.
     without
         Leave the summaries of this part out; give it once for each. It recalls nothing that was
         released of the part. What of the others' recipes was computed from a release that holds the
@@ -95,6 +104,8 @@ def combine(
     from tacit.compute.atomic import check_writable
     from tacit.compute.progress import progress
     from tacit.releases.adding_tree import added_anywhere
+    from tacit.releases.combination import Declared
+    from tacit.releases.noisy import noisy_sentence, without_noisy
     from tacit.releases.reading import is_release
     from tacit.releases.sources import Leaving
     from tacit.releases.summary_files import holds_summary
@@ -107,20 +118,24 @@ def combine(
     check_writable(out, force=force, ours=holds_summary if as_summary else is_release)
     _check_outside(out, summaries)
     facts = _facts(card, out, date)
+    declared = Declared.of(overlapping, moving, _allowances(allowance))
 
     in_this_process = engine is None and jobs == 1 and folder is None
     leaving = Leaving(without)
     with shown_progress():
-        folders: Iterable[Any] = summaries
+        chosen: Iterable[Any] = leaving.remaining(summaries) if without else summaries
+        noisy: list[str] = []
+        if not keep_noisy:
+            chosen, noisy = without_noisy(chosen)
         if in_this_process:
-            folders = progress(summaries, "summaries", len(summaries))
+            listed = list(chosen)
+            chosen = progress(listed, "summaries", len(listed))
         total = added_anywhere(
-            leaving.remaining(folders) if without else folders,
+            chosen,
             engine=engine,
             jobs=jobs,
             folder=folder,
-            overlapping=overlapping,
-            moving=moving,
+            declared=declared,
             name=None if card is None else card.name,
             date=date,
         )
@@ -134,7 +149,7 @@ def combine(
             release.save(out, force=force, allow_research=allow_research)
 
     if json:
-        _print_json(total, out, leaving, as_summary=as_summary)
+        _print_json(total, out, leaving, noisy, as_summary=as_summary)
         return
     combination = total.document.combination
     n_parts = _number(len({row.name for row in combination.parts}), "part")
@@ -143,10 +158,28 @@ def combine(
     say(f"{out}: {kind} of {of} of {n_parts}, over {len(total.classes)} classes")
     _print_parts(combination)
     _print_left_out(leaving, out)
-    _print_noisy(combination)
+    if noisy:
+        sentence = noisy_sentence(noisy, "--keep-noisy")
+        say(f"{sentence[0].upper()}{sentence[1:]}.")
     say(total.guarantee.statement())
     if combination.overlapping:
         say("Parts may share records, as declared, so the costs of all parts add up.")
+
+
+def _allowances(texts: tuple[str, ...]) -> dict[str, str]:
+    """Read parts and budgets: the last colon stands between them."""
+    allowances: dict[str, str] = {}
+    for text in texts:
+        part, colon, budget = text.rpartition(":")
+        if not colon:
+            raise InputError(
+                f"--allowance {quoted(text)} must name a part and its budget; pass for example"
+                " 'hospital A: rho=1'"
+            )
+        if part.strip() in allowances:
+            raise InputError(f"--allowance names {quoted(part)} twice; state one amount")
+        allowances[part.strip()] = budget.strip()
+    return allowances
 
 
 def _check_options(
@@ -298,39 +331,16 @@ def _print_left_out(leaving: "Leaving", out: Path) -> None:
         say(f"By the sources that their recipes state, the summaries of {out} never saw {listed}.")
 
 
-def _print_noisy(combination: "Combination") -> None:
-    """Name the parts whose noise lowers the expected quality, by their multipliers alone."""
-    import numpy as np
-
-    from tacit.errors import excerpt
-    from tacit.models.noisy_parts import worthwhile
-    from tacit.releases.combination import united_classes
-
-    classes = united_classes(combination)
-    lists = [set(labels) for labels in combination.class_lists]
-    listed_by = np.array([[label in labels for label in classes] for labels in lists])
-    rows = combination.parts
-    if not all(row.noise_of_sums for row in rows):
-        return
-    chosen = worthwhile(
-        [row.noise_of_sums for row in rows], listed_by[[row.class_list for row in rows]]
-    )
-    noisy = [row.name for row, kept in zip(rows, chosen, strict=True) if not kept]
-    if noisy:
-        listed = excerpt(", ".join(map(repr, noisy)))
-        say(
-            f"The noise of {listed} is so large that their sums lower the expected quality, if"
-            " parts have equally many records; --without leaves a part out."
-        )
-
-
-def _print_json(total: "Summary", out: Path, leaving: "Leaving", *, as_summary: bool) -> None:
+def _print_json(
+    total: "Summary", out: Path, leaving: "Leaving", noisy: list[str], *, as_summary: bool
+) -> None:
     print_json(
         {
             "summary" if as_summary else "release": str(out),
             "classes": list(total.classes),
             "parts": [row.model_dump(mode="json") for row in total.parts],
             "left_out": [{"summary": where, "part": part} for where, part in leaving.left_out],
+            "too_noisy": noisy,
             "still_holds": [
                 {"part": part, **holding._asdict()} for part, holding in leaving.holdings
             ],

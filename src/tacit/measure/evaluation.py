@@ -35,6 +35,7 @@ from tacit.mechanisms.noise import NOISES
 from tacit.privacy.guarantee import Guarantee
 from tacit.releases.combination import (
     Combination,
+    Declared,
     PartRow,
     combination_of,
     guarantee_of,
@@ -154,7 +155,7 @@ class Evaluation:
         if first is None:
             raise InputError("there is no evaluation to add up; pass one at least")
 
-        combination = combination_of(summands, overlapping=overlapping, moving=moving)
+        combination = combination_of(summands, Declared(overlapping, moving))
         check_units(combination)
         return cls(
             classes=first.classes,

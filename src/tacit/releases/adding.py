@@ -16,7 +16,9 @@ from tacit.models.rows import Floats
 from tacit.models.summarised import SAME_CENTRE
 from tacit.releases import fitted
 from tacit.releases.combination import (
+    NOTHING,
     Combination,
+    Declared,
     PartCost,
     Summand,
     combination_of,
@@ -84,8 +86,8 @@ class Adding:
 
     Parameters
     ----------
-    overlapping, moving : bool
-        What is declared of the parts: see `tacit.combine`.
+    declared : Declared
+        What is declared of the parts.
     reference : Reference, optional
         By default the first summary that is added.
     """
@@ -93,12 +95,10 @@ class Adding:
     def __init__(
         self,
         *,
-        overlapping: bool = False,
-        moving: bool = False,
+        declared: Declared = NOTHING,
         reference: Reference | None = None,
     ) -> None:
-        self.overlapping = overlapping
-        self.moving = moving
+        self.declared = declared
         self.reference = reference
         self.recipes: list[SummaryRecipe] = []
         self.summands: list[Summand] = []
@@ -135,11 +135,15 @@ class Adding:
     def _check_declared(self, summary: Addend) -> None:
         """Refuse a combination that was declared otherwise."""
         combination = summary.document.combination
-        declared = (combination.overlapping, combination.moving)
-        if len(combination.parts) > 1 and declared != (self.overlapping, self.moving):
+        if len(combination.parts) == 1 and not combination.allowances:
+            return
+        earlier = combination.declared
+        is_same = earlier.without_allowances() == self.declared.without_allowances()
+        if not is_same or not set(earlier.allowances) <= set(self.declared.allowances):
             raise InputError(
-                f"{summary.source} was combined with overlapping={declared[0]} and"
-                f" moving={declared[1]}; declare the same, or combine its parts again"
+                f"{summary.source} was combined with overlapping={earlier.overlapping},"
+                f" moving={earlier.moving} and allowances={dict(earlier.allowances)}; declare the"
+                " same, or combine its parts again"
             )
 
     def _check_new(self, summary: Addend) -> None:
@@ -232,9 +236,7 @@ class Adding:
         """Return the sum of what was added, with the latest date of its parts by default."""
         if self.sums is None:
             raise InputError("there are no summaries to add; pass one at least")
-        combination = combination_of(
-            self.summands, overlapping=self.overlapping, moving=self.moving
-        )
+        combination = combination_of(self.summands, self.declared)
         classes = united_classes(combination)
         check_alike(classes)
         order = np.array([self.positions[label] for label in classes])

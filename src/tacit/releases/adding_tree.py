@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +24,7 @@ from tacit.compute.progress import progress, unreported
 from tacit.compute.shared import digest, locked
 from tacit.errors import InputError, quoted
 from tacit.releases.adding import Reference
+from tacit.releases.combination import NOTHING, Declared
 from tacit.releases.summary import Summary, added_up
 from tacit.releases.summary_files import stamp_of_files
 from tacit.version import __version__
@@ -44,12 +45,11 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What all groups share: the declarations, the recipe that all must have, and the folder in
+    """What all groups share: what is declared, the recipe that all must have, and the folder in
     which relative paths start.
     """
 
-    overlapping: bool
-    moving: bool
+    declared: Declared
     reference: Reference
     directory: Path
 
@@ -61,8 +61,7 @@ class Task:
             folders,
             name=name,
             date=date,
-            overlapping=self.overlapping,
-            moving=self.moving,
+            declared=self.declared,
             reference=self.reference,
         )
 
@@ -73,8 +72,7 @@ def added_anywhere(
     engine: Any = None,
     jobs: int = 1,
     folder: Path | str | None = None,
-    overlapping: bool = False,
-    moving: bool = False,
+    declared: Declared = NOTHING,
     name: str | None = None,
     date: str | None = None,
 ) -> Summary:
@@ -86,14 +84,13 @@ def added_anywhere(
     if engine is None and (whole("jobs", jobs) > 1 or folder is not None):
         engine = "joblib"
     if engine is None:
-        return added_up(summaries, overlapping=overlapping, moving=moving, name=name, date=date)
+        return added_up(summaries, declared=declared, name=name, date=date)
     return added_on_engine(
         summaries,
         engine=engine,
         jobs=jobs,
         folder=folder,
-        overlapping=overlapping,
-        moving=moving,
+        declared=declared,
         name=name,
         date=date,
     )
@@ -105,8 +102,7 @@ def added_on_engine(
     engine: Any,
     jobs: int,
     folder: Path | str | None,
-    overlapping: bool = False,
-    moving: bool = False,
+    declared: Declared = NOTHING,
     name: str | None = None,
     date: str | None = None,
 ) -> Summary:
@@ -123,7 +119,7 @@ def added_on_engine(
     folder : str or Path, optional
         For partial sums, from which a killed run goes on; all workers must see it. By default a
         temporary folder of this machine.
-    overlapping, moving : bool
+    declared : Declared
         What is declared of the parts.
     name, date : str, optional
         Of the sum.
@@ -137,7 +133,7 @@ def added_on_engine(
 
     first = Summary.load(folders[0])
     reference = Reference(first.recipe, first.centre, first.source)
-    task = Task(overlapping, moving, reference, Path.cwd())
+    task = Task(declared, reference, Path.cwd())
     with _checkpoint(work_folder, folders, task) as checkpoint:
         level = 0
         while level == 0 or len(folders) > MOST_AT_LAST:
@@ -172,7 +168,7 @@ def _checkpoint(folder: Path | None, folders: Sequence[Path], task: Task) -> Ite
 
     # partial sums of other summaries, or of files that changed since, have another folder
     files = [(str(path.absolute()), stamp_of_files(path)) for path in folders]
-    key = digest([__version__, task.overlapping, task.moving, files])
+    key = digest([__version__, repr(task.declared.without_allowances()), files])
     checkpoint = Checkpoint(folder / f"sums-{key[:16]}", key)
     try:
         with locked(checkpoint.path(".lock"), wait=False):
@@ -209,6 +205,8 @@ def _added_level(
 def _add_group(task: Task, group: Group) -> int:
     """Add a group of summaries up in a worker; return their number."""
     with in_directory(task.directory), unreported():
-        total = task.add(group.folders)
+        # allowances may name parts of other groups, so they are declared of the whole alone
+        partial_task = replace(task, declared=task.declared.without_allowances())
+        total = partial_task.add(group.folders)
         total.save(group.total, force=True, allow_research=True)
         return len(group.folders)

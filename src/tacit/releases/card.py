@@ -199,6 +199,8 @@ def _field(name: str, value: Any, indent: str = "") -> list[str]:
         rows = [f"{indent}  - {card_text(row)}" for row in part_lines(value)]
         declared = {"overlapping": value.overlapping, "moving": value.moving}
         lines = [f"{indent}- {what}: {'yes' if true else 'no'}" for what, true in declared.items()]
+        allowances = [f"{name} {budget}" for name, budget in value.allowances.items()]
+        lines.append(f"{indent}- allowances: {card_text('; '.join(allowances)) or 'none'}")
         return [*lines, f"{indent}- parts:", *rows]
 
     if isinstance(value, PredictionSets):

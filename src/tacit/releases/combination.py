@@ -12,7 +12,8 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple
@@ -23,6 +24,7 @@ from pydantic import AfterValidator, Field, model_validator
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats
 from tacit.models.summarised import OF_MOMENTS, event_of_noise
+from tacit.privacy.budget import Budget
 from tacit.privacy.decimals import noise_rounded_down, rounded_up
 from tacit.privacy.events import Event, Gaussian, Parallel
 from tacit.privacy.guarantee import Guarantee
@@ -89,6 +91,40 @@ class PartCost(Model):
         return not np.allclose(stated, expected, rtol=TOLERANCE, atol=0)
 
 
+@dataclass(frozen=True)
+class Declared:
+    """What is declared of the parts of a combination; nothing here checks it.
+
+    `allowances` are pairs of a part and a budget, as text, in the order of the parts.
+    """
+
+    overlapping: bool = False
+    moving: bool = False
+    allowances: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        overlapping: bool = False,
+        moving: bool = False,
+        allowances: Mapping[str, Budget | str] | None = None,
+    ) -> Declared:
+        """Read the arguments of a caller; the order of allowances does not matter."""
+        texts = {
+            part_name(name): str(Budget.parse(budget))
+            for name, budget in (allowances or {}).items()
+        }
+        return cls(overlapping, moving, tuple(sorted(texts.items())))
+
+    def without_allowances(self) -> Declared:
+        """The same for some of the parts, of which allowances may name others."""
+        return replace(self, allowances=())
+
+
+NOTHING = Declared()
+"""No more than that parts of different names are disjoint."""
+
+
 class PartRow(Model):
     """One released set of sums of one part of the records.
 
@@ -112,7 +148,8 @@ class Combination(Model):
 
     With `overlapping`, a record may be in several parts, and their costs add up; otherwise parts of
     different names are declared to have no record in common, nor a person under a unit per person.
-    With `moving`, a replaced record may belong to another part than before.
+    With `moving`, a replaced record may belong to another part than before. `allowances` are what
+    may be spent on a part in all, fixed before its first release: the part counts at that.
     """
 
     parts: Annotated[tuple[PartRow, ...], Field(min_length=1, max_length=MOST_PARTS)]
@@ -120,6 +157,12 @@ class Combination(Model):
     costs: Annotated[tuple[PartCost, ...], Field(min_length=1)]
     overlapping: bool
     moving: bool
+    allowances: dict[Text, Text]
+
+    @property
+    def declared(self) -> Declared:
+        """What is declared of the parts."""
+        return Declared(self.overlapping, self.moving, tuple(self.allowances.items()))
 
     @model_validator(mode="after")
     def _check_rows(self) -> Combination:
@@ -163,9 +206,7 @@ def summands_of(combination: Combination) -> list[Summand]:
     ]
 
 
-def combination_of(
-    summands: Iterable[Summand], *, overlapping: bool = False, moving: bool = False
-) -> Combination:
+def combination_of(summands: Iterable[Summand], declared: Declared = NOTHING) -> Combination:
     """Combine parts; the result does not depend on their order.
 
     Raises
@@ -207,8 +248,9 @@ def combination_of(
         parts=tuple(rows),
         class_lists=tuple(lists[key] for key in sorted(lists)),
         costs=tuple(costs[key] for key in sorted(costs)),
-        overlapping=overlapping,
-        moving=moving,
+        overlapping=declared.overlapping,
+        moving=declared.moving,
+        allowances=dict(declared.allowances),
     )
 
 
@@ -227,6 +269,7 @@ def guarantee_of(combination: Combination) -> Guarantee:
         [(row.name, costs[row.cost]) for row in combination.parts],
         overlapping=combination.overlapping,
         moving=combination.moving,
+        allowances=combination.allowances,
     )
 
 
@@ -270,12 +313,9 @@ def untrue(combination: Combination, stated: Recorded) -> str | None:
     """Say that the parts do not give the stated guarantee, or are not in order; None if all
     agrees.
     """
-    again = combination_of(
-        summands_of(combination),
-        overlapping=combination.overlapping,
-        moving=combination.moving,
-    )
-    if again != combination:
+    again = combination_of(summands_of(combination), combination.declared)
+    in_order = sorted(combination.allowances) == list(combination.allowances)
+    if again != combination or not in_order:
         return "the parts are not in their order"
     try:
         for row in combination.parts:

@@ -15,9 +15,12 @@ from tacit.errors import InputError, quoted
 from tacit.models.by_summary import by_directions, by_moments, by_public_rows, check_centre
 from tacit.models.public_rows import public_rows
 from tacit.models.released import LearnerFacts, Publishable, Released
+from tacit.privacy.budget import Budget
 from tacit.privacy.guarantee import Guarantee
 from tacit.releases.adding_tree import added_anywhere
 from tacit.releases.card import render_card
+from tacit.releases.combination import Declared
+from tacit.releases.noisy import noisy_sentence, without_noisy
 from tacit.releases.release import Release
 from tacit.releases.schema import COMBINED_VERSION, CombinedPattern, Trust
 from tacit.releases.sources import Leaving
@@ -97,6 +100,8 @@ def combine(
     method: str | None = None,
     overlapping: bool = False,
     moving: bool = False,
+    allowances: Mapping[str, Budget | str] | None = None,
+    keep_noisy: bool = False,
     without: Sequence[str] = (),
     name: str | None = None,
     curator: str | None = None,
@@ -137,6 +142,14 @@ def combine(
     moving : bool, default=False
         Whether a replaced record may belong to another part than before. Summaries under add-remove
         or add-remove-person cover that, and those under other units are refused.
+    allowances : mapping of str to Budget or str, optional
+        What may be spent on a part in all (rho, epsilon or mu), fixed before its first release and
+        kept by its ledger. The part counts at that, so its budgets may have been chosen by what was
+        released. Without it, they are declared as fixed beforehand.
+    keep_noisy : bool, default=False
+        Whether summaries are kept whose noise is so large that their sums lower the expected
+        quality. Otherwise they are left out, with a warning, by their noise multipliers and class
+        lists alone.
     without : sequence of str, optional
         Parts whose summaries are left out. It recalls nothing that was released of them. A warning
         names what of the others' recipes was computed from a release that holds such a part; see
@@ -188,13 +201,17 @@ def combine(
     (array(['cat'], dtype='<U3'), 0.5)
     """
     leaving = Leaving(without)
+    remaining = leaving.remaining(summaries) if leaving.names else summaries
+    if not keep_noisy:
+        remaining, noisy = without_noisy(remaining)
+        if noisy:
+            warnings.warn(noisy_sentence(noisy, "keep_noisy=True"), stacklevel=2)
     summary = added_anywhere(
-        leaving.remaining(summaries) if leaving.names else summaries,
+        remaining,
         engine=engine,
         jobs=jobs,
         folder=folder,
-        overlapping=overlapping,
-        moving=moving,
+        declared=Declared.of(overlapping, moving, allowances),
     )
     for part, holding in leaving.holdings:
         warnings.warn(holding.sentence(part), stacklevel=2)

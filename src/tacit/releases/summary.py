@@ -37,7 +37,9 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.releases import fitted, reading
 from tacit.releases.adding import Adding, Reference
 from tacit.releases.combination import (
+    NOTHING,
     Combination,
+    Declared,
     PartCost,
     PartRow,
     Source,
@@ -508,8 +510,7 @@ def assembled(
 def added_up(
     summaries: Iterable[Summary | Path | str],
     *,
-    overlapping: bool = False,
-    moving: bool = False,
+    declared: Declared = NOTHING,
     name: str | None = None,
     date: str | None = None,
     reference: Reference | None = None,
@@ -525,7 +526,7 @@ def added_up(
     InputError
         If recipes differ, or the same sums are there twice.
     """
-    adding = Adding(overlapping=overlapping, moving=moving, reference=reference)
+    adding = Adding(declared=declared, reference=reference)
     for summary in summaries:
         adding.add(as_summary(summary))
     return assembled(*adding.total(name=name, date=date))
