@@ -130,7 +130,7 @@ def test_declarations_decide_the_cost(two, run):
     assert rho("--overlapping") == pytest.approx(1.0)
     assert rho("--moving") == pytest.approx(0.5)
     assert run(SUMMARISE.format("private", "C", "c") + " --public public --unit replace")[0] == 0
-    out = run("combine a c --out mixed")[1]
+    out = run("combine a c --keep-noisy --out mixed")[1]
     assert not lacking(out, "A: 3 classes", "under add-remove;")
     assert not lacking(out, "C: 3 classes", "under replace;")
     assert "the costs of all parts add up" in run("combine a b --overlapping --out p")[1]
