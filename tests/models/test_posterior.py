@@ -7,6 +7,7 @@ from scipy.stats import multivariate_normal, norm
 from tacit.models import posterior as module
 from tacit.models.name_length import LEAST_LENGTH, LENGTH_MEAN, LENGTH_SD
 from tacit.models.named_posterior import name_length, named_centres, named_posterior
+from tacit.models.noisy_sums import NoisySums
 from tacit.models.posterior import (
     ABOUT_NAME,
     ABOUT_NEIGHBOURHOOD,
@@ -17,7 +18,6 @@ from tacit.models.posterior import (
     SIZES,
     ClassPosterior,
     Family,
-    NoisySums,
     class_posterior,
     class_trust,
     expectation_maximisation,

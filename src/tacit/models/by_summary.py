@@ -17,7 +17,7 @@ from tacit.models.deciding import Decided, decided, directions_of_sums
 from tacit.models.decisions import LinearHead
 from tacit.models.discriminants import discriminants, relative_weight
 from tacit.models.name_directions import name_directions
-from tacit.models.posterior import NoisySums, one_if_equal, root_mean_square
+from tacit.models.noisy_sums import NoisySums, one_if_equal, root_mean_square
 from tacit.models.public_prior import public_prior
 from tacit.models.public_rows import public_centre, public_rows
 from tacit.models.reference_scale import reference_scale

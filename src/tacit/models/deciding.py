@@ -24,7 +24,8 @@ from tacit.models.calibration import (
 from tacit.models.carried import IN_RELEASE, CarriedPosterior
 from tacit.models.decisions import NearestPrototype, QuadraticHead
 from tacit.models.named_posterior import named_posterior
-from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
+from tacit.models.noisy_sums import NoisySums
+from tacit.models.posterior import ClassPosterior, class_posterior
 from tacit.models.public_prior import PublicPrior
 from tacit.models.quadratic import QuadraticScores, blended
 from tacit.models.released import Released

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from tacit.compute.timing import SOLVING, phase
-from tacit.models.posterior import column
+from tacit.models.noisy_sums import column
 from tacit.models.rows import Floats
 from tacit.models.spectra import spectrum
 

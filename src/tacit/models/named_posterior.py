@@ -24,7 +24,8 @@ import math
 import numpy as np
 
 from tacit.models.name_length import NameLength, regressed_length
-from tacit.models.posterior import ELSEWHERE, ClassPosterior, NoisySums, class_posterior, grand_mean
+from tacit.models.noisy_sums import NoisySums
+from tacit.models.posterior import ELSEWHERE, ClassPosterior, class_posterior, grand_mean
 from tacit.models.public_prior import PublicPrior
 from tacit.models.rows import Floats
 

@@ -29,7 +29,8 @@ from tacit.models.calibration import fair_offsets, posterior_probabilities, simu
 from tacit.models.carried import CarriedPosterior, carried
 from tacit.models.decisions import LinearHead, QuadraticHead
 from tacit.models.metrics import evaluate
-from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
+from tacit.models.noisy_sums import NoisySums
+from tacit.models.posterior import ClassPosterior, class_posterior
 from tacit.models.public_prior import public_prior
 from tacit.models.quadratic import FLOOR, NAMES, ROOT, STEEP, blended
 from tacit.models.rows import unit_rows_about

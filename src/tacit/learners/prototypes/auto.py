@@ -34,7 +34,8 @@ from tacit.models.by_summary import by_public_rows
 from tacit.models.calibration import Slopes, fair_offsets, posterior_probabilities, simulated
 from tacit.models.carried import IN_RELEASE, CarriedPosterior
 from tacit.models.decisions import LinearHead
-from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
+from tacit.models.noisy_sums import NoisySums
+from tacit.models.posterior import ClassPosterior, class_posterior
 from tacit.models.public_prior import ROWS, PublicPrior, public_prior
 from tacit.models.public_rows import public_rows
 from tacit.models.released import Released

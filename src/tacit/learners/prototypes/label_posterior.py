@@ -31,7 +31,8 @@ from tacit.models.label_effects import (
 )
 from tacit.models.label_sets import LabelSets
 from tacit.models.named_posterior import named_posterior
-from tacit.models.posterior import ClassPosterior, NoisySums, class_posterior
+from tacit.models.noisy_sums import NoisySums
+from tacit.models.posterior import ClassPosterior, class_posterior
 from tacit.models.public_prior import PublicPrior
 from tacit.models.rows import Floats
 
