@@ -89,6 +89,11 @@ def test_copies_are_no_private_data_either(here, run):
     assert run("summarise private --public copy --part A --budget rho=2 --out s")[0] == 0
     (source,) = tacit.Summary.load("s").recipe.sources
     assert (source.what, source.release) == ("centre", "release")
+    assert run("summarise private --part B --budget rho=2 --out b")[0] == 0
+    assert run("summarise private --part C --budget rho=2 --out c")[0] == 0
+    status, out, _ = run("combine b c --public copy --without C --out r")
+    assert status == 0
+    assert not lacking(out, "copy: its rows were computed from 'release'", "nothing shows")
     assert run("evaluate release drawn")[0] == 0
 
 

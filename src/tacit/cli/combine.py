@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tacit.releases.combination import Combination
     from tacit.releases.sources import Leaving
     from tacit.releases.summary import Summary
+    from tacit.releases.summary_document import SummaryRecipe
 
 MOST_ROWS = 20
 """Parts that are printed; the card has all."""
@@ -79,7 +80,7 @@ def combine(
         declared as fixed beforehand.
     keep_noisy
         Keep summaries whose noise is so large that their sums lower the expected quality. Otherwise
-        they are left out, by their noise multipliers and class lists alone.
+        they are left out, by their noise multipliers and class lists alone. --as-summary keeps all.
     without
         Leave the summaries of this part out; give it once for each. It recalls nothing that was
         released of the part. What of the others' recipes was computed from a release that holds the
@@ -103,12 +104,13 @@ def combine(
     """
     from tacit.compute.atomic import check_writable
     from tacit.compute.progress import progress
+    from tacit.data.names import names_of
     from tacit.releases.adding_tree import added_anywhere
     from tacit.releases.combination import Declared
     from tacit.releases.noisy import noisy_sentence, without_noisy
     from tacit.releases.reading import is_release
     from tacit.releases.sources import Leaving
-    from tacit.releases.summary_files import holds_summary
+    from tacit.releases.summary_files import holds_summary, read_document
 
     if not summaries:
         raise InputError("there are no summaries to combine; name the folder of one at least")
@@ -123,9 +125,16 @@ def combine(
     in_this_process = engine is None and jobs == 1 and folder is None
     leaving = Leaving(without)
     with shown_progress():
+        # before thousands of summaries are read
+        recipe = read_document(summaries[0]).recipe
+        rows, name_rows = _public_rows(recipe, public, public_split, names)
+        if rows is not None:
+            leaving.note_public(str(public), rows.card)
+
         chosen: Iterable[Any] = leaving.remaining(summaries) if without else summaries
         noisy: list[str] = []
-        if not keep_noisy:
+        # a sum that is added to others again keeps all, so that groups change no bit
+        if not (keep_noisy or as_summary):
             chosen, noisy = without_noisy(chosen)
         if in_this_process:
             listed = list(chosen)
@@ -144,7 +153,9 @@ def combine(
         if as_summary:
             total.save(out, force=force, allow_research=allow_research)
         else:
-            rows, class_names = _public_rows(total, public, public_split, names)
+            class_names = None
+            if name_rows is not None:
+                class_names = names_of(name_rows, total.classes, f"--names {names}")
             release = _release(total, rows, class_names, method, facts, date)
             release.save(out, force=force, allow_research=allow_research)
 
@@ -235,30 +246,27 @@ def _facts(card: CardFacts | None, out: Path, date: str | None) -> dict[str, Any
 
 
 def _public_rows(
-    total: "Summary", public: Path | None, split: str | None, names: Path | None
-) -> tuple["Data | None", "ClassNames | None"]:
-    """Read the public rows and the rows of class names, which must be of the summaries' encoder."""
+    recipe: "SummaryRecipe", public: Path | None, split: str | None, names: Path | None
+) -> tuple["Data | None", "Data | None"]:
+    """Read the public rows, which must be of the summaries' encoder, and rows of class names."""
     from tacit.data.imports import read_data
-    from tacit.data.names import names_of
     from tacit.data.synthetic import warn_of_synthetic
 
     if public is None:
         return None, None
-    width = total.recipe.width
-    rows = read_data(public, split=split, width=width, role="train")
+    rows = read_data(public, split=split, width=recipe.width, role="train")
     warn_of_synthetic(rows.card, public, stacklevel=1)
-    _check_encoder(total, rows, public)
+    _check_encoder(recipe, rows, public)
     if names is None:
         return rows, None
-    name_rows = read_data(names, width=width)
-    return rows, names_of(name_rows, total.classes, f"--names {names}")
+    return rows, read_data(names, width=recipe.width)
 
 
-def _check_encoder(total: "Summary", rows: "Data", path: Path) -> None:
+def _check_encoder(recipe: "SummaryRecipe", rows: "Data", path: Path) -> None:
     """Refuse public rows of another encoder than the summaries state."""
     from tacit.releases.provenance import compare_encoders
 
-    compared = compare_encoders(total.recipe.encoder, rows)
+    compared = compare_encoders(recipe.encoder, rows)
     if compared.different:
         different = "; ".join(compared.different).replace("the release", "the summary")
         raise InputError(

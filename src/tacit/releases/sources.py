@@ -30,7 +30,7 @@ KINDS = (CENTRE, "classes", "budget", "parts")
 parts.
 """
 
-SUMS, FIGURES = "sums", "figures"
+SUMS, FIGURES, ROWS = "sums", "figures", "rows"
 
 
 class Holding(NamedTuple):
@@ -42,7 +42,8 @@ class Holding(NamedTuple):
         The summary or release.
     what : str
         "sums" or "figures" if it was made of records of the part; otherwise what of its recipe was
-        computed from the release `source`: "centre", "classes", "budget" or "parts".
+        computed from the release `source`: "centre", "classes", "budget" or "parts"; or "rows" for
+        public rows that were drawn from it.
     source : str
         Name of that release; empty for sums and figures.
     certain : bool
@@ -63,6 +64,7 @@ class Holding(NamedTuple):
             "classes": "its class list was",
             "budget": "its budget was",
             "parts": "the choice of its parts was",
+            ROWS: "its rows were",
         }[self.what]
         held = f"which holds {part!r}"
         if not self.certain:
@@ -197,6 +199,12 @@ class Leaving:
                 self.holdings += [(name, holding) for holding in _seen(key, document, where)]
             yield summary
         self._check(others)
+
+    def note_public(self, where: str, card: Mapping[str, Any]) -> None:
+        """Count public rows that were drawn from a release, as their card says."""
+        for source in sources_of_centre(card):
+            holding = Holding(where, ROWS, source.release, False)
+            self.holdings += [(name, holding) for name in self.names.values()]
 
     def _check(self, others: set[str]) -> None:
         """Refuse a name that nothing has, since it may be misspelt, and an empty combination."""
