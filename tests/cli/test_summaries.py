@@ -342,6 +342,9 @@ def test_parts_that_are_too_noisy_are_named_by_their_multipliers(two, run):
     assert "loud" not in Release.load("q").card()
     assert run("combine a b loud --keep-noisy --out kept")[0] == 0
     assert "loud" in Release.load("kept").card()
+    # a sum that others are added to loses nothing
+    assert run("combine a b loud --as-summary --out sum")[0] == 0
+    assert len(Summary.load("sum").parts) == 3
 
 
 def test_a_part_counts_at_its_allowance(two, run):
