@@ -15,6 +15,7 @@ from tacit.models.summarised import OF_MOMENTS, OF_SUMS, event_of_noise
 from tacit.privacy.events import ZCDP, Gaussian, Parallel, PureDP
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
+from tacit.releases import noisy
 from tacit.releases.combination import (
     PartCost,
     PartRow,
@@ -168,3 +169,14 @@ def test_the_noise_of_many_parts_with_many_class_lists_takes_little_time():
     assert calls < 400_000
     assert shared == pytest.approx(sum((1 + i / 1000) ** 2 for i in range(2000)) ** 0.5)
     assert others == pytest.approx([1 + i / 1000 for i in range(2000)])
+
+
+def test_more_class_lists_than_can_be_compared_are_refused(monkeypatch):
+    """The documents are a stranger's, and parts times classes may be any number."""
+    summaries = [HONEST, summary_of("B", classes=4), summary_of("C", classes=5)]
+    monkeypatch.setattr(noisy, "MOST_PAIRS", 9)
+    assert tacit.combine(summaries).guarantee.rho == pytest.approx(0.5)
+    monkeypatch.setattr(noisy, "MOST_PAIRS", 8)
+    with pytest.raises(InputError, match="3 class lists, too many"):
+        tacit.combine(summaries)
+    assert tacit.combine(summaries, keep_noisy=True).guarantee.rho == pytest.approx(0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import excerpt
+from tacit.errors import InputError, excerpt
 from tacit.models.noisy_parts import worthwhile
 from tacit.releases.combination import Combination
 from tacit.releases.summary import Summary, as_summary
 from tacit.releases.summary_files import read_document
+
+MOST_PAIRS = 10**8
+"""Most pairs of a part and a set of class lists that are compared."""
 
 
 def without_noisy(
@@ -58,17 +62,36 @@ def _combination(summary: Any) -> Combination:
 
 
 def _listed(combinations: Sequence[Combination]) -> NDArray[np.bool_]:
-    """Tell which classes each part lists, of shape (parts, classes)."""
-    position: dict[Any, int] = {}
-    for combination in combinations:
-        for class_list in combination.class_lists:
-            for label in class_list:
-                position.setdefault(label, len(position))
+    """Tell which classes each part lists: a row for each part, a column for all classes that are in
+    the same lists.
 
-    rows = []
+    Raises
+    ------
+    InputError
+        If there are too many of both to compare; these documents were not verified.
+    """
+    lists: dict[str, int] = {}
+    lists_of_class: dict[Any, list[int]] = {}
+    list_of_part: list[int] = []
     for combination in combinations:
-        of_lists = np.zeros((len(combination.class_lists), len(position)), dtype=bool)
-        for at, class_list in enumerate(combination.class_lists):
-            of_lists[at, [position[label] for label in class_list]] = True
-        rows += [of_lists[row.class_list] for row in combination.parts]
-    return np.stack(rows)
+        places = []
+        for class_list in combination.class_lists:
+            # JSON tells the label 1 from the label true
+            key = json.dumps(class_list)
+            if key not in lists:
+                lists[key] = len(lists)
+                for label in class_list:
+                    lists_of_class.setdefault(label, []).append(lists[key])
+            places.append(lists[key])
+        list_of_part += [places[row.class_list] for row in combination.parts]
+
+    columns = list(dict.fromkeys(tuple(of_class) for of_class in lists_of_class.values()))
+    if max(len(list_of_part), len(lists)) * len(columns) > MOST_PAIRS:
+        raise InputError(
+            f"{len(list_of_part)} parts have {len(lists)} class lists, too many to find those that"
+            " are too noisy; keep them all (keep_noisy=True, --keep-noisy), or leave some out"
+        )
+    listed = np.zeros((len(lists), len(columns)), dtype=bool)
+    for column, of_class in enumerate(columns):
+        listed[list(of_class), column] = True
+    return listed[list_of_part]
