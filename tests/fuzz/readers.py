@@ -29,7 +29,8 @@ from tacit.releases.public_labels import PublicLabels
 from tacit.releases.reading import parse_arrays
 from tacit.releases.release import Release
 from tacit.releases.summary import Summary, assembled
-from tacit.releases.summary_files import centre_hash, parse_summary
+from tacit.releases.summary_document import centre_hash
+from tacit.releases.summary_files import parse_summary
 
 
 class Refused(Exception):
@@ -122,7 +123,7 @@ def _restate(folder: Path) -> None:
     document = parse_summary("damaged", (folder / "summary.json").read_bytes())
     data = (folder / "sums.safetensors").read_bytes()
     arrays = parse_arrays("damaged", data)
-    recipe = document.recipe.model_copy(update={"centre_sha256": centre_hash(arrays)})
+    recipe = document.recipe.model_copy(update={"centre_sha256": centre_hash(arrays.get("centre"))})
     combination = document.combination
     rows = combination.parts
     if len(rows) == 1:

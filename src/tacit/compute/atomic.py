@@ -12,7 +12,7 @@ import re
 import shutil
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -109,6 +109,20 @@ def atomic_folder(
     except BaseException:
         _remove(temporary)
         raise
+
+
+def write_folder(
+    path: Path | str,
+    files: Mapping[str, bytes],
+    *,
+    ours: Callable[[Path], bool],
+    force: bool = False,
+) -> Path:
+    """Write files by name to a new folder, whole or not at all; return its path."""
+    with atomic_folder(path, ours=ours, force=force) as temporary:
+        for name, data in files.items():
+            (temporary / name).write_bytes(data)
+    return Path(path)
 
 
 @contextmanager

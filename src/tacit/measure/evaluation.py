@@ -31,7 +31,6 @@ from tacit.measure.intervals import Counts, Floats, Noise
 from tacit.measure.paid_figures import Bin, Figures
 from tacit.measure.part_tables import CONFIDENCE_EDGES, check_units, difference, noise_of_parts
 from tacit.mechanisms.gaussian import UNIT
-from tacit.mechanisms.noise import NOISES
 from tacit.privacy.guarantee import Guarantee
 from tacit.releases.combination import (
     Combination,
@@ -39,6 +38,7 @@ from tacit.releases.combination import (
     PartRow,
     combination_of,
     guarantee_of,
+    least_promised,
     summands_of,
 )
 from tacit.releases.fields import NOT_STATED
@@ -129,7 +129,7 @@ class Evaluation:
         counts: dict[str, Wide] = {}
         summands = []
         hashes: set[str] = set()
-        noise = NOISES[0]
+        noises: set[str] = set()
         for evaluation in evaluations:
             parts = evaluation._named_parts()
             for row in parts.parts:
@@ -150,8 +150,7 @@ class Evaluation:
             summands += summands_of(parts)
             overlapping = overlapping or parts.overlapping
             moving = moving or parts.moving
-            # the source of which least is promised
-            noise = max(noise, evaluation.noise, key=NOISES.index)
+            noises.add(evaluation.noise)
         if first is None:
             raise InputError("there is no evaluation to add up; pass one at least")
 
@@ -163,7 +162,7 @@ class Evaluation:
             counts=counts,
             cell_noise=noise_of_parts(combination, len(counts)),
             guarantee_=guarantee_of(combination),
-            noise=noise,
+            noise=least_promised(noises),
             release_sha256=first.release_sha256,
             combination=combination,
         )

@@ -23,7 +23,7 @@ from tacit.models.public_rows import public_centre, public_rows
 from tacit.models.reference_scale import reference_scale
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
-from tacit.models.summarised import COUNT_SHARE, SAME_CENTRE
+from tacit.models.summarised import COUNT_SHARE, same_centre
 from tacit.privacy.guarantee import Guarantee
 
 
@@ -156,7 +156,7 @@ def check_centre(centre: Floats | None, rows: Any) -> None:
     if centre is None:
         return
     mean = public_centre(rows, rows.shape[1])
-    if mean is not None and np.abs(mean - centre).max() <= SAME_CENTRE:
+    if mean is not None and same_centre(mean, centre):
         return
     raise InputError(
         "the mean of the public rows is not the centre of the summaries; pass the public rows by"

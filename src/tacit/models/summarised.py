@@ -43,7 +43,7 @@ OF_MOMENTS = Sensitivity(
 """
 
 SAME_CENTRE = 1e-9
-"""Centres that differ by less are the same mean of the same public rows, which processors round
+"""Centres that differ by no more are the same mean of the same public rows, which processors round
 differently.
 """
 
@@ -94,6 +94,11 @@ def event_of_noise(unit: Unit, noise_of_sums: float, noise_of_moments: float | N
     if noise_of_moments is None or sensitivity == 0:
         return event
     return compose([event, Gaussian(noise_of_moments / sensitivity)])
+
+
+def same_centre(centre: Floats, other: Floats) -> bool:
+    """Tell whether two centres, (d,), are one but for rounding."""
+    return bool(np.abs(centre - other).max() <= SAME_CENTRE)
 
 
 def without_scales(sums: Floats) -> Floats:

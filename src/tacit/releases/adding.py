@@ -13,7 +13,7 @@ from tacit.compute.texts import nfc
 from tacit.compute.wide import Totals, Wide
 from tacit.errors import InputError, quoted
 from tacit.models.rows import Floats
-from tacit.models.summarised import SAME_CENTRE
+from tacit.models.summarised import same_centre
 from tacit.releases import fitted
 from tacit.releases.combination import (
     NOTHING,
@@ -22,17 +22,20 @@ from tacit.releases.combination import (
     PartCost,
     Summand,
     combination_of,
+    least_promised,
     united_classes,
 )
 from tacit.releases.schema import Product
-from tacit.releases.summary_document import SummaryDocument, SummaryRecipe, united_recipe
-from tacit.releases.summary_files import CENTRE, MOMENTS, SUMS, centre_hash, stored_integers
+from tacit.releases.summary_document import (
+    SummaryDocument,
+    SummaryRecipe,
+    centre_hash,
+    united_recipe,
+)
+from tacit.releases.summary_files import CENTRE, MOMENTS, SUMS, stored_integers
 
 # rows that are added at once
 BLOCK_ROWS = 32
-
-# sources of noise, from the one that promises least
-SOURCES_OF_NOISE = ("research", "opendp", "secure")
 
 
 class Addend(Protocol):
@@ -128,6 +131,7 @@ class Adding:
         self._check_declared(summary)
         self._check_new(summary)
         self.noises.add(summary.document.noise)
+        self._add_recipe(summary.document.recipe, summary.centre)
         self._add_summands(summary.document.combination)
         self._add_sums(summary.classes, summary.totals)
         self._add_moments(summary.moments)
@@ -164,28 +168,23 @@ class Adding:
             self.reference = Reference(summary.document.recipe, summary.centre, summary.source)
         difference = self.reference.recipe.difference(summary.document.recipe)
         if difference is None:
-            difference = self._difference_of_centres(self.reference.centre, summary.centre)
+            difference = _difference_of_centres(self.reference.centre, summary.centre)
         if difference is not None:
             raise InputError(
                 f"{self.reference.source} and {summary.source} do not add up: {difference}; make"
                 " both by one recipe"
             )
-        # distinct recipes alone, of which there are few
-        if summary.document.recipe not in self.recipes:
-            self.recipes.append(summary.document.recipe)
 
-    def _difference_of_centres(self, reference: Floats | None, centre: Floats | None) -> str | None:
-        """Compare centres, and keep the one whose hash is first: it depends on no order."""
-        if reference is None or centre is None:
-            return None
-        if np.abs(reference - centre).max() > SAME_CENTRE:
-            hashes = [centre_hash({CENTRE: one}) for one in (reference, centre)]
-            return f"the hash of the centre is {hashes[0]!r} and {hashes[1]!r}"
+    def _add_recipe(self, recipe: SummaryRecipe, centre: Floats | None) -> None:
+        """Keep distinct recipes, of which there are few, and the centre whose hash is first, which
+        does not depend on the order.
+        """
+        if recipe not in self.recipes:
+            self.recipes.append(recipe)
         if self.centre is None:
             self.centre = centre
-        elif not np.array_equal(self.centre, centre):
-            self.centre = min(self.centre, centre, key=lambda one: centre_hash({CENTRE: one}))
-        return None
+        elif centre is not None and not np.array_equal(self.centre, centre):
+            self.centre = min(self.centre, centre, key=centre_hash)
 
     def _add_summands(self, combination: Combination) -> None:
         """Append the parts, whose class lists and costs are kept once."""
@@ -240,20 +239,30 @@ class Adding:
         classes = united_classes(combination)
         check_alike(classes)
         order = np.array([self.positions[label] for label in classes])
-        carried = self.sums[order] + np.zeros((), np.int64)
-        arrays: dict[str, NDArray[Any]] = stored_integers(carried, SUMS)
+        arrays: dict[str, NDArray[Any]] = stored_integers(_carried(self.sums[order]), SUMS)
         if self.moments is not None:
-            arrays |= stored_integers(self.moments + np.zeros((), np.int64), MOMENTS)
+            arrays |= stored_integers(_carried(self.moments), MOMENTS)
         if self.centre is not None:
             arrays[CENTRE] = self.centre
 
-        recipe = united_recipe(self.recipes, centre_hash(arrays))
+        recipe = united_recipe(self.recipes, centre_hash(self.centre))
         day = date or max(row.date for row in combination.parts)
         facts: dict[str, str | None] = {"name": name or _name(len(combination.parts))}
         others = dict.fromkeys(("curator", "description", "intended_use"))
         product = fitted.product("Summary", facts | others, day)
-        noise = next(source for source in SOURCES_OF_NOISE if source in self.noises)
-        return Total(recipe, combination, arrays, product, noise)
+        return Total(recipe, combination, arrays, product, least_promised(self.noises))
+
+
+def _difference_of_centres(reference: Floats | None, centre: Floats | None) -> str | None:
+    """Name two centres that are not one; recipes say whether there is a centre."""
+    if reference is None or centre is None or same_centre(reference, centre):
+        return None
+    return f"the hash of the centre is {centre_hash(reference)!r} and {centre_hash(centre)!r}"
+
+
+def _carried(totals: Wide) -> Wide:
+    """Carry low words, of which many were added up, into the high words."""
+    return totals + np.zeros((), np.int64)
 
 
 def _with_rows(totals: Wide, n_rows: int) -> Wide:

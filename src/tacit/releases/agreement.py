@@ -9,18 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tacit.errors import InputError, excerpt, quoted
 from tacit.models.rows import Floats
-from tacit.models.summarised import SAME_CENTRE
+from tacit.models.summarised import same_centre
 from tacit.releases import reading
 from tacit.releases.adding import check_alike
 from tacit.releases.combination import united_classes
 from tacit.releases.fields import NOT_STATED
 from tacit.releases.summary import Summary
-from tacit.releases.summary_document import SummaryRecipe
-from tacit.releases.summary_files import CENTRE, DOCUMENT, LIMITS, centre_hash, parse_summary
+from tacit.releases.summary_document import SummaryRecipe, centre_hash
+from tacit.releases.summary_files import DOCUMENT, LIMITS, parse_summary
 
 
 class Agreement(NamedTuple):
@@ -103,10 +101,10 @@ class Agreement(NamedTuple):
         """Compare centres; other processors round their last bits otherwise."""
         if centre is None:
             return None
-        here = centre_hash({CENTRE: centre})
+        here = centre_hash(centre)
         there = self.recipe.centre_sha256
         if here == there:
             return None
-        if self.centre is not None and np.abs(self.centre - centre).max() <= SAME_CENTRE:
+        if self.centre is not None and same_centre(self.centre, centre):
             return None
         return f"the hash of the centre is {here!r} and {there!r}"

@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -51,6 +51,9 @@ ClassList = Annotated[tuple[Label, ...], Field(min_length=1), AfterValidator(_ch
 
 DELTA = 1e-6
 """Delta at which the cost of a part is stated as an epsilon."""
+
+SOURCES_OF_NOISE = ("secure", "opendp", "research")
+"""Sources of noise, from the one that promises most."""
 
 # relative error of a stated number: other processors round otherwise
 TOLERANCE = 1e-6
@@ -224,22 +227,18 @@ def combination_of(summands: Iterable[Summand], declared: Declared = NOTHING) ->
                 " would count twice; pass it once"
             )
 
-    # thousands of parts share a list: each object is written once
-    list_texts = {id(part.classes): "" for part in ordered}
-    cost_texts = {id(part.cost): "" for part in ordered}
-    for part in ordered:
-        # JSON tells the label 1 from the label true
-        list_texts[id(part.classes)] = list_texts[id(part.classes)] or json.dumps(part.classes)
-        cost_texts[id(part.cost)] = cost_texts[id(part.cost)] or part.cost.model_dump_json()
+    # by their JSON, which tells the label 1 from the label true
+    list_texts = _text_by_id((part.classes for part in ordered), json.dumps)
+    cost_texts = _text_by_id((part.cost for part in ordered), PartCost.model_dump_json)
     lists = {list_texts[id(part.classes)]: part.classes for part in ordered}
     costs = {cost_texts[id(part.cost)]: part.cost for part in ordered}
-    list_at = {key: i for i, key in enumerate(sorted(lists))}
-    cost_at = {key: i for i, key in enumerate(sorted(costs))}
+    list_positions = {text: position for position, text in enumerate(sorted(lists))}
+    cost_positions = {text: position for position, text in enumerate(sorted(costs))}
     rows = [
         part.row.model_copy(
             update={
-                "class_list": list_at[list_texts[id(part.classes)]],
-                "cost": cost_at[cost_texts[id(part.cost)]],
+                "class_list": list_positions[list_texts[id(part.classes)]],
+                "cost": cost_positions[cost_texts[id(part.cost)]],
             }
         )
         for part in ordered
@@ -252,6 +251,15 @@ def combination_of(summands: Iterable[Summand], declared: Declared = NOTHING) ->
         moving=declared.moving,
         allowances=dict(declared.allowances),
     )
+
+
+def _text_by_id(values: Iterable[Any], text_of: Callable[[Any], str]) -> dict[int, str]:
+    """Write each object once, since thousands of parts share one."""
+    texts: dict[int, str] = {}
+    for value in values:
+        if id(value) not in texts:
+            texts[id(value)] = text_of(value)
+    return texts
 
 
 def united_classes(combination: Combination) -> tuple[Any, ...]:
@@ -271,6 +279,11 @@ def guarantee_of(combination: Combination) -> Guarantee:
         moving=combination.moving,
         allowances=combination.allowances,
     )
+
+
+def least_promised(noises: Iterable[str]) -> str:
+    """Return the source of noise that promises least, which a sum states as its own."""
+    return max(noises, key=SOURCES_OF_NOISE.index)
 
 
 def noise_of_classes(combination: Combination) -> Floats:
@@ -353,13 +366,16 @@ def _same_cost(stated: Event, expected: Event) -> bool:
         return stated.over == expected.over and _same_cost(stated.event, expected.event)
     if isinstance(stated, Gaussian) and isinstance(expected, Gaussian):
         return math.isclose(stated.mu, expected.mu, rel_tol=SAME_NOISE)
-    terms = stated.counted(), expected.counted()
-    n_terms = len(terms[0])
-    if n_terms != len(terms[1]) or n_terms < 2:
+    # sums, term by term; an event that is no sum has itself as its only term
+    terms = stated.counted()
+    expected_terms = expected.counted()
+    if len(terms) != len(expected_terms) or len(terms) < 2:
         return False
     return all(
-        count == other_count and _same_cost(event, other)
-        for (event, count), (other, other_count) in zip(*terms, strict=True)
+        count == expected_count and _same_cost(event, expected_event)
+        for (event, count), (expected_event, expected_count) in zip(
+            terms, expected_terms, strict=True
+        )
     )
 
 

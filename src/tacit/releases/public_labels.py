@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tacit.compute.atomic import atomic_folder
+from tacit.compute.atomic import write_folder
 from tacit.data.arrays import Arrays
 from tacit.data.embeddings import EmbeddingStore
 from tacit.data.imports import read_data
@@ -133,12 +133,8 @@ class PublicLabels:
         InputError
             If the folder exists or cannot be written.
         """
-        folder = Path(folder)
         files = self.files(allow_research=allow_research)
-        with atomic_folder(folder, force=force, ours=holds_public_labels) as part:
-            for name, data in files.items():
-                (part / name).write_bytes(data)
-        return folder
+        return write_folder(folder, files, force=force, ours=holds_public_labels)
 
     def files(self, *, allow_research: bool = False) -> dict[str, bytes]:
         """Return the bytes of the four files by name; errors are those of `save`."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.compute.atomic import atomic_file, atomic_folder, check_writable
+from tacit.compute.atomic import atomic_file, check_writable, write_folder
 from tacit.errors import InputError, ReleaseError
 from tacit.models.carried import deciding
 from tacit.models.carried import misfit as posterior_misfit
@@ -271,12 +271,8 @@ class Release(PredictingClassifier):
         InputError
             If the folder exists or cannot be written.
         """
-        folder = Path(folder)
         files = self.files(allow_research=allow_research)
-        with atomic_folder(folder, force=force, ours=is_release) as part:
-            for name, data in files.items():
-                (part / name).write_bytes(data)
-        return folder
+        return write_folder(folder, files, force=force, ours=is_release)
 
     def files(self, *, allow_research: bool = False) -> dict[str, bytes]:
         """Return the bytes of the three files by name; errors are those of `save`."""

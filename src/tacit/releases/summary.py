@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from tacit.compute.atomic import atomic_folder
+from tacit.compute.atomic import write_folder
 from tacit.compute.wide import Totals
 from tacit.errors import InputError, ReleaseError, quoted
 from tacit.models.rows import Floats
@@ -60,6 +60,7 @@ from tacit.releases.statement import SEEDED, check_work, stamp, statement_of
 from tacit.releases.summary_document import (
     SummaryDocument,
     SummaryRecipe,
+    centre_hash,
     class_type,
     summary_card,
 )
@@ -70,7 +71,6 @@ from tacit.releases.summary_files import (
     LIMITS,
     MOMENTS,
     SUMS,
-    centre_hash,
     holds_summary,
     misfit,
     parse_summary,
@@ -259,12 +259,8 @@ class Summary:
         InputError
             If the folder exists or cannot be written.
         """
-        folder = Path(folder)
         files = self.files(allow_research=allow_research)
-        with atomic_folder(folder, force=force, ours=holds_summary) as part:
-            for name, data in files.items():
-                (part / name).write_bytes(data)
-        return folder
+        return write_folder(folder, files, force=force, ours=holds_summary)
 
     def files(self, *, allow_research: bool = False) -> dict[str, bytes]:
         """Return the bytes of the three files by name; errors are those of `save`."""
@@ -394,7 +390,7 @@ class Summary:
         found = [(name, array.dtype.name, array.shape) for name, array in _sorted(self.arrays)]
         if fault is None and stated != found:
             fault = f"{ARRAYS} does not hold the arrays that {DOCUMENT} states"
-        if fault is None and centre_hash(self.arrays) != self.recipe.centre_sha256:
+        if fault is None and centre_hash(self.centre) != self.recipe.centre_sha256:
             fault = f"the centre has another hash than {DOCUMENT} states"
         if fault is not None:
             raise self._error(fault)
@@ -458,14 +454,13 @@ def recipe_of(
     if class_list is not None and not class_list.strip():
         fault = f"class_list={quoted(class_list)} is empty"
         raise ReleaseError(f"{fault}; give one line of text, or leave it out")
-    arrays = {} if centre is None else {CENTRE: centre}
     try:
         return SummaryRecipe(
             width=width,
             class_type=class_type(classes),
             class_list=NOT_STATED if class_list is None else class_list,
             rows="unit rows" if centre is None else "unit rows about a public centre",
-            centre_sha256=centre_hash(arrays),
+            centre_sha256=centre_hash(centre),
             count_share=COUNT_SHARE,
             scale=UNIT,
             encoder=EncoderProvenance(**({"recipe": NOT_STATED} | dict(encoder or {}))),

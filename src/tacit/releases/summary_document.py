@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
+from tacit.models.rows import Floats
 from tacit.models.summarised import COUNT_SHARE, UNIT
 from tacit.releases.card import NOTHING_STATED, card_text, item_lines, labels_text
 from tacit.releases.combination import Combination, Sha256, Source, part_lines, united_classes
@@ -107,6 +110,13 @@ def class_type(classes: tuple[Any, ...]) -> ClassType:
     if isinstance(first, int):
         return "int"
     return "float" if isinstance(first, float) else "str"
+
+
+def centre_hash(centre: Floats | None) -> str:
+    """Return the hash of a public centre, (d,), as a recipe states it; "none" without one."""
+    if centre is None:
+        return NO_CENTRE
+    return hashlib.sha256(np.ascontiguousarray(centre, np.float64).tobytes()).hexdigest()
 
 
 def united_recipe(recipes: Sequence[SummaryRecipe], centre_sha256: str) -> SummaryRecipe:

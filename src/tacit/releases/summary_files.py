@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -154,10 +153,3 @@ def read_integers(arrays: Mapping[str, NDArray[Any]], name: str) -> Totals:
     if WORDS[name] in arrays:
         return Wide(arrays[WORDS[name]], arrays[name])
     return arrays[name]
-
-
-def centre_hash(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the hash of the centre among the arrays; "none" if there is none."""
-    if CENTRE not in arrays:
-        return "none"
-    return hashlib.sha256(np.ascontiguousarray(arrays[CENTRE], np.float64).tobytes()).hexdigest()
