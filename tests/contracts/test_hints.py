@@ -44,6 +44,10 @@ REVIEWED = {
     ): "the forms of a budget, where what was passed is none",
     ("cli/learner.py", "--budget is missing"): "no budget was passed",
     ("cli/summarise.py", "--budget is missing"): "no budget was passed",
+    (
+        "cli/combine.py",
+        "must name a part and its budget",
+    ): "the form of an allowance, where what was passed names no part",
     ("cli/options.py", "For a method: epsilon=1"): "the help of --budget",
     ("cli/options.py", "What may be spent of the test rows"): "the help of --budget",
     ("cli/choose.py", "a choice has a price"): "no budget was passed",
