@@ -17,6 +17,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.releases import noisy
 from tacit.releases.combination import (
+    Declared,
     PartCost,
     PartRow,
     Summand,
@@ -180,3 +181,12 @@ def test_more_class_lists_than_can_be_compared_are_refused(monkeypatch):
     with pytest.raises(InputError, match="3 class lists, too many"):
         tacit.combine(summaries)
     assert tacit.combine(summaries, keep_noisy=True).guarantee.rho == pytest.approx(0.5)
+
+
+def test_a_message_of_many_allowances_is_short():
+    parts = [f"clinic {'x' * 80} {i}" for i in range(6)]
+    summaries = [summary_of(part) for part in parts]
+    both = added_up(summaries, declared=Declared.of(allowances=dict.fromkeys(parts, "rho=1")))
+    with pytest.raises(InputError, match="declare the same") as error:
+        both + HONEST
+    assert len(str(error.value)) < 600

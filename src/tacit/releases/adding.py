@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.compute.texts import nfc
 from tacit.compute.wide import Totals, Wide
-from tacit.errors import InputError, quoted
+from tacit.errors import InputError, excerpt, quoted
 from tacit.models.rows import Floats
 from tacit.models.summarised import same_centre
 from tacit.releases import fitted
@@ -144,10 +144,11 @@ class Adding:
         earlier = combination.declared
         is_same = earlier.without_allowances() == self.declared.without_allowances()
         if not is_same or not set(earlier.allowances) <= set(self.declared.allowances):
+            allowances = excerpt(str(dict(earlier.allowances)))
             raise InputError(
                 f"{summary.source} was combined with overlapping={earlier.overlapping},"
-                f" moving={earlier.moving} and allowances={dict(earlier.allowances)}; declare the"
-                " same, or combine its parts again"
+                f" moving={earlier.moving} and allowances={allowances}; declare the same, or"
+                " combine its parts again"
             )
 
     def _check_new(self, summary: Addend) -> None:
