@@ -77,6 +77,24 @@ def test_a_combination_leaves_parts_out_and_warns_of_what_has_seen_them(tmp_path
         tacit.combine([seen], without=["hospital A"])
 
 
+def test_the_centre_of_a_summary_that_leaves_is_that_of_the_others():
+    """They may not state from what it was computed; a budget is that of one summary alone."""
+    for what, sentences in (
+        ("budget", []),
+        (
+            "centre",
+            [
+                "summary of D, of which the others have the centre: its centre was computed from"
+                " 'summary of hospital A', which holds 'hospital A'"
+            ],
+        ),
+    ):
+        seen = summary_of("D", public=PUBLIC, sources=sources_of(what, A))
+        leaving = Leaving(["hospital A", "D"])
+        list(leaving.remaining([A, seen, summary_of("B", public=PUBLIC)]))
+        assert [holding.sentence(part) for part, holding in leaving.holdings] == sentences
+
+
 @pytest.mark.parametrize(
     ("summaries", "without", "message"),
     [

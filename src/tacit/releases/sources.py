@@ -188,6 +188,7 @@ class Leaving:
             leaving = [self.names[key] for key in parts if key in self.names]
             if len(leaving) == len(parts):
                 self.left_out += [(where, name) for name in leaving]
+                self._note_centre(document, where)
                 continue
             if leaving:
                 raise InputError(
@@ -205,6 +206,15 @@ class Leaving:
         for source in sources_of_centre(card):
             holding = Holding(where, ROWS, source.release, False)
             self.holdings += [(name, holding) for name in self.names.values()]
+
+    def _note_centre(self, document: Any, where: str) -> None:
+        """Note what the centre of a summary that leaves was computed from: those that remain have
+        the same centre, whether or not they state where it is from.
+        """
+        for key, name in self.names.items():
+            for holding in _seen(key, document, f"{where}, of which the others have the centre"):
+                if holding.what == CENTRE:
+                    self.holdings.append((name, holding))
 
     def _check(self, others: set[str]) -> None:
         """Refuse a name that nothing has, since it may be misspelt, and an empty combination."""
