@@ -138,7 +138,8 @@ def summarise(
     from tacit.releases.fitted import product
     from tacit.releases.provenance import encoder_facts, public_facts
     from tacit.releases.sources import sources_of_centre
-    from tacit.releases.summary import Summary, recipe_of
+    from tacit.releases.summary import Summary
+    from tacit.releases.summary_document import recipe_of
     from tacit.releases.summary_files import holds_summary
 
     check_writable(out, force=force, ours=holds_summary)

@@ -21,7 +21,7 @@ from tacit.mechanisms import partition_tables
 from tacit.mechanisms.gaussian import UNIT
 from tacit.privacy.events import Gaussian, Laplace
 from tacit.privacy.guarantee import Guarantee
-from tacit.releases.combination import Combination, PartCost, PartRow, Summand, combination_of
+from tacit.releases.combination import Combination, combination_of_part
 
 CONFIDENCE_EDGES = np.linspace(0, 1, 11)
 """Public edges of the bins of confidence."""
@@ -76,16 +76,15 @@ def part_of(
 ) -> Combination:
     """Describe the tables of one part of the records, as they are released today."""
     noise = noise_of_cost(cost, len(counts))
-    row = PartRow(
-        name=name,
+    return combination_of_part(
+        name,
+        tuple(classes),
+        cost,
         date=str(datetime.now(UTC).date()),
         noise_of_sums=math.sqrt(noise.variance),
         noise_of_moments=None,
-        class_list=0,
-        cost=0,
         sha256=sha256_of(counts),
     )
-    return combination_of([Summand(row, tuple(classes), PartCost.of(cost))])
 
 
 def noise_of_parts(combination: Combination, n_tables: int) -> Noise:

@@ -253,6 +253,29 @@ def combination_of(summands: Iterable[Summand], declared: Declared = NOTHING) ->
     )
 
 
+def combination_of_part(
+    name: str,
+    classes: tuple[Any, ...],
+    cost: Guarantee,
+    *,
+    date: str,
+    noise_of_sums: float,
+    noise_of_moments: float | None,
+    sha256: str,
+) -> Combination:
+    """Describe the sums of one part, as they are released first."""
+    row = PartRow(
+        name=name,
+        date=date,
+        noise_of_sums=noise_of_sums,
+        noise_of_moments=noise_of_moments,
+        class_list=0,
+        cost=0,
+        sha256=sha256,
+    )
+    return combination_of([Summand(row, classes, PartCost.of(cost))])
+
+
 def _text_by_id(values: Iterable[Any], text_of: Callable[[Any], str]) -> dict[int, str]:
     """Write each object once, since thousands of parts share one."""
     texts: dict[int, str] = {}

@@ -25,7 +25,6 @@ from tacit.errors import InputError, ReleaseError, quoted
 from tacit.models.rows import Floats
 from tacit.models.summarised import (
     COUNT_SCALE,
-    COUNT_SHARE,
     ROW_SCALE,
     UNIT,
     UNIT_OF_MOMENTS,
@@ -40,28 +39,28 @@ from tacit.releases.combination import (
     NOTHING,
     Combination,
     Declared,
-    PartCost,
     PartRow,
     Source,
-    Summand,
-    combination_of,
+    combination_of_part,
     guarantee_of,
     noise_of_classes,
     noise_of_moments,
-    other_noise,
     united_classes,
-    untrue,
 )
-from tacit.releases.fields import NOT_STATED, Recorded
-from tacit.releases.plausible import implausible, implausible_moments
+from tacit.releases.fields import Recorded
 from tacit.releases.reading import AGAIN, CARD, read_guarantee, read_only
-from tacit.releases.schema import Array, EncoderProvenance, Product, Provenance
-from tacit.releases.statement import SEEDED, check_work, stamp, statement_of
+from tacit.releases.schema import Array, Product
+from tacit.releases.statement import check_work, stamp, statement_of
+from tacit.releases.summary_checks import (
+    implausible_sums,
+    in_words,
+    misfit_of_arrays,
+    untrue_statement,
+)
 from tacit.releases.summary_document import (
     SummaryDocument,
     SummaryRecipe,
-    centre_hash,
-    class_type,
+    recipe_of,
     summary_card,
 )
 from tacit.releases.summary_files import (
@@ -72,7 +71,6 @@ from tacit.releases.summary_files import (
     MOMENTS,
     SUMS,
     holds_summary,
-    misfit,
     parse_summary,
     read_files,
     read_integers,
@@ -94,8 +92,9 @@ class Summary:
         The content of `summary.json`.
     arrays : dict of str to ndarray
         `sums` of shape (C, d + 1), int64, in units of 2^-32, the last column for counts; or, where
-        64 bits do not hold them, their low words with `sums_high`. `centre` of shape (d,) where
-        rows have a public centre.
+        64 bits do not hold them, their low words with `sums_high`. `moments` in the same way, of
+        shape (d (d + 1) / 2,) in units of 2^-36, where all parts have some. `centre` of shape (d,)
+        where rows have a public centre.
     sha256 : str
         Hash of the arrays' file.
     card_text : str
@@ -190,17 +189,15 @@ class Summary:
                 class_list=class_list,
                 sources=sources,
             )
-            row = PartRow(
-                name=summarised.part,
+            combination = combination_of_part(
+                summarised.part,
+                classes,
+                guarantee,
                 date=product.date,
                 noise_of_sums=summarised.noise,
                 noise_of_moments=summarised.noise_of_moments,
-                class_list=0,
-                cost=0,
                 sha256=sha256,
             )
-            part = Summand(row, classes, PartCost.of(guarantee))
-            combination = combination_of([part])
         except ValidationError as error:
             raise reading.refusal("summary", error, "give one line of text") from error
         return assembled(recipe, combination, arrays, product, clf.noise_)
@@ -292,7 +289,8 @@ class Summary:
         if self.sha256 != self.document.sha256:
             raise self._error(f"{ARRAYS} has another hash than {DOCUMENT} states")
         self._check_arrays()
-        fault = self._untrue() or self._implausible()
+        fault = untrue_statement(self.document, self.guarantee)
+        fault = fault or implausible_sums(self.document, self.arrays)
         # the hash by which sums that are there already are found
         if fault is None and len(self.parts) == 1 and self.parts[0].sha256 != self.sha256:
             fault = "its part is stated with the hash of other arrays"
@@ -382,93 +380,12 @@ class Summary:
 
     def _check_arrays(self) -> None:
         """Refuse arrays of another form than the document states."""
-        fault = misfit(self.arrays, len(self.classes), self.recipe.width)
-        noise = noise_of_moments(self.document.combination)
-        if fault is None and (MOMENTS in self.arrays) != (noise is not None):
-            fault = "second moments are there if all parts have some, and not otherwise"
-        stated = [(array.name, array.dtype, array.shape) for array in self.document.arrays]
-        found = [(name, array.dtype.name, array.shape) for name, array in _sorted(self.arrays)]
-        if fault is None and stated != found:
-            fault = f"{ARRAYS} does not hold the arrays that {DOCUMENT} states"
-        if fault is None and centre_hash(self.centre) != self.recipe.centre_sha256:
-            fault = f"the centre has another hash than {DOCUMENT} states"
+        fault = misfit_of_arrays(self.document, self.arrays)
         if fault is not None:
             raise self._error(fault)
 
-    def _untrue(self) -> str | None:
-        """Describe the first statement that the recorded events do not bear out."""
-        document = self.document
-        guarantee = self.guarantee
-        types = {class_type(labels) for labels in document.combination.class_lists}
-        if types != {self.recipe.class_type}:
-            return "the labels are not of the stated type"
-        # first, since the costs of Gaussian noise take no time
-        fault = other_noise(document.combination)
-        fault = fault or untrue(document.combination, document.guarantee)
-        if fault is not None:
-            return fault
-        check_work(guarantee)
-        if document.stamp != stamp(guarantee, document.noise):
-            return f"stamp {document.stamp!r} does not agree with {document.noise} noise"
-        if document.statement != statement_of(guarantee, document.noise):
-            return "the statement is not that of the recorded events"
-        if document.in_words != in_words(guarantee, document.noise):
-            return "in_words is not that of the recorded events"
-        return None
-
-    def _implausible(self) -> str | None:
-        """Name the first class whose sum or count cannot be, or second moments that cannot."""
-        noise = noise_of_classes(self.document.combination)
-        sums = np.asarray(self.totals / UNIT)
-        fault = implausible(sums, noise, self.classes, len(self.parts))
-        of_moments = noise_of_moments(self.document.combination)
-        if fault is not None or self.moments is None or of_moments is None:
-            return fault
-        triangle = np.asarray(self.moments / UNIT_OF_MOMENTS)
-        counts = sums[:, -1] / COUNT_SCALE
-        return implausible_moments(
-            triangle, of_moments, counts, noise / COUNT_SCALE, len(self.parts)
-        )
-
     def _error(self, fault: str) -> ReleaseError:
         return ReleaseError(f"{self.source}: {fault}; {AGAIN}")
-
-
-def recipe_of(
-    width: int,
-    classes: tuple[Any, ...],
-    centre: Floats | None,
-    *,
-    encoder: Mapping[str, str] | None = None,
-    public: Mapping[str, str] | None = None,
-    class_list: str | None = None,
-    sources: Sequence[Source] = (),
-) -> SummaryRecipe:
-    """Return the recipe of a summary with these facts.
-
-    Raises
-    ------
-    ReleaseError
-        If a fact cannot stand in the card.
-    """
-    if class_list is not None and not class_list.strip():
-        fault = f"class_list={quoted(class_list)} is empty"
-        raise ReleaseError(f"{fault}; give one line of text, or leave it out")
-    try:
-        return SummaryRecipe(
-            width=width,
-            class_type=class_type(classes),
-            class_list=NOT_STATED if class_list is None else class_list,
-            rows="unit rows" if centre is None else "unit rows about a public centre",
-            centre_sha256=centre_hash(centre),
-            count_share=COUNT_SHARE,
-            scale=UNIT,
-            encoder=EncoderProvenance(**({"recipe": NOT_STATED} | dict(encoder or {}))),
-            public_data=Provenance(**dict(public or {})),
-            sources=tuple(sources),
-        )
-    except ValidationError as error:
-        raise reading.refusal("summary", error, "give one line of text") from error
 
 
 def assembled(
@@ -481,8 +398,8 @@ def assembled(
     """Make a summary of its parts, with all that follows from them."""
     guarantee = guarantee_of(combination)
     check_work(guarantee)
-    kept = {name: read_only(array) for name, array in _sorted(arrays)}
-    sha256 = hashlib.sha256(reading.arrays_file(kept)).hexdigest()
+    stored = {name: read_only(array) for name, array in sorted(arrays.items())}
+    sha256 = hashlib.sha256(reading.arrays_file(stored)).hexdigest()
     document = SummaryDocument(
         version=1,
         stamp=stamp(guarantee, noise),  # type: ignore[arg-type]  # pydantic checks
@@ -495,11 +412,11 @@ def assembled(
         combination=combination,
         arrays=tuple(
             Array(name=name, dtype=array.dtype.name, shape=array.shape)  # type: ignore[arg-type]  # pydantic checks
-            for name, array in kept.items()
+            for name, array in stored.items()
         ),
         sha256=sha256,
     )
-    return Summary(document, kept, sha256, summary_card(document))
+    return Summary(document, stored, sha256, summary_card(document))
 
 
 def added_up(
@@ -537,13 +454,3 @@ def as_summary(summary: Any) -> Summary:
             " folders"
         )
     return summary
-
-
-def in_words(guarantee: Guarantee, noise: str) -> str:
-    """Say what the guarantee means for one record or person."""
-    words = guarantee.in_words()
-    return SEEDED + words if noise == "research" else words
-
-
-def _sorted(arrays: Mapping[str, NDArray[Any]]) -> list[tuple[str, NDArray[Any]]]:
-    return sorted(arrays.items())

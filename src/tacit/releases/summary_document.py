@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
+from tacit.errors import ReleaseError, quoted
 from tacit.models.rows import Floats
 from tacit.models.summarised import COUNT_SHARE, UNIT
 from tacit.releases.card import NOTHING_STATED, card_text, item_lines, labels_text
 from tacit.releases.combination import Combination, Sha256, Source, part_lines, united_classes
-from tacit.releases.fields import Model, Positive, Recorded, Text
+from tacit.releases.fields import NOT_STATED, Model, Positive, Recorded, Text
+from tacit.releases.reading import refusal
 from tacit.releases.schema import Array, EncoderProvenance, Product, Provenance
 
 FORMAT = "tacit-summary"
@@ -55,7 +57,7 @@ class SummaryRecipe(Model):
     def difference(self, other: SummaryRecipe) -> str | None:
         """Name the first difference because of which sums do not add up; None if they do.
 
-        Centres that differ in their last bits alone are compared by `Summary`, which has them.
+        Centres are not compared here: they may be one and have other hashes, by their last bits.
         """
         facts = {
             "width": (self.width, other.width),
@@ -117,6 +119,43 @@ def centre_hash(centre: Floats | None) -> str:
     if centre is None:
         return NO_CENTRE
     return hashlib.sha256(np.ascontiguousarray(centre, np.float64).tobytes()).hexdigest()
+
+
+def recipe_of(
+    width: int,
+    classes: tuple[Any, ...],
+    centre: Floats | None,
+    *,
+    encoder: Mapping[str, str] | None = None,
+    public: Mapping[str, str] | None = None,
+    class_list: str | None = None,
+    sources: Sequence[Source] = (),
+) -> SummaryRecipe:
+    """Return the recipe of a summary with these facts.
+
+    Raises
+    ------
+    ReleaseError
+        If a fact cannot stand in the card.
+    """
+    if class_list is not None and not class_list.strip():
+        fault = f"class_list={quoted(class_list)} is empty"
+        raise ReleaseError(f"{fault}; give one line of text, or leave it out")
+    try:
+        return SummaryRecipe(
+            width=width,
+            class_type=class_type(classes),
+            class_list=NOT_STATED if class_list is None else class_list,
+            rows="unit rows" if centre is None else "unit rows about a public centre",
+            centre_sha256=centre_hash(centre),
+            count_share=COUNT_SHARE,
+            scale=UNIT,
+            encoder=EncoderProvenance(**({"recipe": NOT_STATED} | dict(encoder or {}))),
+            public_data=Provenance(**dict(public or {})),
+            sources=tuple(sources),
+        )
+    except ValidationError as error:
+        raise refusal("summary", error, "give one line of text") from error
 
 
 def united_recipe(recipes: Sequence[SummaryRecipe], centre_sha256: str) -> SummaryRecipe:

@@ -111,7 +111,7 @@ def parse_summary(where: str, data: bytes) -> SummaryDocument:
     )
 
 
-def misfit(arrays: dict[str, NDArray[Any]], n_classes: int, width: int) -> str | None:
+def misfit(arrays: Mapping[str, NDArray[Any]], n_classes: int, width: int) -> str | None:
     """Describe the first array that does not have the form of a summary's; None if all have."""
     shapes: dict[str, tuple[int, ...]] = {
         SUMS: (n_classes, width + 1),
