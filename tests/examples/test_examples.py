@@ -61,6 +61,32 @@ def test_shared_ledger(tmp_path, capsys):
     assert np.array_equal(chosen["prototypes"], digits.public_x[chosen["indices"]])
 
 
+def test_ten_owners(tmp_path, capsys):
+    ten_owners = example("ten_owners.py")
+    ten_owners["main"]([str(tmp_path / "out"), "--budget", "rho=0.5"])
+    printed = capsys.readouterr().out
+    rows = [line.strip("| ").split(" | ") for line in printed.splitlines() if line.startswith("| ")]
+    found = {row[0]: row[1:] for row in rows[1:]}
+    balanced = {who: float(row[2]) for who, row in found.items()}
+    *owners, combined, central = balanced.values()
+    assert len(owners) == 10
+    assert max(owners) + 0.05 < combined < central + 0.05
+
+    # each record is at one owner, and rare classes are at two
+    sizes = [int(row[0]) for row in found.values()]
+    assert sum(sizes[:10]) == sizes[10] == sizes[11] == 564
+    assert sum(int(row[1]) for row in list(found.values())[:10]) == 10 * 6 + 2 * 4
+
+    # a record is at one owner, so that all of them together cost what each of them does
+    release = tacit.Release.load(tmp_path / "out" / "release").verify()
+    assert release.guarantee.rho <= 0.5
+    combined_again = tacit.combine(
+        sorted((tmp_path / "out").glob("owner-*")), public=ten_owners["digits"]().public
+    )
+    for name, array in release.arrays.items():
+        assert np.array_equal(array, combined_again.arrays[name])
+
+
 @pytest.fixture
 def a_third_of_the_public_rows(embeddings, tmp_path):
     """The embeddings that the example takes, for secure choices among all 60,000 rows take
