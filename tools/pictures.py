@@ -1,7 +1,7 @@
 """Write the pictures of README and gallery.
 
 `--check` fails where a picture or its description is out of date. Numbers come from the code, from
-examples, and from benchmarks/utility/cells.csv.
+examples, and from cells that benchmarks stored.
 """
 
 import csv
@@ -221,6 +221,32 @@ def shared_ledger() -> str:
     return svg(860, 170, "Two releases fill the allowance of a ledger; a third is refused", parts)
 
 
+def ten_owners() -> str:
+    """Return the balanced accuracy of ten owners alone, of their summaries, and of central fits."""
+    shown = {
+        **{f"owner {i}": (GREY, f"owner {i} alone") for i in range(1, 11)},
+        "combined": (BLUE, "ten summaries"),
+        "central fit": (ORANGE, "one central fit"),
+    }
+    accuracies: dict[str, list[float]] = {who: [] for who in shown}
+    cells = ROOT / "benchmarks" / "summaries" / "owners.csv"
+    with cells.open(encoding="utf-8", newline="") as file:
+        for cell in csv.DictReader(file):
+            if cell["epsilon"] == "2" and cell["who"] in shown:
+                accuracies[cell["who"]].append(float(cell["balanced"]))
+
+    parts = []
+    y = 24
+    for who, (colour, words) in shown.items():
+        parts.append(text(24, y + 18, words))
+        parts.append(at(200, y, bar(fmean(accuracies[who]), 800, colour)))
+        y += 32
+    parts.append(
+        text(24, y + 28, "Balanced accuracy on CIFAR-100, epsilon 2 for each record", "small")
+    )
+    return svg(860, y + 50, "Ten owners learn more by their summaries than alone", parts)
+
+
 def svg(width: int, height: int, label: str, parts: list[str]) -> str:
     """Return a picture with a ground that is dark where the reader prefers dark pages."""
     lines = [
@@ -246,7 +272,7 @@ def check_descriptions() -> None:
 
 
 if __name__ == "__main__":
-    for draw in (overview, overview_narrow, first_release, shared_ledger):
+    for draw in (overview, overview_narrow, first_release, shared_ledger, ten_owners):
         file = PICTURES / f"{draw.__name__.replace('_', '-')}.svg"
         if "--check" not in sys.argv:
             file.write_text(draw(), encoding="utf-8")
