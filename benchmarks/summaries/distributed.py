@@ -161,7 +161,7 @@ def balanced(model: tacit.Release | tacit.AutoPrototypes, data: Problem) -> floa
 
 def markdown(cells: Sequence[Cell]) -> Iterator[str]:
     """Yield the table: for each number of owners the three accuracies, mean over seeds."""
-    yield f"| records | owners | {' | '.join(f'e = {epsilon:g}' for epsilon in EPSILONS)} |"
+    yield f"| records | owners | {' | '.join(f'epsilon {epsilon:g}' for epsilon in EPSILONS)} |"
     yield "|---|---|" + "---|" * len(EPSILONS)
     for dealing, words in ((ALL, "50,000 in all"), (EACH, "500 each")):
         for n_owners in OWNERS:

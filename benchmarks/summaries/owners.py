@@ -156,7 +156,7 @@ def central_sum(problem: Problem, budget: str, n_noises: int, seed: int) -> taci
 
 def markdown(cells: Sequence[Cell]) -> Iterator[str]:
     """Yield the table: the three accuracies of each, mean over seeds."""
-    yield "| who | records | classes | " + " | ".join(f"e = {e:g}" for e in EPSILONS) + " |"
+    yield "| who | records | classes | " + " | ".join(f"epsilon {e:g}" for e in EPSILONS) + " |"
     yield "|---|---|---|" + "---|" * len(EPSILONS)
     for who in WHO:
         of_who = [cell for cell in cells if cell.who == who]
