@@ -10,6 +10,7 @@ import tacit
 from cli.conftest import CLASSES, rows
 from cli.test_bad_input import refused
 from messages import lacking
+from tacit.cli.paid_tables import words_of_parts
 from tacit.data.embeddings import EmbeddingStore
 from tacit.releases.release import Release
 from tacit.releases.summary import Summary
@@ -134,6 +135,10 @@ def test_declarations_decide_the_cost(two, run):
     assert not lacking(out, "A: 3 classes", "under add-remove;")
     assert not lacking(out, "C: 3 classes", "under replace;")
     assert "the costs of all parts add up" in run("combine a b --overlapping --out p")[1]
+    # names that differ by case are one part
+    assert run(SUMMARISE.format("second", "a", "d") + " --public public")[0] == 0
+    assert "release of 2 summaries of 1 part," in run("combine a d --out q")[1]
+    assert words_of_parts(["A", "b", "a", "B"]) == "2 parts (A, b)"
 
 
 def test_the_ledger_is_charged_for_the_part(here, run):

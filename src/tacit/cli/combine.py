@@ -105,6 +105,7 @@ def combine(
     from tacit.compute.atomic import check_writable
     from tacit.compute.progress import progress
     from tacit.data.names import names_of
+    from tacit.privacy.parts import part_key
     from tacit.releases.adding_tree import added_anywhere
     from tacit.releases.combination import Declared
     from tacit.releases.noisy import noisy_sentence, without_noisy
@@ -163,7 +164,7 @@ def combine(
         _print_json(total, out, leaving, noisy, as_summary=as_summary)
         return
     combination = total.document.combination
-    n_parts = _number(len({row.name for row in combination.parts}), "part")
+    n_parts = _number(len({part_key(row.name) for row in combination.parts}), "part")
     kind = "summary" if as_summary else "release"
     of = _number(len(combination.parts), "summary")
     say(f"{out}: {kind} of {of} of {n_parts}, over {len(total.classes)} classes")

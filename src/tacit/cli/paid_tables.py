@@ -79,7 +79,12 @@ def evaluate_tables(
 
 def words_of_parts(names: Sequence[str]) -> str:
     """Name the parts of a sum, each once, five at most."""
-    distinct = list(dict.fromkeys(names))
+    from tacit.privacy.parts import part_key
+
+    by_key: dict[str, str] = {}
+    for name in names:
+        by_key.setdefault(part_key(name), name)
+    distinct = list(by_key.values())
     shown = ", ".join(distinct[:5])
     if len(distinct) > 5:
         shown += f" and {len(distinct) - 5} more"
