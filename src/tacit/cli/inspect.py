@@ -1,5 +1,6 @@
 """`tacit inspect`: what a release says, checked."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,9 @@ from tacit.cli.options import Json
 from tacit.errors import InputError, NothingDoneError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from tacit.privacy.guarantee import Guarantee
     from tacit.releases.gate import Verdict
 
 
@@ -87,14 +91,7 @@ def inspect(
     if dossier is not None:
         _write_dossier(dossier, release, key, None, force=force, quiet=json)
     if json:
-        print_json(
-            {
-                "verified": True,
-                "signature": signed,
-                **guarantee_facts(loaded.guarantee),
-                "document": loaded.document.model_dump(mode="json"),
-            }
-        )
+        _print_verified(loaded.guarantee, signed, {"document": loaded.document})
         return
     say(
         f"{release}: verified; hashes, arrays and every stated number about privacy agree with the"
@@ -211,15 +208,8 @@ def _inspect_labels(folder: Path, signed: str, *, json: bool) -> None:
 
     labels = PublicLabels.load(folder).verify()
     if json:
-        print_json(
-            {
-                "verified": True,
-                "signature": signed,
-                **guarantee_facts(labels.guarantee),
-                "document": labels.document.model_dump(mode="json"),
-                "release": labels.release.model_dump(mode="json"),
-            }
-        )
+        documents = {"document": labels.document, "release": labels.release}
+        _print_verified(labels.guarantee, signed, documents)
         return
     say(
         f"{folder}: verified; hashes, counts of labels and every stated number about privacy agree"
@@ -235,14 +225,7 @@ def _inspect_summary(folder: Path, signed: str, *, json: bool) -> None:
 
     summary = Summary.load(folder).verify()
     if json:
-        print_json(
-            {
-                "verified": True,
-                "signature": signed,
-                **guarantee_facts(summary.guarantee),
-                "document": summary.document.model_dump(mode="json"),
-            }
-        )
+        _print_verified(summary.guarantee, signed, {"document": summary.document})
         return
     say(
         f"{folder}: verified; hashes, sums and every stated number about privacy agree with the"
@@ -250,6 +233,14 @@ def _inspect_summary(folder: Path, signed: str, *, json: bool) -> None:
     )
     say(f"{signed}\n")
     say(summary.card())
+
+
+def _print_verified(
+    guarantee: "Guarantee", signed: str, documents: Mapping[str, "BaseModel"]
+) -> None:
+    """Print documents that were verified as JSON, by name."""
+    shown = {name: document.model_dump(mode="json") for name, document in documents.items()}
+    print_json({"verified": True, "signature": signed, **guarantee_facts(guarantee), **shown})
 
 
 def _signed(release: Path, key: Path | None) -> str:

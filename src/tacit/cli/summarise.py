@@ -128,10 +128,8 @@ def summarise(
     """
     from tacit.compute.atomic import check_writable
     from tacit.data.imports import read_data
-    from tacit.data.labels import listed_classes
     from tacit.data.locations import located
     from tacit.data.synthetic import check_not_synthetic
-    from tacit.models.public_rows import public_centre
     from tacit.privacy.parts import part_name
     from tacit.privacy.unit import Unit as KnownUnit
     from tacit.releases.agreement import Agreement
@@ -139,7 +137,6 @@ def summarise(
     from tacit.releases.provenance import encoder_facts, public_facts
     from tacit.releases.sources import sources_of_centre
     from tacit.releases.summary import Summary
-    from tacit.releases.summary_document import recipe_of
     from tacit.releases.summary_files import holds_summary
 
     check_writable(out, force=force, ours=holds_summary)
@@ -183,15 +180,8 @@ def summarise(
         if public_data is not None and not any(one.what == "centre" for one in sources):
             stated["sources"] += sources_of_centre(public_data.card)
 
-        # refuses what no card can state, and another recipe, before anything is charged
-        width = data.x.shape[1]
-        labels_of_list = tuple(listed_classes(class_list).tolist())
-        if agreement is None:
-            recipe_of(width, labels_of_list, None, **stated)
-        else:
-            centre = None if public_data is None else public_centre(public_data.x, width)
-            recipe = recipe_of(width, labels_of_list, centre, **stated)
-            agreement.check(recipe, centre, str(store))
+        # before anything is charged
+        _check_recipe(data, class_list, public_data, stated, agreement, store)
         learner.set_params(ledger=ledger_of(ledger, located(store, split), data))
         arguments = {} if data.persons is None else {"persons": data.persons}
         learner.fit(data.x, y_of_class, **arguments)
@@ -225,6 +215,29 @@ def _class_list(declared: Any, data: "Data", store: Path, agreement: "Agreement 
     if data.classes_declared and data.classes is not None:
         agreement.check_within(tuple(listed_classes(data.classes).tolist()), str(store))
     return list(agreement.classes)
+
+
+def _check_recipe(
+    data: "Data",
+    class_list: Any,
+    public_data: "Data | None",
+    stated: dict[str, Any],
+    agreement: "Agreement | None",
+    store: Path,
+) -> None:
+    """Refuse what no card can state, and another recipe than the one that was agreed on."""
+    from tacit.data.labels import listed_classes
+    from tacit.models.public_rows import public_centre
+    from tacit.releases.summary_document import recipe_of
+
+    width = data.x.shape[1]
+    classes = tuple(listed_classes(class_list).tolist())
+    if agreement is None:
+        recipe_of(width, classes, None, **stated)
+        return
+    centre = None if public_data is None else public_centre(public_data.x, width)
+    recipe = recipe_of(width, classes, centre, **stated)
+    agreement.check(recipe, centre, str(store))
 
 
 def _sources(options: Sequence[str], agreement: "Agreement | None") -> tuple["Source", ...]:

@@ -122,6 +122,18 @@ def symmetric(triangle: Floats, width: int) -> Floats:
     return matrix
 
 
+def diagonal(triangle: Floats) -> Floats:
+    """Return the diagonal of an upper triangle, row by row.
+
+    >>> diagonal(np.array([1.0, 2.0, 3.0]))
+    array([1., 3.])
+    """
+    width = (math.isqrt(8 * len(triangle) + 1) - 1) // 2
+    # each row begins on the diagonal and is one entry shorter than the row above
+    starts = np.cumsum([0, *range(width, 1, -1)])
+    return np.asarray(triangle[starts])
+
+
 def triangle_size(width: int) -> int:
     """Return the number of entries of an upper triangle of this width."""
     return width * (width + 1) // 2

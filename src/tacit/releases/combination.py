@@ -402,8 +402,8 @@ def _same_cost(stated: Event, expected: Event) -> bool:
     )
 
 
-def part_lines(combination: Combination) -> list[str]:
-    """Write the parts for a card, a row each: classes, noise and cost."""
+def part_lines(combination: Combination, *, hashes: bool = True) -> list[str]:
+    """Write the parts for a card, a row each: classes, noise, cost, and the hash of the arrays."""
     lines = []
     several_units = len({cost.guarantee.unit for cost in combination.costs}) > 1
     for row in combination.parts:
@@ -413,10 +413,10 @@ def part_lines(combination: Combination) -> list[str]:
         noise = f"noise of its sums {noise_rounded_down(row.noise_of_sums)}"
         if row.noise_of_moments is not None:
             noise += f", of its moments {noise_rounded_down(row.noise_of_moments)}"
+        arrays = f", arrays {row.sha256}" if hashes else ""
         lines.append(
             f"{row.name}: {n_classes} classes, {noise}, rho = {_price(cost.rho)}, epsilon ="
-            f" {_price(cost.epsilon)} at delta = {cost.delta:g}{unit}; released {row.date}, arrays"
-            f" {row.sha256}"
+            f" {_price(cost.epsilon)} at delta = {cost.delta:g}{unit}; released {row.date}{arrays}"
         )
     return lines
 

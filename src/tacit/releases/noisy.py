@@ -35,14 +35,17 @@ def without_noisy(
         return given, []
 
     chosen = worthwhile([row.noise_of_sums for row in rows], _listed(combinations))
-    kept, noisy, at = [], [], 0
+    kept: list[Summary | Path | str] = []
+    noisy: list[str] = []
+    # `chosen` has the parts of one summary after those of another
+    start = 0
     for summary, combination in zip(given, combinations, strict=True):
-        n_parts = len(combination.parts)
-        if chosen[at : at + n_parts].any():
+        stop = start + len(combination.parts)
+        if chosen[start:stop].any():
             kept.append(summary)
         else:
             noisy += [row.name for row in combination.parts]
-        at += n_parts
+        start = stop
     return kept, sorted(noisy)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.errors import quoted
 from tacit.models.rows import Floats
-from tacit.models.summarised import COUNT_SCALE, ROW_SCALE
+from tacit.models.summarised import COUNT_SCALE, ROW_SCALE, diagonal
 
 # standard deviations that noise stays within
 WITHIN = 9.0
@@ -92,8 +92,6 @@ def implausible_moments(
     if np.linalg.norm(triangle) - noise_of_length > most_rows * (1 + ROUNDING) + ROUNDING:
         return "its second moments are larger than its counts allow, beyond what noise explains"
 
-    width = (math.isqrt(8 * len(triangle) + 1) - 1) // 2
-    starts = np.cumsum([0, *range(width, 1, -1)])
-    if (triangle[starts] < -WITHIN * noise).any():
+    if (diagonal(triangle) < -WITHIN * noise).any():
         return "a sum of squares is negative, beyond what noise explains"
     return None

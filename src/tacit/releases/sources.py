@@ -30,7 +30,10 @@ KINDS = (CENTRE, "classes", "budget", "parts")
 parts.
 """
 
-SUMS, FIGURES, ROWS = "sums", "figures", "rows"
+# sums and figures of the records of a part, and public rows that were drawn from a release
+SUMS = "sums"
+FIGURES = "figures"
+ROWS = "rows"
 
 
 class Holding(NamedTuple):
