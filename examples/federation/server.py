@@ -45,28 +45,8 @@ def combine(replies: Mapping[str, Any], folder: Path, *, asked: int) -> str:
     received.mkdir(parents=True, exist_ok=True)
 
     public = np.load(folder / PUBLIC)
-    expected = of_public_rows(public, recipe)
     report = [f"{len(replies)} of {asked} owners replied"]
-    earlier = {folder.name: tacit.Summary.load(folder) for folder in sorted(received.iterdir())}
-    parts = {part_key(summary.parts[0].name): name for name, summary in earlier.items()}
-    hashes = set[str]()
-    for sender, files in sorted(replies.items()):
-        try:
-            summary = checked(files, expected, hashes)
-            name = summary.parts[0].name
-            # a summary that is replayed is there already
-            kept_as = parts.setdefault(part_key(name), summary.sha256[:16])
-            if kept_as != summary.sha256[:16]:
-                raise Rejected(
-                    f"{received / kept_as} is another summary of {name!r}, and both would cost"
-                    " more than was agreed on; delete one of them"
-                )
-        except (tacit.TacitError, Rejected) as error:
-            report.append(f"{sender}: left out: {error}")
-            continue
-        summary.save(received / kept_as, force=True)
-        hashes.add(summary.sha256)
-        report.append(f"{sender}: a summary of {name}")
+    report += keep(replies, received, of_public_rows(public, recipe))
 
     summaries = sorted(received.iterdir())
     if not summaries:
@@ -75,6 +55,37 @@ def combine(replies: Mapping[str, Any], folder: Path, *, asked: int) -> str:
     release.save(folder / RELEASE, force=True)
     combined = f"{len(summaries)} summaries combined: {release.guarantee.statement()}"
     return "\n".join([*report, combined])
+
+
+def keep(replies: Mapping[str, Any], received: Path, expected: tacit.Summary) -> list[str]:
+    """Save the summaries that may be combined to the folder `received`; return a line a reply."""
+    # the folder of each part, named after the hash of its summary
+    folders = {}
+    for folder in sorted(received.iterdir()):
+        earlier = tacit.Summary.load(folder)
+        folders[part_key(earlier.parts[0].name)] = folder
+
+    report = []
+    hashes = set[str]()
+    for sender, files in sorted(replies.items()):
+        try:
+            summary = checked(files, expected, hashes)
+            name = summary.parts[0].name
+            folder = received / summary.sha256[:16]
+            # a summary that is replayed is there already
+            earlier_folder = folders.setdefault(part_key(name), folder)
+            if earlier_folder != folder:
+                raise Rejected(
+                    f"{earlier_folder} is another summary of {name!r}, and both would cost more"
+                    " than was agreed on; delete one of them"
+                )
+        except (tacit.TacitError, Rejected) as error:
+            report.append(f"{sender}: left out: {error}")
+            continue
+        summary.save(folder, force=True)
+        hashes.add(summary.sha256)
+        report.append(f"{sender}: a summary of {name}")
+    return report
 
 
 class Rejected(Exception):
@@ -112,7 +123,8 @@ def checked(files: Any, expected: tacit.Summary, hashes: Collection[str]) -> tac
     if len(summary.parts) != 1:
         raise Rejected(f"it is of {len(summary.parts)} parts, and an owner has one")
     # the price follows from the noise, which `verify` compared
-    noise, agreed = (one.parts[0].noise_of_sums for one in (summary, expected))
+    noise = summary.parts[0].noise_of_sums
+    agreed = expected.parts[0].noise_of_sums
     if not np.isclose(noise, agreed, rtol=1e-9, atol=0):
         raise Rejected(f"the noise of its sums is {noise:.6g}, and {agreed:.6g} was agreed on")
     if summary.document.stamp is not None:

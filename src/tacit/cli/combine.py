@@ -105,10 +105,9 @@ def combine(
     from tacit.compute.atomic import check_writable
     from tacit.compute.progress import progress
     from tacit.data.names import names_of
-    from tacit.privacy.parts import part_key
     from tacit.releases.adding_tree import added_anywhere
     from tacit.releases.combination import Declared
-    from tacit.releases.noisy import noisy_sentence, without_noisy
+    from tacit.releases.noisy import without_noisy
     from tacit.releases.reading import is_release
     from tacit.releases.sources import Leaving
     from tacit.releases.summary_files import holds_summary, read_document
@@ -163,19 +162,7 @@ def combine(
     if json:
         _print_json(total, out, leaving, noisy, as_summary=as_summary)
         return
-    combination = total.document.combination
-    n_parts = _number(len({part_key(row.name) for row in combination.parts}), "part")
-    kind = "summary" if as_summary else "release"
-    of = _number(len(combination.parts), "summary")
-    say(f"{out}: {kind} of {of} of {n_parts}, over {len(total.classes)} classes")
-    _print_parts(combination)
-    _print_left_out(leaving, out)
-    if noisy:
-        sentence = noisy_sentence(noisy, "--keep-noisy")
-        say(f"{sentence[0].upper()}{sentence[1:]}.")
-    say(total.guarantee.statement())
-    if combination.overlapping:
-        say("Parts may share records, as declared, so the costs of all parts add up.")
+    _print_text(total, out, leaving, noisy, as_summary=as_summary)
 
 
 def _allowances(texts: tuple[str, ...]) -> dict[str, str]:
@@ -299,11 +286,33 @@ def _release(
     )
 
 
+def _print_text(
+    total: "Summary", out: Path, leaving: "Leaving", noisy: list[str], *, as_summary: bool
+) -> None:
+    """Say what was combined, what was left out, and what it costs."""
+    from tacit.privacy.parts import part_key
+    from tacit.releases.noisy import noisy_sentence
+
+    combination = total.document.combination
+    n_parts = _number(len({part_key(row.name) for row in combination.parts}), "part")
+    kind = "summary" if as_summary else "release"
+    of = _number(len(combination.parts), "summary")
+    say(f"{out}: {kind} of {of} of {n_parts}, over {len(total.classes)} classes")
+    _print_parts(combination)
+    _print_left_out(leaving, out)
+    if noisy:
+        sentence = noisy_sentence(noisy, "--keep-noisy")
+        say(f"{sentence[0].upper()}{sentence[1:]}.")
+    say(total.guarantee.statement())
+    if combination.overlapping:
+        say("Parts may share records, as declared, so the costs of all parts add up.")
+
+
 def _print_parts(combination: "Combination") -> None:
     """Print a row for each part: those of the card, without the hashes of arrays."""
     from tacit.releases.combination import part_lines
 
-    lines = [line.rpartition(", arrays ")[0] for line in part_lines(combination)]
+    lines = part_lines(combination, hashes=False)
     for line in lines[:MOST_ROWS]:
         say(f"  {line}")
     if len(lines) > MOST_ROWS:

@@ -40,7 +40,7 @@ from tacit.models.public_prior import ROWS, PublicPrior, public_prior
 from tacit.models.public_rows import public_rows
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
-from tacit.models.summarised import COUNT_SHARE, without_scales
+from tacit.models.summarised import COUNT_SCALE, COUNT_SHARE, ROW_SCALE, without_scales
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import Guarantee
@@ -473,9 +473,9 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         multiplier = self._noise_of_sums(share)
         return NoisySums(
             sums[:, :-1] @ prior.axes,
-            multiplier / math.sqrt(1 - COUNT_SHARE),
+            multiplier / ROW_SCALE,
             sums[:, -1],
-            multiplier / math.sqrt(COUNT_SHARE),
+            multiplier / COUNT_SCALE,
         )
 
 
