@@ -221,10 +221,44 @@ def test_a_summary_in_place_of_a_release_is_named_with_the_remedy(here, run, lin
 
 def test_another_recipe_is_refused_with_the_difference(two, run):
     assert run(SUMMARISE.format("second", "C", "c"))[0] == 0
-    refused(run, "combine a c --out q", "a and c do not add up", "unit rows")
+    refused(
+        run,
+        "combine a c --out q",
+        "a and c do not add up",
+        "the same public rows (--public), or none",
+    )
+    np.save("fewer.npy", EmbeddingStore.open("public").x[:20])
+    assert run(SUMMARISE.format("second", "E", "e") + " --public fewer.npy")[0] == 0
+    refused(run, "combine a e --out q", "their public rows are not the same", "summarise --like")
     command = SUMMARISE.format("second", "D", "d") + " --public public --class-list-name other"
     assert run(command)[0] == 0
     refused(run, "combine a d --out q", "name of the class list", "'other'")
+
+
+def test_several_summaries_of_one_part_are_named(two, run):
+    assert run(SUMMARISE.format("second", "a", "again") + " --public public")[0] == 0
+    out = run("combine a b again --public public --out r")[1]
+    assert not lacking(out, "r: release of 3 summaries of 2 parts")
+    assert not lacking(out, "2 summaries are of one part, 'A', 'a': their costs add up")
+    assert "rho = 1 (zCDP)" in out
+    assert "of one part" not in run("combine a b --public public --out r2")[1]
+
+    out = run("combine a b again --public public --without a --out r3")[1]
+    assert not lacking(out, "Left out: a, of part 'A'")
+    assert not lacking(out, "Left out: again, of part 'a'")
+
+
+def test_an_altered_summary_is_asked_for_again(two, run):
+    path = Path("a/sums.safetensors")
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    refused(run, "combine a b --out q", "get the summary again from its owner")
+
+
+def test_remedies_name_options(two, run):
+    refused(run, "combine a b --method auto --out q", "(--public)")
+    refused(run, "combine a b --method least-squares --out q", "(--moments)")
 
 
 def test_an_interrupt_leaves_no_output(two, run, monkeypatch):

@@ -114,7 +114,7 @@ def test_summaries_of_one_part_leave_together_and_others_stay():
     again = summary_of("hospital a")
     leaving = Leaving(["hospital A"])
     assert list(leaving.remaining([A + again, B])) == [B]
-    assert leaving.left_out == [("summary of 2 parts", "hospital A")]
+    assert leaving.left_out == [("summary of 2 parts", "hospital a")]
     assert leaving.holdings == []
 
 

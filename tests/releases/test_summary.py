@@ -141,7 +141,7 @@ def test_the_same_sums_are_refused_twice():
 @pytest.mark.parametrize(
     ("other", "difference"),
     [
-        (lambda: summary_of("B"), "the rows is"),
+        (lambda: summary_of("B"), "the same public rows (--public), or none"),
         (lambda: summary_of("B", x=X[:, :4], public=PUBLIC[:, :4]), "the width is '5' and '4'"),
         (lambda: summary_of("B", public=PUBLIC[:30]), "the hash of the centre"),
         (lambda: summary_of("B", public=PUBLIC, class_list="ICD-10"), "name of the class list"),

@@ -290,15 +290,16 @@ def _print_text(
     total: "Summary", out: Path, leaving: "Leaving", noisy: list[str], *, as_summary: bool
 ) -> None:
     """Say what was combined, what was left out, and what it costs."""
-    from tacit.privacy.parts import part_key
     from tacit.releases.noisy import noisy_sentence
 
     combination = total.document.combination
-    n_parts = _number(len({part_key(row.name) for row in combination.parts}), "part")
+    spellings = _spellings(combination)
+    n_parts = _number(len(spellings), "part")
     kind = "summary" if as_summary else "release"
     of = _number(len(combination.parts), "summary")
     say(f"{out}: {kind} of {of} of {n_parts}, over {len(total.classes)} classes")
     _print_parts(combination)
+    _print_repeated(spellings)
     _print_left_out(leaving, out)
     if noisy:
         sentence = noisy_sentence(noisy, "--keep-noisy")
@@ -317,6 +318,31 @@ def _print_parts(combination: "Combination") -> None:
         say(f"  {line}")
     if len(lines) > MOST_ROWS:
         say(f"  and {len(lines) - MOST_ROWS} more, which the card has")
+
+
+def _spellings(combination: "Combination") -> dict[str, list[str]]:
+    """Return the names under which the summaries of each part came: several where they differ by
+    case or white space.
+    """
+    from tacit.privacy.parts import part_key
+
+    spellings: dict[str, list[str]] = {}
+    for row in combination.parts:
+        spellings.setdefault(part_key(row.name), []).append(row.name)
+    return spellings
+
+
+def _print_repeated(spellings: dict[str, list[str]]) -> None:
+    """Say which parts have several summaries."""
+    repeated = [names for names in spellings.values() if len(names) > 1]
+    for names in repeated[:MOST_ROWS]:
+        shown = ", ".join(repr(name) for name in sorted(set(names)))
+        say(
+            f"{len(names)} summaries are of one part, {shown}: their costs add up, and a record"
+            " that is in several of them counts as often. New records are a part of another name."
+        )
+    if len(repeated) > MOST_ROWS:
+        say(f"and {len(repeated) - MOST_ROWS} more parts have several summaries")
 
 
 def _check_forgotten(leaving: "Leaving", out: Path) -> None:

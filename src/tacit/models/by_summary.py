@@ -97,7 +97,7 @@ def by_moments(summary: SummedRecords, public: Any) -> Released:
         parts = [row.name for row in summary.parts if row.noise_of_moments is None]
         raise InputError(
             f"the summary of part {quoted(parts[0])} has no second moments; summarise it with"
-            " moments=True, or combine by another method"
+            " moments=True (--moments), or combine by another method"
         )
     sums, noise, counts, count_noise = summary.noisy_sums()
     moments, noise_of_moments = noisy_moments

@@ -84,8 +84,9 @@ def charge_entry(
         identities = excerpt(", ".join(account.allowed or account.others))
         raise LedgerError(
             f"ledger {path} is of {identities} and allows nothing for {identity!r}; name the ledger"
-            " of these data, or state what may be spent on them (tacit ledger DATA --new --file"
-            " FILE --allow ...)"
+            " of these data, state what may be spent on them (tacit ledger DATA --new --file"
+            " FILE --allow ...), or, if they are more records of the same data, import them under"
+            " its name (tacit import --identity)"
         )
     return entry
 
@@ -133,7 +134,7 @@ def _check_unit(path: Path, allowance: Allowance, guarantee: Guarantee, what: st
         if record_to_person and allowance.most_records is None:
             remedy = (
                 f"learn under {allowance.unit}, or declare the most records of a person"
-                " (--most-records)"
+                " (tacit ledger --most-records)"
             )
         raise LedgerError(
             f"{excerpt(what)} is private under {guarantee.unit}, which does not convert to"

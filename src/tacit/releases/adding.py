@@ -30,6 +30,7 @@ from tacit.releases.summary_document import (
     SummaryDocument,
     SummaryRecipe,
     centre_hash,
+    different_centres,
     united_recipe,
 )
 from tacit.releases.summary_files import CENTRE, MOMENTS, SUMS, stored_integers
@@ -173,7 +174,7 @@ class Adding:
         if difference is not None:
             raise InputError(
                 f"{self.reference.source} and {summary.source} do not add up: {difference}; make"
-                " both by one recipe"
+                " both by one recipe (tacit summarise --like)"
             )
 
     def _add_recipe(self, recipe: SummaryRecipe, centre: Floats | None) -> None:
@@ -258,7 +259,7 @@ def _difference_of_centres(reference: Floats | None, centre: Floats | None) -> s
     """Name two centres that are not one; recipes say whether there is a centre."""
     if reference is None or centre is None or same_centre(reference, centre):
         return None
-    return f"the hash of the centre is {centre_hash(reference)!r} and {centre_hash(centre)!r}"
+    return different_centres(centre_hash(reference), centre_hash(centre))
 
 
 def _carried(totals: Wide) -> Wide:

@@ -17,7 +17,7 @@ from tacit.releases.adding import check_alike
 from tacit.releases.combination import united_classes
 from tacit.releases.fields import NOT_STATED
 from tacit.releases.summary import Summary
-from tacit.releases.summary_document import SummaryRecipe, centre_hash
+from tacit.releases.summary_document import SummaryRecipe, centre_hash, different_centres
 from tacit.releases.summary_files import DOCUMENT, LIMITS, parse_summary
 
 
@@ -107,4 +107,4 @@ class Agreement(NamedTuple):
             return None
         if self.centre is not None and same_centre(self.centre, centre):
             return None
-        return f"the hash of the centre is {here!r} and {there!r}"
+        return different_centres(here, there)

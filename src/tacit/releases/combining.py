@@ -280,7 +280,7 @@ def decision_of(summary: Summary, *, public: Any, names: Any, method: str | None
         method = "noisy-sum" if public is None else "auto"
     if method == "auto":
         if public is None:
-            raise InputError("method='auto' needs public rows; pass public=X_public")
+            raise InputError("method='auto' needs public rows; pass public=X_public (--public)")
         return by_public_rows(summary, public, names).released
 
     if names is not None:

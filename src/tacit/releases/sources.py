@@ -188,7 +188,7 @@ class Leaving:
             document, where = _document_of(summary)
             rows = document.combination.parts  # type: ignore[union-attr]  # of a summary
             parts = {part_key(row.name): row.name for row in rows}
-            leaving = [self.names[key] for key in parts if key in self.names]
+            leaving = [name for key, name in parts.items() if key in self.names]
             if len(leaving) == len(parts):
                 self.left_out += [(where, name) for name in leaving]
                 self._note_centre(document, where)

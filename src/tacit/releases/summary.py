@@ -48,7 +48,7 @@ from tacit.releases.combination import (
     united_classes,
 )
 from tacit.releases.fields import Recorded
-from tacit.releases.reading import AGAIN, CARD, read_guarantee, read_only
+from tacit.releases.reading import CARD, read_guarantee, read_only
 from tacit.releases.schema import Array, Product
 from tacit.releases.statement import check_work, stamp, statement_of
 from tacit.releases.summary_checks import (
@@ -64,6 +64,7 @@ from tacit.releases.summary_document import (
     summary_card,
 )
 from tacit.releases.summary_files import (
+    AGAIN,
     ARRAYS,
     CENTRE,
     DOCUMENT,

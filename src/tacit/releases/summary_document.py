@@ -59,12 +59,16 @@ class SummaryRecipe(Model):
 
         Centres are not compared here: they may be one and have other hashes, by their last bits.
         """
+        if self.rows != other.rows:
+            return (
+                f"these are sums of {self.rows!r} and of {other.rows!r}, but all owners give the"
+                " same public rows (--public), or none"
+            )
         facts = {
             "width": (self.width, other.width),
             "encoder": (self.encoder.name, other.encoder.name),
             "encoder's revision": (self.encoder.revision, other.encoder.revision),
             "encoder's recipe": (self.encoder.recipe, other.encoder.recipe),
-            "rows": (self.rows, other.rows),
             "type of the labels": (self.class_type, other.class_type),
             "name of the class list": (self.class_list, other.class_list),
         }
@@ -101,6 +105,14 @@ class SummaryDocument(Model):
     def arrays_item(self) -> ArraysItem:
         """The arrays and their hash, as one item of the card."""
         return ArraysItem(arrays=self.arrays, sha256=self.sha256)
+
+
+def different_centres(mine: str, theirs: str) -> str:
+    """Say that two summaries have other public rows, by the first digits of their hashes."""
+    return (
+        "their public rows are not the same, since the hash of the centre is"
+        f" {mine[:12]!r} and {theirs[:12]!r}"
+    )
 
 
 def class_type(classes: tuple[Any, ...]) -> ClassType:

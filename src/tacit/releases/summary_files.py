@@ -16,6 +16,7 @@ from tacit.releases import reading
 from tacit.releases.reading import CARD
 from tacit.releases.summary_document import FORMAT, VERSION, SummaryDocument
 
+AGAIN = "get the summary again from its owner"
 DOCUMENT = reading.SUMMARY_DOCUMENT
 ARRAYS = "sums.safetensors"
 LIMITS = {DOCUMENT: 2**26, ARRAYS: reading.LIMITS[reading.ARRAYS], CARD: 2**26}
