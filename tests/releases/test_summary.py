@@ -165,6 +165,35 @@ def test_labels_that_differ_by_case_alone_are_refused():
         first + second
 
 
+def test_labels_that_one_list_tells_apart_are_two_classes():
+    """One owner may have classes that differ by case, which were paid for."""
+    names = np.array(["Ca", "CA", "Mg"])
+    first = summary_of("A", classes=list(names), y=names[Y])
+    assert set((first + summary_of("B", classes=list(names), y=names[Y])).classes) == set(names)
+    less = summary_of("B", classes=["CA", "Mg"], x=X[40:], y=names[Y[40:]])
+    assert set((first + less).classes) == set(names)
+    other = summary_of("B", classes=["ca", "Mg"], x=X[:40], y=["ca"] * 40)
+    for summaries in ([first, other], [other, first]):
+        with pytest.raises(InputError, match="differ by case"):
+            added_up(summaries)
+
+
+def test_encoders_of_other_hashes_do_not_add_up_in_any_order():
+    """A hash that one of them does not state is not compared."""
+    one, other = ("1" * 64, "2" * 64)
+    summaries = [
+        summary_of("A", encoder={"name": "e"}),
+        summary_of("B", encoder={"name": "e", "hash": one}),
+        summary_of("C", encoder={"name": "e", "hash": other}),
+    ]
+    assert (summaries[0] + summaries[1]).recipe.encoder.hash == one
+    for order in itertools.permutations(summaries):
+        with pytest.raises(InputError, match="the encoder's hash is"):
+            added_up(order)
+    with pytest.raises(InputError, match="the encoder's hash is"):
+        (summaries[0] + summaries[1]) + summaries[2]
+
+
 def test_centres_that_are_rounded_otherwise_are_one():
     shifted = PUBLIC * (1 + 1e-13)
     first, second = ALL[0], summary_of("B", public=shifted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -25,6 +25,7 @@ from tacit.releases.combination import (
     least_promised,
     united_classes,
 )
+from tacit.releases.fields import NOT_STATED
 from tacit.releases.schema import Product
 from tacit.releases.summary_document import (
     SummaryDocument,
@@ -176,6 +177,11 @@ class Adding:
                 f"{self.reference.source} and {summary.source} do not add up: {difference}; make"
                 " both by one recipe (tacit summarise --like)"
             )
+        # a hash of the encoder that the reference does not state is that of all others
+        hashes = [one.encoder.hash for one in (self.reference.recipe, summary.document.recipe)]
+        if hashes[0] == NOT_STATED != hashes[1]:
+            centre = self.reference.centre
+            self.reference = Reference(summary.document.recipe, centre, summary.source)
 
     def _add_recipe(self, recipe: SummaryRecipe, centre: Floats | None) -> None:
         """Keep distinct recipes, of which there are few, and the centre whose hash is first, which
@@ -239,7 +245,7 @@ class Adding:
             raise InputError("there are no summaries to add; pass one at least")
         combination = combination_of(self.summands, self.declared)
         classes = united_classes(combination)
-        check_alike(classes)
+        check_alike(classes, combination.class_lists)
         order = np.array([self.positions[label] for label in classes])
         arrays: dict[str, NDArray[Any]] = stored_integers(_carried(self.sums[order]), SUMS)
         if self.moments is not None:
@@ -279,19 +285,33 @@ def _slice_if_consecutive(rows: list[int]) -> slice | list[int]:
     return slice(rows[0], last) if rows == list(range(rows[0], last)) else rows
 
 
-def check_alike(classes: tuple[Any, ...]) -> None:
-    """Refuse labels that differ by case or white space alone: they may be one class."""
-    by_key: dict[str, str] = {}
+def check_alike(classes: tuple[Any, ...], class_lists: Sequence[tuple[Any, ...]] = ()) -> None:
+    """Refuse labels that differ by case or white space alone, since they may be one class, unless
+    one of the lists tells them apart.
+    """
+    if not isinstance(classes[0], str):
+        return
+    first: dict[str, str] = {}
     for label in classes:
-        if not isinstance(label, str):
-            return
-        key = " ".join(nfc(label).casefold().split())
-        other = by_key.setdefault(key, label)
-        if other != label:
+        first.setdefault(_key_of_label(label), label)
+    if len(first) == len(classes):
+        return
+
+    told_apart = set(first.values())
+    for labels in class_lists:
+        listed = set(labels)
+        told_apart |= {label for label in labels if first[_key_of_label(label)] in listed}
+    for label in classes:
+        if label not in told_apart:
+            other = first[_key_of_label(label)]
             raise InputError(
                 f"classes {quoted(other)} and {quoted(label)} differ by case or white space alone;"
                 " name a class in one way in all lists"
             )
+
+
+def _key_of_label(label: str) -> str:
+    return " ".join(nfc(label).casefold().split())
 
 
 def _name(n_parts: int) -> str:

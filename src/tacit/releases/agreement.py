@@ -58,7 +58,7 @@ class Agreement(NamedTuple):
                 f"classes of {where} are of type {'/'.join(sorted(types[0]))}, and those of"
                 f" {self.where} of type {'/'.join(sorted(types[1]))}; write them in one way"
             )
-        check_alike((*self.classes, *classes))
+        check_alike((*self.classes, *classes), (self.classes, classes))
 
     def check_within(self, classes: tuple[Any, ...], where: str) -> None:
         """Refuse a class list with classes that are not agreed on."""

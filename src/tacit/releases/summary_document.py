@@ -75,6 +75,11 @@ class SummaryRecipe(Model):
         for name, (mine, theirs) in facts.items():
             if mine != theirs:
                 return f"the {name} is {str(mine)!r:.80} and {str(theirs)!r:.80}"
+
+        hashes = self.encoder.hash, other.encoder.hash
+        # owners may know their encoder by its name and revision alone
+        if NOT_STATED not in hashes and hashes[0] != hashes[1]:
+            return f"the encoder's hash is {hashes[0]!r:.80} and {hashes[1]!r:.80}"
         return None
 
 
@@ -173,8 +178,8 @@ def recipe_of(
 def united_recipe(recipes: Sequence[SummaryRecipe], centre_sha256: str) -> SummaryRecipe:
     """Return the recipe of summaries that add up, which does not depend on their order.
 
-    Names of public rows, and hashes of an encoder, may differ between them; the first in
-    alphabetical order is stated.
+    Names of public rows may differ between them, and some may state no hash of the encoder; the
+    first in alphabetical order is stated.
     """
     by_text = {source.model_dump_json(): source for recipe in recipes for source in recipe.sources}
     return recipes[0].model_copy(
