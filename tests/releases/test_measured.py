@@ -1,7 +1,5 @@
 """What documents state of other private records than those of the release."""
 
-import json
-
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -35,7 +33,7 @@ def paid(**changed):
         test_set="clinic",
         grouped_by="hospital",
         noise="secure",
-        guarantee=Recorded.model_validate_json(json.dumps(RELEASE.guarantee.to_json())),
+        guarantee=Recorded.of(RELEASE.guarantee),
         statement=statement_of(RELEASE.guarantee, "secure"),
     )
 

@@ -246,7 +246,7 @@ def utility_of(result: "Evaluation", identity: str, by: str | None) -> "PaidUtil
         ),
         # research noise is refused beforehand
         noise="opendp" if result.noise == "opendp" else "secure",
-        guarantee=Recorded.model_validate(result.guarantee_.to_json(), strict=False),
+        guarantee=Recorded.of(result.guarantee_),
         statement=statement_of_figures(result.guarantee_, result.noise),
     )
     # a document states the parts where figures are of several

@@ -4,7 +4,6 @@ units of 2^-32, and what they cost. It is read as if an attacker had written it.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +24,7 @@ from tacit.measure.part_tables import (
     shape_of,
 )
 from tacit.privacy.guarantee import Guarantee
-from tacit.releases.combination import ClassList, Combination, Sha256, untrue
+from tacit.releases.combination import ClassList, Combination, Sha256, untrue_combination
 from tacit.releases.fields import Model, Recorded, Text
 from tacit.releases.reading import (
     document_file,
@@ -112,7 +111,7 @@ def document_of(
             tables=tuple(tables),
             noise=noise,  # type: ignore[arg-type]
             combination=combination,
-            guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
+            guarantee=Recorded.of(guarantee),
             statement=statement_of_figures(guarantee, noise),
         )
     except ValidationError as error:
@@ -231,7 +230,7 @@ def _fault_of_price(document: EvaluationDocument, source: str) -> str | None:
         noise = noise_of_cost(combination.costs[row.cost].recorded(), len(document.tables))
         if not math.isclose(row.noise_of_sums, math.sqrt(noise.variance), rel_tol=1e-9):
             return f"the price of part {row.name!r} gives other noise than is stated"
-    fault = untrue(combination, document.guarantee)
+    fault = untrue_combination(combination, document.guarantee)
     if fault is not None:
         return fault
     check_units(combination)

@@ -61,7 +61,6 @@ the cost for one record would exceed that for one person.
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -307,8 +306,7 @@ def calibrate_sets(
         score=score,
         threshold=ALL_CLASSES if threshold is None else threshold,
         noise=noise,  # type: ignore[arg-type]  # pydantic checks
-        # read from JSON, since strict types take lists for tuples only there
-        guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
+        guarantee=Recorded.of(guarantee),
         statement=statement_of(guarantee, noise),
     )
     return release.with_sets(sets)

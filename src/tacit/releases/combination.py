@@ -73,7 +73,7 @@ class PartCost(Model):
     @classmethod
     def of(cls, guarantee: Guarantee) -> PartCost:
         """State the cost of a guarantee."""
-        recorded = Recorded.model_validate_json(json.dumps(guarantee.to_json()))
+        recorded = Recorded.of(guarantee)
         rho, epsilon = guarantee.rho, guarantee.epsilon(DELTA)
         return cls(
             rho="inf" if rho is None else rho,
@@ -345,7 +345,7 @@ def noise_of_moments(combination: Combination) -> float | None:
     return math.sqrt(math.fsum(variances))
 
 
-def untrue(combination: Combination, stated: Recorded) -> str | None:
+def untrue_combination(combination: Combination, stated: Recorded) -> str | None:
     """Say that the parts do not give the stated guarantee, or are not in order; None if all
     agrees.
     """
@@ -361,7 +361,7 @@ def untrue(combination: Combination, stated: Recorded) -> str | None:
         guarantee = guarantee_of(combination)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return f"the costs of the parts cannot be combined ({error})"
-    if Recorded.model_validate_json(json.dumps(guarantee.to_json())) != stated:
+    if Recorded.of(guarantee) != stated:
         return "the parts do not give the recorded guarantee"
     return None
 

@@ -5,9 +5,13 @@ A number without a bound is "inf", as in recorded events. Text is one line, so t
 pass for another item of the card.
 """
 
-from typing import Annotated, Literal
+import json
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+if TYPE_CHECKING:
+    from tacit.privacy.guarantee import Guarantee
 
 NOT_STATED = "not stated"
 
@@ -51,6 +55,12 @@ class Recorded(Model):
     unprotected: tuple[Text, ...]
     groups: dict[Text, JsonValue]
     scope: Text
+
+    @classmethod
+    def of(cls, guarantee: "Guarantee") -> "Recorded":
+        """Record a guarantee."""
+        # by its JSON, since strict types take lists for tuples only there
+        return cls.model_validate_json(json.dumps(guarantee.to_json()))
 
 
 class EpsilonAtDelta(Model):

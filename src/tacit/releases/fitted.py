@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import warnings
 from collections.abc import Mapping
@@ -304,7 +303,7 @@ def of_learner(
             version=VERSION,
             stamp=stamp(guarantee, clf.noise_),  # type: ignore[arg-type]  # pydantic checks
             # read from JSON, since strict types take lists for tuples only there
-            guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
+            guarantee=Recorded.of(guarantee),
             product=product(type(clf).__name__, facts, day),
             trust=Trust(setting="central", who_sees_what=_WHO_SEES_WHAT),
             contents=contents,

@@ -30,8 +30,7 @@ from tacit.privacy.older import TO_NEAREST, OlderNumbers, older_words
 from tacit.privacy.unit import Unit
 from tacit.privacy.words import DECISIVE, in_words, most_expensive
 from tacit.releases.audited import AuditResult, audit_fault
-from tacit.releases.combination import other_noise
-from tacit.releases.combination import untrue as untrue_combination
+from tacit.releases.combination import other_noise, untrue_combination
 from tacit.releases.fields import EpsilonAtDelta, Model, Number
 from tacit.releases.measured import CombinedUtility, PaidUtility, PredictionSets
 from tacit.releases.reading import read_guarantee

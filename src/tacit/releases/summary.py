@@ -8,7 +8,6 @@ groups its parts were added.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -405,7 +404,7 @@ def assembled(
         version=1,
         stamp=stamp(guarantee, noise),  # type: ignore[arg-type]  # pydantic checks
         product=product,
-        guarantee=Recorded.model_validate_json(json.dumps(guarantee.to_json())),
+        guarantee=Recorded.of(guarantee),
         statement=statement_of(guarantee, noise),
         in_words=in_words(guarantee, noise),
         noise=noise,  # type: ignore[arg-type]  # pydantic checks

@@ -19,7 +19,7 @@ from tacit.releases.combination import (
     noise_of_moments,
     other_noise,
     united_classes,
-    untrue,
+    untrue_combination,
 )
 from tacit.releases.plausible import implausible, implausible_moments
 from tacit.releases.statement import SEEDED, check_work, stamp, statement_of
@@ -61,7 +61,7 @@ def untrue_statement(document: SummaryDocument, guarantee: Guarantee) -> str | N
         return "the labels are not of the stated type"
 
     # the noise first, since the costs of Gaussian noise take no time
-    fault = other_noise(combination) or untrue(combination, document.guarantee)
+    fault = other_noise(combination) or untrue_combination(combination, document.guarantee)
     if fault is not None:
         return fault
 
