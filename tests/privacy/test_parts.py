@@ -52,6 +52,12 @@ def test_names_that_differ_in_case_width_or_spaces_are_one_part():
     assert part_key("hospital A") != part_key("hospital B")
 
 
+@pytest.mark.parametrize("letter", ["\ufe0f", "\u034f", "\u3164", "\uffa0", "\u2800", "\U000e0100"])
+def test_letters_that_cannot_be_seen_make_no_other_part(letter):
+    costs = [(name, of(Gaussian(1.0), Unit.ADD_REMOVE)) for name in ("A", part_name(f"A{letter}"))]
+    assert combined(costs).rho == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("unit", PER_RECORD)
 def test_disjoint_parts_cost_the_largest_part_and_overlapping_parts_the_sum(unit):
     costs = [("A", of(Gaussian(2.0), unit)), ("B", of(Gaussian(1.0), unit))]

@@ -27,6 +27,7 @@ Source: McSherry 2009, "Privacy integrated queries"; Feldman and Zrnic 2021 for 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -39,6 +40,12 @@ from tacit.privacy.unit import Unit
 
 MOST_LETTERS = 100
 """The most letters of the name of a part."""
+
+# Printable letters that nothing shows: joiners, fillers, the empty braille pattern, and selectors
+# of variants.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
 
 # The most names of parts, or scopes of releases, that a sentence lists.
 _LISTED = 5
@@ -85,8 +92,8 @@ def part_name(value: object) -> str:
 
 
 def part_key(name: str) -> str:
-    """Return what decides whether two names are one part: letters without case, width and runs of
-    spaces.
+    """Return what decides whether two names are one part: letters without case and width, without
+    runs of spaces, and without what cannot be seen.
 
     Examples
     --------
@@ -95,7 +102,8 @@ def part_key(name: str) -> str:
     """
     folded = unicodedata.normalize("NFKC", name).casefold()
     # folding may compose letters anew
-    return " ".join(unicodedata.normalize("NFKC", folded).split())
+    seen = _INVISIBLE.sub("", unicodedata.normalize("NFKC", folded))
+    return " ".join(seen.split())
 
 
 def combined(
