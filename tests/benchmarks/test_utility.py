@@ -213,7 +213,7 @@ def test_public_choices_are_those_of_the_learner(utility, embeddings, method):
     methods, problems, _, _ = utility
     data = problems.problem(embeddings, "cifar10", 10, 0)
     ((_, predicted),) = methods.METHODS[method](data, 3, (2.0,))
-    centre = tacit.learners.common.parameters.public_centre(data.public, 8)
+    centre = tacit.models.public_rows.public_centre(data.public, 8)
     unit = tacit.models.rows.unit_rows_about(data.public, centre)
     low, high = np.quantile(1 + unit @ unit.T, methods.QUANTILES)
     learner = tacit.PublicPrototypes(
