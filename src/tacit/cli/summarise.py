@@ -134,8 +134,6 @@ def summarise(
     from tacit.privacy.unit import Unit as KnownUnit
     from tacit.releases.agreement import Agreement
     from tacit.releases.fitted import product
-    from tacit.releases.provenance import encoder_facts, public_facts
-    from tacit.releases.sources import sources_of_centre
     from tacit.releases.summary import Summary
     from tacit.releases.summary_files import holds_summary
 
@@ -157,11 +155,6 @@ def summarise(
         tell_of_columns(data, store)
         one_label_each(data, store, "a summary sums the rows of one class each")
         class_list = _class_list(declared, data, store, agreement)
-        if class_list is None:
-            raise InputError(
-                f"{store} declares no class list, and it is not read off private labels; declare it"
-                " with --classes FILE"
-            )
         learner.set_params(classes=class_list)
         check_protects(learner, allow_research)
 
@@ -169,17 +162,7 @@ def summarise(
         check_persons(learner, data, store)
         public_data = set_public(learner, public, public_split, data)
 
-        stated: dict[str, Any] = {
-            "encoder": encoder_facts(data),
-            "public": None if public_data is None else public_facts(public_data),
-            "class_list": class_list_name,
-            "sources": sources,
-        }
-        if agreement is not None and class_list_name is None:
-            stated["class_list"] = agreement.class_list
-        if public_data is not None and not any(one.what == "centre" for one in sources):
-            stated["sources"] += sources_of_centre(public_data.card)
-
+        stated = _stated(data, public_data, class_list_name, sources, agreement)
         # before anything is charged
         _check_recipe(data, class_list, public_data, stated, agreement, store)
         learner.set_params(ledger=ledger_of(ledger, located(store, split), data))
@@ -208,13 +191,42 @@ def _class_list(declared: Any, data: "Data", store: Path, agreement: "Agreement 
     from tacit.data.labels import listed_classes
 
     if agreement is None:
-        return declared_classes(declared, data)
+        class_list = declared_classes(declared, data)
+        if class_list is None:
+            raise InputError(
+                f"{store} declares no class list, and it is not read off private labels; declare it"
+                " with --classes FILE"
+            )
+        return class_list
     if declared is not None:
         agreement.check_classes(tuple(listed_classes(declared).tolist()), "--classes")
         return declared
     if data.classes_declared and data.classes is not None:
         agreement.check_within(tuple(listed_classes(data.classes).tolist()), str(store))
     return list(agreement.classes)
+
+
+def _stated(
+    data: "Data",
+    public_data: "Data | None",
+    class_list_name: str | None,
+    sources: tuple["Source", ...],
+    agreement: "Agreement | None",
+) -> dict[str, Any]:
+    """Return what the recipe states beside its numbers, as arguments of `Summary.of`."""
+    from tacit.releases.provenance import encoder_facts, public_facts
+    from tacit.releases.sources import sources_of_centre
+
+    if agreement is not None and class_list_name is None:
+        class_list_name = agreement.class_list
+    if public_data is not None and not any(source.what == "centre" for source in sources):
+        sources += sources_of_centre(public_data.card)
+    return {
+        "encoder": encoder_facts(data),
+        "public": None if public_data is None else public_facts(public_data),
+        "class_list": class_list_name,
+        "sources": sources,
+    }
 
 
 def _check_recipe(

@@ -39,7 +39,7 @@ FORMAT = "tacit-evaluation"
 VERSION = 1
 AGAIN = "get the table again from its owner"
 
-MOST_CELLS = 1_000_000
+MOST_CELLS_OF_FILE = 1_000_000
 """Most counts of all tables of a file."""
 
 # as `Wide` holds them
@@ -214,9 +214,11 @@ def _fault_of_size(document: EvaluationDocument) -> str | None:
 
 def _check_size(n_cells: int) -> None:
     """Refuse more cells than a file holds."""
-    if n_cells > MOST_CELLS:
-        fault = f"the tables have {n_cells:.6g} cells, and a file holds at most {MOST_CELLS}"
-        raise InputError(f"{fault}; declare fewer groups, or leave 'predicted' out")
+    if n_cells > MOST_CELLS_OF_FILE:
+        raise InputError(
+            f"the tables have {n_cells:.6g} cells, and a file holds at most {MOST_CELLS_OF_FILE};"
+            " declare fewer groups, or leave 'predicted' out"
+        )
 
 
 def _fault_of_price(document: EvaluationDocument, source: str) -> str | None:

@@ -112,6 +112,8 @@ class Account:
         return self._sum(self.charges_of(part))
 
     def _sum(self, charges: Sequence[Charge]) -> Event:
+        """The sum of charges under the unit of the account, each at its most expensive group."""
+
         def cost(event: Event) -> float:
             """Order groups by their cost."""
             if self.allowance is None:
