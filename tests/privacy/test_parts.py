@@ -272,3 +272,22 @@ def test_allowances_that_say_nothing_are_refused(allowances, message):
 def test_nothing_to_combine_is_refused():
     with pytest.raises(InputError, match="no release"):
         combined([])
+
+
+@pytest.mark.parametrize("unit", [Unit.ADD_REMOVE, Unit.ADD_REMOVE_PERSON, Unit.REPLACE])
+def test_many_budgets_of_one_part_are_one_event_of_the_same_cost(unit):
+    """More kinds of noise than a document holds."""
+    noises = [1 + i / 100 for i in range(60)]
+    events = [2 * Gaussian(z) for z in noises]
+    if unit is Unit.ADD_REMOVE:
+        events = [*(Parallel(Gaussian(z), "classes") for z in noises), *events]
+    exact = of(compose([*events, Laplace(9.0)]), unit)
+    costs = [("A", of(event, unit)) for event in events] + [("A", of(Laplace(9.0), unit))]
+    total = combined(costs)
+    assert combined(costs[::-1]) == total
+    of_parts = [(f"{i}", cost) for i, (_, cost) in enumerate(costs)]
+    assert combined(of_parts, overlapping=True).event == total.event
+    assert len(total.event.counted()) <= 3
+    for change in (unit, Unit.CHANGE_LABEL):
+        merged, added = (one.to(change).event for one in (total, exact))
+        assert added.rho <= merged.rho <= added.rho * (1 + 1e-11)

@@ -27,6 +27,7 @@ Source: McSherry 2009, "Privacy integrated queries"; Feldman and Zrnic 2021 for 
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,6 +41,12 @@ from tacit.privacy.unit import Unit
 
 MOST_LETTERS = 100
 """The most letters of the name of a part."""
+
+# kinds of events of a sum beyond which those of Gaussian noise become one
+_MOST_TERMS = 20
+
+# more than floats lose in such a sum
+_ROUNDING = 1e-12
 
 # Printable letters that nothing shows: joiners, fillers, the empty braille pattern, and selectors
 # of variants.
@@ -256,7 +263,7 @@ def _budgets(
 
 def _of_part(name: str, events: Sequence[Event], budget: Budget | None) -> Event:
     """The event of all releases of one part: their sum, or the allowance."""
-    spent = compose(events)
+    spent = _sum(events)
     if budget is None:
         return spent
     if not budget.permits(spent):
@@ -272,10 +279,39 @@ def _of_part(name: str, events: Sequence[Event], budget: Budget | None) -> Event
     return PureDP(budget.epsilon)
 
 
+def _sum(events: Sequence[Event]) -> Event:
+    """The sum of events, in which Gaussian noise of many multipliers is one event of the same mu:
+    documents hold few events.
+
+    On each class separately there is the noise of every release, so its sum is on each class too.
+    """
+    total = compose(events)
+    terms = total.counted()
+    if len(terms) <= _MOST_TERMS:
+        return total
+
+    others: list[Event] = []
+    squares: dict[bool, list[float]] = {False: [], True: []}
+    for event, count in terms:
+        by_class = isinstance(event, Parallel) and event.over == "classes"
+        noise = event.event if isinstance(event, Parallel) and by_class else event
+        if isinstance(noise, Gaussian):
+            squares[by_class].append(count * noise.mu**2)
+        else:
+            others.append(count * event)
+
+    for by_class, of_kind in squares.items():
+        mu = math.sqrt(math.fsum(of_kind)) * (1 + _ROUNDING)
+        if mu > 0:
+            merged = Gaussian(1 / mu)
+            others.append(Parallel(merged, over="classes") if by_class else merged)
+    return compose(others)
+
+
 def _of_parts(parts: Sequence[Event], unit: Unit, *, overlapping: bool) -> Event:
     """The event of all parts."""
     if overlapping or len(parts) == 1:
-        event = compose(parts)
+        event = _sum(parts)
         return event.base() if unit.per_person else event
 
     event = dominating(parts)
