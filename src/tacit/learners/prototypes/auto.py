@@ -211,7 +211,7 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         >>> public = np.random.default_rng(0).normal(1, 1, (100, 2))
         >>> fit = tacit.ClassSummary("rho=0.5", classes=2, part="clinic A", public=public).fit(X, y)
         >>> model = tacit.AutoPrototypes.from_summary(tacit.Summary.of(fit), public=public)
-        >>> model.predict([[2.0, 0.1]]), model.promise().rho
+        >>> model.predict([[2.0, 0.1]]), round(model.promise().rho, 9)
         (array([0]), 0.5)
         """
         _check_summary(summary, public, refine)

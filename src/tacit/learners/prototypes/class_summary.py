@@ -98,7 +98,7 @@ class ClassSummary(UnitRowClassifier):
     >>> one = tacit.ClassSummary("rho=0.5", classes=["cat", "dog"], part="clinic A").fit(X, y)
     >>> summary = tacit.Summary.of(one)
     >>> release = tacit.combine([summary])
-    >>> release.predict([[2.0, 0.1]]), release.guarantee.rho
+    >>> release.predict([[2.0, 0.1]]), round(release.guarantee.rho, 9)
     (array(['cat'], dtype='<U3'), 0.5)
     """
 
