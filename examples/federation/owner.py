@@ -20,6 +20,7 @@ import json
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -139,14 +140,15 @@ class Owner:
         if sha256(public) != self.recipe.public_sha256:
             raise RuntimeError(f"{public} is not the file that {FILE} names; fetch it again")
 
-        summary = self.recipe.summary_of(
-            self.store.x,
-            self.store.labels,
-            persons=self.store.persons,
-            part=self.store.identity,
-            public=np.load(public),
-            ledger=self.ledger,
-        )
+        with warnings_in(log_of(self.folder)):
+            summary = self.recipe.summary_of(
+                self.store.x,
+                self.store.labels,
+                persons=self.store.persons,
+                part=self.store.identity,
+                public=np.load(public),
+                ledger=self.ledger,
+            )
         summary.save(self.folder / SUMMARY)
 
 
@@ -173,6 +175,17 @@ def log_of(folder: Path) -> logging.Logger:
     return log
 
 
+@contextmanager
+def warnings_in(log: logging.Logger) -> Iterator[None]:
+    """Write warnings into a log: they may quote private numbers, and whoever runs the messages may
+    send to the server what a process prints.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_, **__: log.warning("%s", message)
+        yield
+
+
 def write_durably(path: Path, text: str) -> None:
     """Write a file that is whole and on the disk, or not there."""
     part = path.with_suffix(".part")
@@ -184,4 +197,9 @@ def write_durably(path: Path, text: str) -> None:
 
 
 if __name__ == "__main__":
-    Owner(Path(sys.argv[1])).answer(Path(sys.argv[2]).read_text(encoding="utf-8"))
+    folder = Path(sys.argv[1])
+    try:
+        Owner(folder).answer(Path(sys.argv[2]).read_text(encoding="utf-8"))
+    except (Refused, RuntimeError, tacit.TacitError) as error:
+        sys.exit(f"no summary: {error}")
+    print(f"{folder / SUMMARY}: the summary, which may be sent")

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -73,6 +74,35 @@ def test_a_request_that_is_repeated_gets_the_stored_summary(example, folder):
     summary = tacit.Summary.of_files(first).verify()
     assert charge.guarantee.event == summary.guarantee.event
     assert [part.name for part in summary.parts] == ["hospital-1"]
+
+
+def test_a_warning_that_quotes_a_private_number_goes_into_the_log_alone(example, folder, capsys):
+    hospital = folder / "hospital-1"
+    rows = np.load(folder / "public.npy")[:20]
+    shutil.rmtree(hospital / "records")
+    tacit.EmbeddingStore.write(
+        hospital / "records",
+        rows,
+        np.resize(example.deal.CLASSES, len(rows)),
+        classes=example.deal.CLASSES,
+        identity="hospital-1",
+    )
+    with warnings.catch_warnings(record=True) as shown:
+        assert "summary.json" in example.owner.reply(hospital, example.server.request(folder))
+    assert not shown
+    assert "private" not in capsys.readouterr().err
+    assert not lacking(log_of(hospital), "20 of 600 rows of public are private records")
+
+
+def test_an_owner_who_refuses_by_hand_is_told_why_in_a_line(folder):
+    other = folder / "other.json"
+    recipe = (folder / "recipe.json").read_text(encoding="utf-8")
+    other.write_text(recipe.replace("rho=0.5", "rho=0.6"), encoding="utf-8")
+    command = [sys.executable, "owner.py", folder / "hospital-1", other]
+    refused = subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert "no summary: budget is 'rho=0.6', and 'rho=0.5' was agreed on" in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def test_two_requests_at_once_get_one_summary(example, folder):
