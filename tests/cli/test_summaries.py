@@ -248,6 +248,19 @@ def test_several_summaries_of_one_part_are_named(two, run):
     assert not lacking(out, "Left out: again, of part 'a'")
 
 
+def test_the_dossier_says_that_some_parts_used_persons(two, run):
+    x, y = rows(np.random.default_rng(4), 90)
+    persons = np.arange(90) // 3
+    EmbeddingStore.write("of_persons", x, y, classes=CLASSES, labels="index", persons=persons)
+    command = SUMMARISE.format("of_persons", "P", "p") + " --public public"
+    assert run(f"{command} --unit add-remove-person")[0] == 0
+    for summaries, words in (("a p", "was used in the parts"), ("a b", "was not used")):
+        assert run(f"combine {summaries} --public public --out r --force")[0] == 0
+        assert run("inspect r --dossier d.html --force")[0] == 0
+        (whom,) = [fact for fact in facts_of("d.json") if fact["name"] == "From whom"]
+        assert words in whom["text"]
+
+
 def test_an_altered_summary_is_asked_for_again(two, run):
     path = Path("a/sums.safetensors")
     data = bytearray(path.read_bytes())

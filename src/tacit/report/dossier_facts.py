@@ -69,6 +69,10 @@ _UNITS = {
     "record": "records; which of them are of one person was not used",
     "person": "persons, who may have several records each",
 }
+_OF_PERSONS_IN_SOME_PARTS = (
+    "records; which of them are of one person was used in the parts whose rows state a unit per"
+    " person, and not in the others"
+)
 _SEVERAL_RECORDS = (
     "The numbers here are about one record at a time. What they are for a person with several"
     " records is not stated."
@@ -139,7 +143,7 @@ def _learned(document: Document) -> Section:
     unit = Unit(document.privacy_unit.adjacency)
     facts = [
         Fact("Maker, and day", f"{product.curator}, {product.date}", "item 1"),
-        Fact("From whom", _UNITS[unit.entity], "item 4"),
+        Fact("From whom", _from_whom(document, unit), "item 4"),
         Fact("Protected", document.privacy_unit.contribution_bound, "item 4"),
         Fact("Accesses to the data", document.accesses.covered, "item 7"),
         Fact("Noise, by use", document.accounting.composition, "item 9"),
@@ -206,6 +210,18 @@ def _ledger(document: Document) -> list[Fact]:
         Fact("Ledger since", since, "item 12"),
         Fact("Ledger's last hash", head, "item 12"),
     ]
+
+
+def _from_whom(document: Document, unit: Unit) -> str:
+    """Records or persons. Parts under a unit per person used ids of persons, also where the release
+    of all parts is stated per record.
+    """
+    pattern = document.pattern
+    if isinstance(pattern, CombinedPattern) and unit.entity == "record":
+        costs = pattern.combination.costs
+        if any(cost.recorded().unit.per_person for cost in costs):
+            return _OF_PERSONS_IN_SOME_PARTS
+    return _UNITS[unit.entity]
 
 
 def _parts(document: Document) -> list[Fact]:
