@@ -17,6 +17,7 @@ from tacit.models.rows import unit_rows_about
 from tacit.models.summarised import UNIT_OF_MOMENTS, symmetric
 from tacit.privacy.budget import Budget
 from tacit.privacy.events import Gaussian, Parallel
+from tacit.privacy.unit import Unit
 from tacit.releases.combination import Declared
 from tacit.releases.plausible import implausible_moments
 from tacit.releases.summary import Summary, added_up, assembled
@@ -158,14 +159,18 @@ def test_moments_of_public_rows_are_exact_and_free_and_the_statement_says_of_wha
         added_up([a, b], declared=Declared(moving=True))
 
 
-def test_moments_of_persons_weigh_as_much_as_their_counts():
+@pytest.mark.parametrize("with_records", [False, True])
+def test_moments_of_persons_weigh_as_much_as_their_counts(with_records):
     """Five records of a class each: what a person adds is shortened by another factor in each
-    sum.
+    sum, also where another part was summed per record.
     """
     order, persons = np.argsort(Y, kind="stable"), np.repeat(range(24), 5)
     summary = summary_of(
         "A", "rho=1e8", persons, X[order], Y[order], unit="add-remove-person", **SEEDED
     )
+    if with_records:
+        summary += summary_of("B", "rho=1e8", x=X[::10], y=Y[::10], **SEEDED)
+        assert summary.guarantee.unit is Unit.ADD_REMOVE
     moments, noise = summary.noisy_moments()
     _, _, counts, _ = summary.noisy_sums()
     weight = counts.sum() / np.trace(moments)

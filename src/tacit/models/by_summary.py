@@ -24,7 +24,6 @@ from tacit.models.reference_scale import reference_scale
 from tacit.models.released import Released
 from tacit.models.rows import Floats, centre_array, normalisation
 from tacit.models.summarised import COUNT_SHARE, same_centre
-from tacit.privacy.guarantee import Guarantee
 
 
 class SummedRecords(Protocol):
@@ -43,8 +42,8 @@ class SummedRecords(Protocol):
         """A row for each part, with `name`, `noise_of_sums` and `noise_of_moments`."""
 
     @property
-    def guarantee(self) -> Guarantee:
-        """The privacy cost of all parts together."""
+    def weighs_persons(self) -> bool:
+        """True if a part was summed under a unit per person."""
 
     def noisy_moments(self) -> tuple[Floats, float] | None:
         """Return noisy second moments (d, d) and the noise of an entry; None if a part has
@@ -105,9 +104,9 @@ def by_moments(summary: SummedRecords, public: Any) -> Released:
     if public is not None:
         check_centre(summary.centre, public_rows(public, width))
 
-    # under a unit per person, moments and sums may give a person different weights
+    # in a part under a unit per person, moments and sums may give a person different weights
     weight = 1.0
-    if summary.guarantee.unit.per_person:
+    if summary.weighs_persons:
         counts_sd = float(np.linalg.norm(count_noise))
         trace_sd = noise_of_moments * math.sqrt(width)
         trace = float(np.trace(moments))

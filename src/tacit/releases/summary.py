@@ -32,6 +32,7 @@ from tacit.models.summarised import (
     without_scales,
 )
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.unit import Unit
 from tacit.releases import fitted, reading
 from tacit.releases.adding import Adding, Reference
 from tacit.releases.combination import (
@@ -323,6 +324,12 @@ class Summary:
     def classes(self) -> tuple[Any, ...]:
         """The classes of all parts."""
         return united_classes(self.document.combination)
+
+    @property
+    def weighs_persons(self) -> bool:
+        """True if a part was summed under a unit per person, so that persons have weights."""
+        costs = self.document.combination.costs
+        return any(Unit(cost.guarantee.unit).per_person for cost in costs)
 
     @property
     def centre(self) -> Floats | None:
