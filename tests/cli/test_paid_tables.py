@@ -71,7 +71,7 @@ REFUSED = [
     ("--tables A.json B.json --seed 3", "--seed says how test rows are measured"),
     ("--tables A.json --at-least 0.9", "--at-least says how test rows are measured"),
     ("", "there is no test set"),
-    ("A --tables A.json B.json", "--tables is for figures that are paid for"),
+    ("A --tables A.json B.json", "takes no test set; leave the test set out"),
     ("A --budget rho=.1 --out T.json", 'add --part, such as --part "hospital A"'),
     ("A --part A --out T.json", "say by --budget"),
     ("A --part A --budget rho=.1 --noise research --seed 1 --out T.json", "finite budget"),
@@ -87,6 +87,7 @@ def test_what_does_not_go_together_is_refused_in_one_line(tables, run):
         assert (status, out) == (2, ""), line
         assert fault in err
         assert err.count("\n") == 1
+    assert "tacit evaluate RELEASE --tables A.json" in run("inspect A.json")[2]
     assert len(tacit.Ledger.beside("A", "A").account().charges) == 1
 
 

@@ -390,7 +390,9 @@ def test_parts_that_are_too_noisy_are_named_by_their_multipliers(two, run):
     loud = "summarise test --budget rho=.001 --part loud --public public --out loud"
     assert run(loud)[0] == 0
     out = run("combine a b loud --out q")[1]
-    assert not lacking(out, "Left out 'loud'", "lower the expected quality", "--keep-noisy keeps")
+    assert not lacking(
+        out, "Left out a summary of 'loud'", "lower the expected quality", "--keep-noisy keeps"
+    )
     assert "loud" not in Release.load("q").card()
     assert run("combine a b loud --keep-noisy --out kept")[0] == 0
     assert "loud" in Release.load("kept").card()

@@ -373,7 +373,7 @@ def test_a_part_with_an_allowance_counts_at_it():
 
 def test_a_part_that_is_too_noisy_is_left_out_by_its_multiplier_alone():
     clear, noisy = summary_of("clear", "rho=10"), summary_of("noisy", "rho=1e-4")
-    with pytest.warns(UserWarning, match="left out 'noisy'.*keep_noisy=True"):
+    with pytest.warns(UserWarning, match="left out a summary of 'noisy'.*keep_noisy=True"):
         release = tacit.combine([noisy, clear])
     assert [row.name for row in release.document.pattern.combination.parts] == ["clear"]
     kept = tacit.combine([noisy, clear], keep_noisy=True)

@@ -68,6 +68,11 @@ def inspect(
     from tacit.releases.registry import registry_yaml
     from tacit.releases.release import Release
 
+    if release.suffix == ".json" and release.is_file():
+        raise InputError(
+            f"{release} is a file; give the folder of a release, or see tables of paid figures by"
+            f" tacit evaluate RELEASE --tables {release}"
+        )
     signed = _signed(release, key)
     if (release / LABELS_DOCUMENT).exists():
         if registry is not None:

@@ -85,6 +85,12 @@ def check_paid(paid: Paid, **unpaid: Any) -> bool:
     `unpaid` are options of an evaluation that is not paid for, by name.
     """
     if paid.budget is None:
+        tables = paid.tables or ()
+        if any(name.endswith(".json") for name in tables):
+            raise InputError(
+                f"--tables {' '.join(tables)} adds up tables that owners measured, and takes"
+                " no test set; leave the test set out"
+            )
         for option in fields(paid):
             if getattr(paid, option.name) != option.default:
                 raise InputError(

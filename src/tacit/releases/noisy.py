@@ -52,9 +52,10 @@ def without_noisy(
 def noisy_sentence(parts: Sequence[str], remedy: str) -> str:
     """Say which parts were left out, and how to keep them."""
     listed = excerpt(", ".join(map(repr, parts)))
+    noun = "a summary" if len(parts) == 1 else "summaries"
     return (
-        f"left out {listed}: with so much noise their sums lower the expected quality, if parts"
-        f" have equally many records; {remedy} keeps them"
+        f"left out {noun} of {listed}: with so much noise their sums lower the expected quality,"
+        f" if parts have equally many records; {remedy} keeps them"
     )
 
 
