@@ -16,6 +16,7 @@ from tacit.privacy.events import ZCDP, Gaussian, Parallel, PureDP
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.unit import Unit
 from tacit.releases import noisy
+from tacit.releases.card import render_card
 from tacit.releases.combination import (
     Declared,
     PartCost,
@@ -26,6 +27,7 @@ from tacit.releases.combination import (
     other_noise,
 )
 from tacit.releases.reading import arrays_file
+from tacit.releases.release import Release
 from tacit.releases.summary import Summary, added_up, assembled
 
 X = np.repeat(np.eye(3), 20, axis=0)
@@ -190,3 +192,17 @@ def test_a_message_of_many_allowances_is_short():
     with pytest.raises(InputError, match="declare the same") as error:
         both + HONEST
     assert len(str(error.value)) < 600
+
+
+def test_a_release_states_noise_that_goes_with_the_costs_of_its_parts():
+    release = tacit.combine([HONEST]).verify()
+    pattern = release.document.pattern
+    row = pattern.combination.parts[0].model_copy(update={"noise_of_sums": 2 * NOISE})
+    combination = pattern.combination.model_copy(update={"parts": (row,)})
+    pattern = pattern.model_copy(update={"combination": combination})
+    document = release.document.model_copy(update={"pattern": pattern})
+    forgery = Release(
+        document, release.arrays, release.sha256, render_card(document), release.source
+    )
+    with pytest.raises(ReleaseError, match="cost of part 'A' is not that of sums with its noise"):
+        forgery.verify()
