@@ -60,7 +60,7 @@ def show_paid(result: "Evaluation", heading: str, *, charged: bool, json: bool) 
         facts = _facts(result.overall)
         facts["groups"] = {name: _facts(figures) for name, figures in result.groups.items()}
         if result.parts:
-            facts["parts"] = [row.name for row in result.parts]
+            facts["parts"] = [row.model_dump(mode="json") for row in result.parts]
         facts["noise"] = result.noise
         facts["charged"] = charged
         print_json(facts | guarantee_facts(result.guarantee_))
