@@ -7,13 +7,13 @@ from tacit.models.noisy_parts import worthwhile
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_set_of_parts_has_more_signal_for_its_noise(seed):
+def test_no_half_of_the_parts_has_more_signal_for_its_noise(seed):
     rng = np.random.default_rng(seed)
     noise = np.exp(2 * rng.normal(size=7))
     chosen = worthwhile(noise)
     best = max(
         len(parts) ** 2 / (noise[list(parts)] ** 2).sum()
-        for size in range(1, 8)
+        for size in range(4, 8)
         for parts in combinations(range(7), size)
     )
     assert chosen.sum() ** 2 / (noise[chosen] ** 2).sum() == pytest.approx(best, rel=1e-12)
@@ -25,14 +25,22 @@ def test_no_set_of_parts_has_more_signal_for_its_noise(seed):
 
 def test_parts_of_equal_noise_are_left_out_together():
     assert worthwhile([5.0] * 100).all()
-    # two more parts of noise z beside one of noise 1: 9 / (1 + 2 z^2) against 1
-    assert np.array_equal(worthwhile([1.0, 2.01, 2.01]), [True, False, False])
-    assert np.array_equal(worthwhile([1.99, 1.0, 1.99]), [True, True, True])
-    # at z = 2 the ratio is the same, and more records are better
-    assert np.array_equal(worthwhile([2.0, 1.0, 2.0]), [True, True, True])
+    # two more parts of noise z beside two of noise 1: 16 / (2 + 2 z^2) against 4 / 2
+    root = 3**0.5
+    assert np.array_equal(worthwhile([1.0, 1.01 * root, 1.01 * root, 1.0]), [1, 0, 0, 1])
+    assert np.array_equal(worthwhile([1.0, 0.99 * root, 0.99 * root, 1.0]), [1, 1, 1, 1])
+    # where the ratio is the same, more records are better: 4 / (1 + 3) against 1
+    assert np.array_equal(worthwhile([1.0, root]), [True, True])
+    # half of the parts would be two of these three, which are alike
+    assert worthwhile([1.0, 9.0, 9.0]).all()
+
+
+def test_a_part_with_next_to_no_noise_does_not_push_the_others_out():
+    assert worthwhile([1e-6] + [1.0] * 9).all()
+    assert worthwhile([1e-6, 1.0, 1.0, 30.0]).tolist() == [True, True, True, False]
 
 
 def test_a_part_that_alone_lists_a_class_stays():
     listed = np.array([[True, False, False], [True, False, False], [True, True, False]])
-    assert np.array_equal(worthwhile([1.0, 20.0, 30.0], listed), [True, False, True])
-    assert np.array_equal(worthwhile([1.0, 20.0, 30.0], listed[:, :1]), [True, False, False])
+    assert np.array_equal(worthwhile([1.0, 2.0, 30.0], listed), [True, True, True])
+    assert np.array_equal(worthwhile([1.0, 2.0, 30.0], listed[:, :1]), [True, True, False])

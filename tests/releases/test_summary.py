@@ -376,6 +376,9 @@ def test_a_part_that_is_too_noisy_is_left_out_by_its_multiplier_alone():
     with pytest.warns(UserWarning, match="left out a summary of 'noisy'.*keep_noisy=True"):
         release = tacit.combine([noisy, clear])
     assert [row.name for row in release.document.pattern.combination.parts] == ["clear"]
+    with pytest.warns(UserWarning, match="left out"):
+        # the allowance of a part that is left out bounds nothing
+        tacit.combine([noisy, clear], allowances={"noisy": "rho=1"})
     kept = tacit.combine([noisy, clear], keep_noisy=True)
     assert len(kept.document.pattern.combination.parts) == 2
     texts = np.array(["ant", "bee"])

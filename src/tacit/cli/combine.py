@@ -144,7 +144,7 @@ def combine(
             engine=engine,
             jobs=jobs,
             folder=folder,
-            declared=declared,
+            declared=declared.besides(noisy),
             name=None if card is None else card.name,
             date=date,
         )

@@ -10,8 +10,10 @@ coordinate. The square of the signal over the noise is proportional to
     K^2 / sum z_i^2.
 
 For each K the K parts of least noise are best, so the best parts are a prefix in the order of
-noise. Parts of equal noise are in it together: where one of them raises the ratio, so does the
-next.
+noise. Parts of equal noise are in it together.
+
+At least half of the parts stay. The model knows nothing of the sampling of records, which more
+parts reduce; and a part that declares next to no noise must not push all others out.
 """
 
 from __future__ import annotations
@@ -58,10 +60,17 @@ def worthwhile(
 
 
 def _best_prefix(noise: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which parts are in the prefix, in the order of noise, of the largest ratio."""
+    """Tell which parts are in the prefix, in the order of noise, of the largest ratio.
+
+    It has half of the parts or more, and ends where the noise rises.
+    """
     order = np.argsort(noise, kind="stable")
     numbers = np.arange(1, len(noise) + 1)
     ratios = numbers**2 / np.cumsum(noise[order] ** 2)
+
+    is_long = 2 * numbers >= len(noise)
+    rises = np.append(np.diff(noise[order]) > 0, True)
+    ratios[~(is_long & rises)] = 0.0
 
     # the longest of the best prefixes, since more records are better
     length = len(noise) - int(np.argmax(ratios[::-1]))

@@ -28,7 +28,7 @@ from tacit.privacy.budget import Budget
 from tacit.privacy.decimals import noise_rounded_down, rounded_up
 from tacit.privacy.events import Event, Gaussian, Parallel
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.parts import combined, part_name
+from tacit.privacy.parts import combined, part_key, part_name
 from tacit.releases.fields import Day, Label, Model, Number, Recorded, Share, Text
 
 MOST_PARTS = 100_000
@@ -118,6 +118,12 @@ class Declared:
             for name, budget in (allowances or {}).items()
         }
         return cls(overlapping, moving, tuple(sorted(texts.items())))
+
+    def besides(self, parts: Iterable[str]) -> Declared:
+        """The same where these parts were left out, whose allowances then bound nothing."""
+        left_out = {part_key(name) for name in parts}
+        kept = [pair for pair in self.allowances if part_key(pair[0]) not in left_out]
+        return replace(self, allowances=tuple(kept))
 
     def without_allowances(self) -> Declared:
         """The same for some of the parts, of which allowances may name others."""

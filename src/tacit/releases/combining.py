@@ -202,6 +202,7 @@ def combine(
     """
     leaving = Leaving(without)
     remaining = leaving.remaining(summaries) if leaving.names else summaries
+    noisy: list[str] = []
     if not keep_noisy:
         remaining, noisy = without_noisy(remaining)
         if noisy:
@@ -211,7 +212,7 @@ def combine(
         engine=engine,
         jobs=jobs,
         folder=folder,
-        declared=Declared.of(overlapping, moving, allowances),
+        declared=Declared.of(overlapping, moving, allowances).besides(noisy),
     )
     for part, holding in leaving.holdings:
         warnings.warn(holding.sentence(part), stacklevel=2)
