@@ -11,6 +11,7 @@ import pytest
 import tacit
 from tacit.compute.wide import Wide
 from tacit.errors import InputError, ReleaseError
+from tacit.measure import part_tables
 from tacit.measure.intervals import Noise
 from tacit.measure.part_tables import misfit, sha256_of
 from tacit.measure.summed_noise import SummedNoise
@@ -322,3 +323,13 @@ def test_tables_that_were_written_earlier_are_read_and_add_up(name, tmp_path):
     evaluation = tacit.Evaluation.load(written)
     assert evaluation.save(tmp_path / name).read_bytes() == written.read_bytes()
     assert evaluation.guarantee_.rho == pytest.approx(0.5)
+
+
+def test_tables_that_no_file_holds_are_refused_before_the_charge(tmp_path, monkeypatch):
+    monkeypatch.setattr(part_tables, "MOST_CELLS_OF_FILE", 5)
+    ledger = tacit.Ledger(tmp_path / "ledger.jsonl", identity="test records")
+    ledger.allow("rho=1")
+    with pytest.raises(InputError, match="6 cells, and a file holds at most 5"):
+        tacit.evaluate(RELEASE, ROWS, LABELS, budget="rho=0.5", part="A", ledger=ledger)
+    assert not ledger.account().charges
+    tacit.evaluate(RELEASE, ROWS, LABELS, budget="rho=0.5", ledger=ledger)

@@ -30,7 +30,13 @@ from tacit.measure.labelled_records import (
     label_positions,
     predicts_several,
 )
-from tacit.measure.part_tables import CONFIDENCE_EDGES, noise_of_cost, part_of, shape_of
+from tacit.measure.part_tables import (
+    CONFIDENCE_EDGES,
+    check_size_of_file,
+    noise_of_cost,
+    part_of,
+    shape_of,
+)
 from tacit.mechanisms import partition_tables
 from tacit.mechanisms.noise import Seed, noise_source
 from tacit.privacy.budget import Budget
@@ -167,6 +173,9 @@ def evaluate(
 
     classes = np.asarray(release.classes_)
     shapes = _shapes(kinds, len(group_names), len(classes))
+    if part is not None:
+        # before the charge, since tables of a part are for a file
+        check_size_of_file(sum(map(math.prod, shapes.values())))
     counts = []
     for kind, shape in shapes.items():
         cells = np.ravel_multi_index((groups_of_records, truth, *outcomes[kind]), shape)

@@ -16,6 +16,7 @@ from tacit.compute.documents import MOST_BYTES, read_text
 from tacit.compute.wide import Wide
 from tacit.errors import InputError, ReleaseError
 from tacit.measure.part_tables import (
+    check_size_of_file,
     check_units,
     misfit,
     noise_of_cost,
@@ -38,9 +39,6 @@ from tacit.releases.statement import check_work, stamp, statement_of_figures
 FORMAT = "tacit-evaluation"
 VERSION = 1
 AGAIN = "get the table again from its owner"
-
-MOST_CELLS_OF_FILE = 1_000_000
-"""Most counts of all tables of a file."""
 
 # as `Wide` holds them
 Count = Annotated[int, Field(ge=-(2**84), lt=2**84)]
@@ -101,7 +99,7 @@ def document_of(
         words = zip(table.high.ravel().tolist(), table.low.ravel().tolist(), strict=True)
         integers = tuple((high << 32) + low for high, low in words)
         tables.append(CountTable(kind=kind, counts=integers))  # type: ignore[arg-type]
-    _check_size(sum(len(table.counts) for table in tables))
+    check_size_of_file(sum(len(table.counts) for table in tables))
     try:
         return EvaluationDocument(
             stamp=stamp(guarantee, noise),  # type: ignore[arg-type]
@@ -201,7 +199,7 @@ def _fault_of_size(document: EvaluationDocument) -> str | None:
         kind: math.prod(shape_of(kind, len(document.groups), len(document.classes)))
         for kind in kinds
     }
-    _check_size(sum(cells.values()))
+    check_size_of_file(sum(cells.values()))
     for table in document.tables:
         expected = cells[table.kind]
         if len(table.counts) != expected:
@@ -210,15 +208,6 @@ def _fault_of_size(document: EvaluationDocument) -> str | None:
                 f" make {expected} cells"
             )
     return None
-
-
-def _check_size(n_cells: int) -> None:
-    """Refuse more cells than a file holds."""
-    if n_cells > MOST_CELLS_OF_FILE:
-        raise InputError(
-            f"the tables have {n_cells:.6g} cells, and a file holds at most {MOST_CELLS_OF_FILE};"
-            " declare fewer groups, or leave 'predicted' out"
-        )
 
 
 def _fault_of_price(document: EvaluationDocument, source: str) -> str | None:

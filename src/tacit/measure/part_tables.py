@@ -23,6 +23,9 @@ from tacit.privacy.events import Gaussian, Laplace
 from tacit.privacy.guarantee import Guarantee
 from tacit.releases.combination import Combination, combination_of_part
 
+MOST_CELLS_OF_FILE = 1_000_000
+"""Most counts of all tables of a file."""
+
 CONFIDENCE_EDGES = np.linspace(0, 1, 11)
 """Public edges of the bins of confidence."""
 
@@ -153,4 +156,13 @@ def check_units(combination: Combination) -> None:
         raise InputError(
             f"the tables of part {quoted(per_person[False])} count records, and those of part"
             f" {quoted(per_person[True])} count persons; add tables of one kind"
+        )
+
+
+def check_size_of_file(n_cells: int) -> None:
+    """Refuse more cells than a file holds."""
+    if n_cells > MOST_CELLS_OF_FILE:
+        raise InputError(
+            f"the tables have {n_cells:.6g} cells, and a file holds at most {MOST_CELLS_OF_FILE};"
+            " declare fewer groups, or leave 'predicted' out"
         )
