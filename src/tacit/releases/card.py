@@ -260,7 +260,7 @@ def _value(name: str, value: Any) -> str:
             # a parameter that is None was stated: it is none
             shown = "none" if part is None else _value("", part)
             pairs.append(f"{card_text(key)} = {shown}")
-        return ", ".join(pairs)
+        return ", ".join(pairs) or "none"
     if isinstance(value, tuple | list):
         separator = " x " if name == "shape" else "; "
         return separator.join(_value("", part) for part in value) or "none"
