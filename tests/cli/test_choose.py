@@ -48,7 +48,7 @@ def test_the_better_one_is_chosen_and_nothing_else_is_said_of_the_rows(fitted, r
     facts = json.loads(out)
     assert (status, facts["chosen"], facts["index"], facts["pure_epsilon"]) == (0, "good", 0, 1)
     assert facts["charged"] is True
-    assert "3" in run("ledger test")[1]
+    assert "epsilon=2 of epsilon=5 spent in 2 charges" in run("ledger test")[1]
     assert float(json.loads(run("ledger test --json")[1])["left"]) == pytest.approx(3)
 
 
