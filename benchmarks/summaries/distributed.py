@@ -36,6 +36,7 @@ from tacit.report.figure import Axis, Figure, Panel, Point
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "utility"))
 from cells import Task, command, run_by_name
+from central import central_sum
 from problems import Problem, problem
 
 ALL = "all"
@@ -141,17 +142,17 @@ def single_sum(embeddings: Path, n_records: int, epsilon: float, n_noises: int, 
     summaries.
     """
     data = rows(embeddings)
-    multiplier = budget_of(epsilon).gaussian()
-    learner = tacit.AutoPrototypes(
-        tacit.Budget.zcdp(1 / (2 * n_noises * multiplier**2)),
-        classes=data.n_classes,
-        public=data.public,
-        refine=False,
-        noise="research",
-        random_state=seed,
-    )
     order = chosen(data, n_records, seed)
-    return balanced(learner.fit(data.x[order], data.y[order]), data)
+    model = central_sum(
+        data.x[order],
+        data.y[order],
+        data.public,
+        n_classes=data.n_classes,
+        budget=budget_of(epsilon),
+        n_noises=n_noises,
+        seed=seed,
+    )
+    return balanced(model, data)
 
 
 def balanced(model: tacit.Release | tacit.AutoPrototypes, data: Problem) -> float:

@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "utility"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 import ten_owners
 from cells import Task, command, run_by_name
+from central import central_sum
 from problems import IMAGES
 from ten_owners import OWNERS, Owner, Problem
 
@@ -106,7 +107,15 @@ def work(embeddings: Path, task: Task) -> tuple[Cell, float]:
     if who in (COMBINED, WITH_MOMENTS):
         model = combined(problem, owners, budget, seed, moments=who == WITH_MOMENTS)
     elif who in (CENTRAL_SUM, NOISE_OF_TEN):
-        model = central_sum(problem, budget, 1 if who == CENTRAL_SUM else OWNERS, seed)
+        model = central_sum(
+            problem.x,
+            problem.y,
+            problem.public,
+            n_classes=problem.n_classes,
+            budget=tacit.Budget.parse(budget),
+            n_noises=1 if who == CENTRAL_SUM else OWNERS,
+            seed=seed,
+        )
     else:
         model = ten_owners.fit(problem, records, classes, budget, "research", seed)
 
@@ -138,20 +147,6 @@ def combined(
     if moments:
         return tacit.combine(summaries, method="least-squares")
     return tacit.combine(summaries, public=problem.public)
-
-
-def central_sum(problem: Problem, budget: str, n_noises: int, seed: int) -> tacit.AutoPrototypes:
-    """Fit to noisy sums of all records, with the noise of so many summaries."""
-    multiplier = tacit.Budget.parse(budget).gaussian()
-    learner = tacit.AutoPrototypes(
-        tacit.Budget.zcdp(1 / (2 * n_noises * multiplier**2)),
-        classes=problem.n_classes,
-        public=problem.public,
-        refine=False,
-        noise="research",
-        random_state=seed,
-    )
-    return learner.fit(problem.x, problem.y)
 
 
 def markdown(cells: Sequence[Cell]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SUMMARIES = ROOT / "benchmarks/summaries"
-MODULES = ("owners", "distributed", "ten_owners", "cells", "problems")
+MODULES = ("owners", "distributed", "central", "ten_owners", "cells", "problems")
 
 # two points of balanced accuracy
 CLOSE = 0.02
