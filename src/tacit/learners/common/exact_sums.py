@@ -375,6 +375,22 @@ class Recipe:
             return self._sums(totals, int(arrays["records"]))
 
 
+def check_classes_are_declared(classes: Any) -> None:
+    """Refuse a class list that is not declared."""
+    if classes is None:
+        raise InputError(
+            "classes=None would read the class list off private labels; declare classes=[...]"
+        )
+
+
+def check_budget_is_finite(budget: Budget | str) -> None:
+    """Refuse an infinite budget, under which rows are not rounded to integers."""
+    if Budget.parse(budget).infinite:
+        raise InputError(
+            f"budget={budget!r} adds up rows that no integers bound; pass a finite budget"
+        )
+
+
 class SumsClassifier(PrivateClassifier):
     """Base of the learners that `fit_sums` fits too, from sums that were computed elsewhere."""
 
@@ -418,10 +434,7 @@ class SumsClassifier(PrivateClassifier):
 
     def _check_for_sums(self) -> None:
         """Refuse parameters with which a fit needs more than exact sums of records."""
-        if self.classes is None:
-            raise InputError(
-                "classes=None would read the class list off private labels; declare classes=[...]"
-            )
+        check_classes_are_declared(self.classes)
         if self.tree is not None:
             raise InputError(
                 "tree=... lets records be labelled with inner nodes, of which a recipe has no sums;"
@@ -433,10 +446,7 @@ class SumsClassifier(PrivateClassifier):
                 f"unit={unit} bounds all records of a person together, and sums of parts bound each"
                 " record; fit on one machine with persons=..., or pass a unit per record"
             )
-        if Budget.parse(self.budget).infinite:
-            raise InputError(
-                f"budget={self.budget!r} adds up rows that no integers bound; pass a finite budget"
-            )
+        check_budget_is_finite(self.budget)
         allowed = flag("allow_overlap", self.allow_overlap)
         if self._uses_public() and not (allowed or unit.rows_public):
             raise InputError(

@@ -252,7 +252,7 @@ class AutoPrototypes(SumsClassifier, UnitRowClassifier):
         """Return the guarantee of `fit`, from public facts alone, or that of the summary which the
         learner was made of.
         """
-        of_summary: Guarantee | None = vars(self).get("summary_guarantee_")
+        of_summary: Guarantee | None = getattr(self, "summary_guarantee_", None)
         if of_summary is not None:
             return of_summary
         return super().promise()

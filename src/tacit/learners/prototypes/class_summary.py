@@ -7,6 +7,10 @@ from typing import Any, NoReturn
 
 from tacit.errors import InputError
 from tacit.learners.common.budget_split import SHARE_OF_MOMENTS, Part
+from tacit.learners.common.exact_sums import (
+    check_budget_is_finite,
+    check_classes_are_declared,
+)
 from tacit.learners.common.matrices import Matrices
 from tacit.learners.common.parameters import flag
 from tacit.learners.common.unit_rows import UnitRowClassifier, UnitRows
@@ -15,7 +19,6 @@ from tacit.mechanisms import gaussian, outer_products
 from tacit.mechanisms.noise import NoiseSource
 from tacit.models.rows import Floats
 from tacit.models.summarised import Summarised
-from tacit.privacy.budget import Budget
 from tacit.privacy.events import Event
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
@@ -134,14 +137,8 @@ class ClassSummary(UnitRowClassifier):
     def _event(self) -> Event:
         part_name(self.part)
         flag("moments", self.moments)
-        if self.classes is None:
-            raise InputError(
-                "classes=None would read the class list off private labels; declare classes=[...]"
-            )
-        if Budget.parse(self.budget).infinite:
-            raise InputError(
-                f"budget={self.budget!r} adds up rows that no integers bound; pass a finite budget"
-            )
+        check_classes_are_declared(self.classes)
+        check_budget_is_finite(self.budget)
         return super()._event()
 
     def _charge(self, promise: Guarantee, ledger: Ledger) -> None:
