@@ -175,9 +175,10 @@ def _allowances(texts: tuple[str, ...]) -> dict[str, str]:
                 f"--allowance {quoted(text)} must name a part and its budget; pass for example"
                 " 'hospital A: rho=1'"
             )
-        if part.strip() in allowances:
+        name = part.strip()
+        if name in allowances:
             raise InputError(f"--allowance names {quoted(part)} twice; state one amount")
-        allowances[part.strip()] = budget.strip()
+        allowances[name] = budget.strip()
     return allowances
 
 

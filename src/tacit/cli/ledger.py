@@ -103,8 +103,10 @@ def ledger(
     for charge, is_first in zip(account.charges, account.firsts(), strict=True):
         paid = "; ".join(total.describe() for total in charge.guarantee.totals())
         cost = figure(account, charge.guarantee, exact=counts_first_exactly and is_first)
-        of_part = "" if charge.part is None else f" (part {charge.part!r})"
-        say(f"  {excerpt(charge.time)}  {excerpt(charge.what)}{of_part}: {cost}; {paid}")
+        use = excerpt(charge.what)
+        if charge.part is not None:
+            use += f" (part {charge.part!r})"
+        say(f"  {excerpt(charge.time)}  {use}: {cost}; {paid}")
 
 
 def _check_records(place: Path) -> None:

@@ -26,15 +26,16 @@ def check_of_tables(paid: Paid, **others: Any) -> None:
             "there is no test set; name a store or file after the release, or add up the tables of"
             " several owners by --tables T1.json T2.json"
         )
-    given = {name: value for name, value in others.items() if value}
+    given = [name for name, value in others.items() if value]
     for option in fields(paid):
-        value = getattr(paid, option.name)
-        if option.name not in OF_TABLES and value != option.default:
-            given[option.name] = value
-    for name in given:
+        is_given = getattr(paid, option.name) != option.default
+        if is_given and option.name not in OF_TABLES:
+            given.append(option.name)
+    if given:
+        option_name = given[0].replace("_", "-")
         raise InputError(
-            f"--{name.replace('_', '-')} says how test rows are measured, and --tables without a"
-            " test set adds up tables that were; leave it out, or name the test set"
+            f"--{option_name} says how test rows are measured, and --tables without a test set adds"
+            " up tables that were; leave it out, or name the test set"
         )
 
 

@@ -219,7 +219,8 @@ def _stated(
 
     if agreement is not None and class_list_name is None:
         class_list_name = agreement.class_list
-    if public_data is not None and not any(source.what == "centre" for source in sources):
+    has_source_of_centre = any(source.what == "centre" for source in sources)
+    if public_data is not None and not has_source_of_centre:
         sources += sources_of_centre(public_data.card)
     return {
         "encoder": encoder_facts(data),

@@ -116,6 +116,8 @@ class Bin:
 
 def checked_level(level: Any) -> float:
     """Return the level of an interval, between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+    # a bool is an int
+    is_number = isinstance(level, int | float) and not isinstance(level, bool)
+    if not is_number or not 0 < level < 1:
         raise InputError(f"level={quoted(level)} must be between 0 and 1; pass for example 0.95")
     return float(level)

@@ -355,9 +355,12 @@ def left_after_all(
 def _counting(charges: Sequence[Charge], part: str, parts: Sequence[str]) -> tuple[Charge, ...]:
     """The charges that count for one of the declared parts: all but those of other parts."""
     others = {part_key(declared) for declared in parts} - {part_key(part)}
-    return tuple(
-        charge for charge in charges if charge.part is None or part_key(charge.part) not in others
-    )
+
+    def counts(charge: Charge) -> bool:
+        """Tell whether a charge names no other part."""
+        return charge.part is None or part_key(charge.part) not in others
+
+    return tuple(filter(counts, charges))
 
 
 def _read_least(entry: Mapping[str, Any]) -> Decimal | None:

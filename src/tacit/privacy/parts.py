@@ -326,14 +326,14 @@ def _of_parts(parts: Sequence[Event], unit: Unit, *, overlapping: bool) -> Event
 def _common_unit(costs: Iterable[tuple[str, Guarantee]]) -> Unit:
     """The unit of all guarantees, or the first of their units to which all convert."""
     costs = list(costs)
-    units = {guarantee.unit for _, guarantee in costs}
     samples = {guarantee.unit: guarantee for _, guarantee in costs}
-    for unit in Unit:
-        if unit in units and all(_converts(guarantee, unit) for guarantee in samples.values()):
+    units_in_order = [unit for unit in Unit if unit in samples]
+    for unit in units_in_order:
+        if all(_converts(guarantee, unit) for guarantee in samples.values()):
             return unit
 
     first_part = {guarantee.unit: name for name, guarantee in reversed(costs)}
-    listing = ", ".join(f"{quoted(first_part[unit])} ({unit})" for unit in Unit if unit in units)
+    listing = ", ".join(f"{quoted(first_part[unit])} ({unit})" for unit in units_in_order)
     raise InputError(
         f"the guarantees of parts {listing} convert to no common unit; release all parts under one"
         " unit, such as add-remove"

@@ -122,7 +122,9 @@ class Declared:
     def besides(self, parts: Iterable[str]) -> Declared:
         """The same where these parts were left out, whose allowances then bound nothing."""
         left_out = {part_key(name) for name in parts}
-        kept = [pair for pair in self.allowances if part_key(pair[0]) not in left_out]
+        kept = [
+            (name, budget) for name, budget in self.allowances if part_key(name) not in left_out
+        ]
         return replace(self, allowances=tuple(kept))
 
     def without_allowances(self) -> Declared:
@@ -180,7 +182,9 @@ class Combination(Model):
             used = {getattr(row, name) for row in self.parts}
             if used != set(range(len(entries))):
                 raise ValueError(f"{name} of the parts does not go with the list of them")
-        if len({type(label) for labels in self.class_lists for label in labels}) > 1:
+        # within a list there is one type
+        types = {type(labels[0]) for labels in self.class_lists}
+        if len(types) > 1:
             raise ValueError("the class lists of the parts have labels of one type")
         hashes = {row.sha256 for row in self.parts}
         if len(hashes) < len(self.parts):

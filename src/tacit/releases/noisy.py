@@ -31,7 +31,8 @@ def without_noisy(
     given = list(summaries)
     combinations: list[Combination] = [_combination(summary) for summary in given]
     rows = [row for combination in combinations for row in combination.parts]
-    if not rows or not all(row.noise_of_sums for row in rows):
+    has_exact_sums = any(row.noise_of_sums == 0 for row in rows)
+    if not rows or has_exact_sums:
         return given, []
 
     chosen = worthwhile([row.noise_of_sums for row in rows], _listed(combinations))

@@ -133,9 +133,12 @@ def misfit(arrays: Mapping[str, NDArray[Any]], n_classes: int, width: int) -> st
     if CENTRE in arrays and not np.isfinite(arrays[CENTRE]).all():
         return f"array {CENTRE!r} holds values that are not finite"
     for low, high in WORDS.items():
-        if high in arrays and low not in arrays:
+        if high not in arrays:
+            continue
+        if low not in arrays:
             return f"array {low!r} is missing beside {high!r}"
-        if high in arrays and (arrays[low].min() < 0 or arrays[low].max() >= 2**32):
+        low_words = arrays[low]
+        if low_words.min() < 0 or low_words.max() >= 2**32:
             return f"array {low!r} beside {high!r} must lie from 0 to 2^32 - 1"
     return None
 
